@@ -1,0 +1,1 @@
+"""The devices that compute: one interface, one directory per backend."""

@@ -1,0 +1,148 @@
+"""The one interface between the algorithm and a device.
+
+Every backend has the same steps under the same names. The first group works on
+CSR rows, which `place` has brought to the device; the second on reduced graphs,
+which live in host memory and are small. Every step obeys the total order of
+`mndmst.order` and is deterministic: the result is the same on every device and
+for every number of threads.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph import EdgeList, ReducedGraph, Rows
+
+
+class Band(NamedTuple):
+    """Arcs whose key is in (low, high]; None leaves an end open.
+
+    The first band of a graph has low = None; a band with both ends open is the
+    whole graph.
+    """
+
+    low: int | None = None
+    high: int | None = None
+
+
+class Forest(NamedTuple):
+    """The minimum spanning forest of some graph.
+
+    Attributes
+    ----------
+    edges : EdgeList
+        The forest's edges.
+    label : ndarray of uint32 or int64
+        For each vertex the id of a vertex that represents its tree.
+    """
+
+    edges: EdgeList
+    label: np.ndarray
+
+
+class Growth(NamedTuple):
+    """What border-excepting Borůvka did to a reduced graph.
+
+    Attributes
+    ----------
+    final : ndarray of bool, shape (edges,)
+        Edges that belong to the minimum spanning forest of the whole graph.
+    root : ndarray of uint32 or int64, shape (components,)
+        For each component the position of the component that now represents it.
+    """
+
+    final: np.ndarray
+    root: np.ndarray
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of a device: all it has, and what is free now."""
+
+    total: int
+    free: int
+
+
+class Backend(ABC):
+    """A device that can compute minimum spanning forests."""
+
+    name: str
+
+    @abstractmethod
+    def memory(self) -> Memory:
+        """Return the memory of the device."""
+
+    @abstractmethod
+    def rows_nbytes(self, rows: Rows) -> int:
+        """Return the bytes that `place` and the steps on rows will need."""
+
+    # Steps on rows
+
+    @abstractmethod
+    def place(self, rows: Rows) -> Any:
+        """Bring rows to the device; the steps below take what this returns."""
+
+    @abstractmethod
+    def msf(self, rows: Any) -> Forest:
+        """Return the forest of rows that are the whole graph (no ghosts).
+
+        The labels are one per row.
+        """
+
+    @abstractmethod
+    def band_forest(self, rows: Any, band: Band, label: np.ndarray | None) -> EdgeList:
+        """Return the forest of a band, with ghosts as ordinary vertices.
+
+        By the cycle property no other edge of the band can be in the forest of
+        the whole graph. With `label` (int64, one per row: the component of each
+        row's vertex) edges whose ends are known to be in one component are left
+        out, and the ends of the rest count as those components; a ghost counts
+        as itself.
+        """
+
+    @abstractmethod
+    def next_lightest(
+        self, rows: Any, vertices: np.ndarray, after_key: np.ndarray,
+        after_end: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return for each of some rows its lightest arc after a given one.
+
+        Arcs of a row are ordered by (key, far end); loops are left out.
+
+        Parameters
+        ----------
+        vertices : ndarray of int64
+            Global ids of rows.
+        after_key, after_end : ndarray, int64 ends
+            Only arcs with (key, end) > (after_key, after_end) count.
+
+        Returns
+        -------
+        found : ndarray of bool
+            False where the row has no such arc.
+        key, end : ndarray
+            The arc found; meaningless where there is none.
+        """
+
+    # Steps on reduced graphs
+
+    @abstractmethod
+    def forest(self, graph: ReducedGraph) -> Growth:
+        """Return the forest of a reduced graph, ghosts as ordinary vertices.
+
+        `final` marks the forest's edges, `root` its trees.
+        """
+
+    @abstractmethod
+    def grow(self, graph: ReducedGraph, round_gain: float) -> Growth:
+        """Grow components, except across borders (Panja and Vadhiyar 2018, 3.2).
+
+        A component that is not `own`, or whose lightest edge leads to one that
+        is not, stops growing; the others merge along their lightest edges.
+        A device that works in rounds stops after a round that has merged less
+        than the share `round_gain` of the components that could still grow
+        (section 4.3.2 of the paper); its result is then coarser, never wrong.
+        `root` of a component that is not `own` is its own position.
+        """

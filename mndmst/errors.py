@@ -1,0 +1,24 @@
+"""The errors a user can meet and mend."""
+
+
+class MndmstError(Exception):
+    """Something the user can mend; the message names the place and the mend.
+
+    Raised on every rank alike (see `comm.Comm.together`), printed by one.
+    """
+
+
+class InputError(MndmstError):
+    """A graph or forest file that is damaged, incomplete or not what it says."""
+
+
+class OutputError(MndmstError):
+    """A result that cannot be written where it was asked for."""
+
+
+class ConfigError(MndmstError):
+    """Options that contradict each other or the machine."""
+
+
+class MissingExtraError(MndmstError):
+    """An optional package that a command needs; the message says how to install it."""

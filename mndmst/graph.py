@@ -1,0 +1,148 @@
+"""What a worker computes on: rows of the graph, then a reduced graph.
+
+`Rows` is a contiguous piece of the input in CSR form. `ReducedGraph` is what is
+left of it once components have been contracted: components as vertices, and the
+original ends of every edge carried along, because the order needs them.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The CSR rows of the vertices [first, first + len(rows)).
+
+    Attributes
+    ----------
+    first : int
+        Global id of the first row's vertex.
+    num_vertices : int
+        Vertices of the whole graph.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Starts at 0.
+    indices : ndarray of uint32 or int64, shape (arcs,)
+        Global ids, ascending within a row. A neighbour outside the rows is a ghost.
+    keys : ndarray of uint32 or uint64, shape (arcs,)
+        Weights as order-preserving keys (`order.weights_to_keys`).
+    """
+
+    first: int
+    num_vertices: int
+    indptr: np.ndarray
+    indices: np.ndarray
+    keys: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def last(self) -> int:
+        """One past the last row's vertex."""
+        return self.first + len(self)
+
+    @property
+    def num_arcs(self) -> int:
+        """Arcs in these rows; an edge between two of them counts twice."""
+        return len(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the three arrays."""
+        return self.indptr.nbytes + self.indices.nbytes + self.keys.nbytes
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all rows of the graph, so that no ghost exists."""
+        return len(self) == self.num_vertices
+
+    def cut(self, begin: int, end: int) -> "Rows":
+        """Return rows [begin, end) (local numbers); arcs are shared, not copied."""
+        low, high = self.indptr[begin], self.indptr[end]
+        return Rows(
+            self.first + begin,
+            self.num_vertices,
+            self.indptr[begin : end + 1] - low,
+            self.indices[low:high],
+            self.keys[low:high],
+        )
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """Edges by their original ends, in (u, v) order.
+
+    Attributes
+    ----------
+    u, v : ndarray of uint32 or int64, shape (edges,)
+        Original ends, u < v, sorted by (u, v), no pair twice. The position in the
+        list therefore breaks ties between equal keys exactly as the order does.
+    key : ndarray of uint32 or uint64, shape (edges,)
+    """
+
+    u: np.ndarray
+    v: np.ndarray
+    key: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.u.nbytes + self.v.nbytes + self.key.nbytes
+
+    @classmethod
+    def empty(cls, ids: np.dtype, keys: np.dtype) -> "EdgeList":
+        """Return a list of no edges with the given id and key types."""
+        return cls(np.empty(0, ids), np.empty(0, ids), np.empty(0, keys))
+
+    def take(self, index: np.ndarray) -> "EdgeList":
+        """Return the edges chosen by a mask or by ascending positions."""
+        return EdgeList(self.u[index], self.v[index], self.key[index])
+
+
+@dataclass(frozen=True)
+class ReducedGraph:
+    """Components as vertices, and the edges still alive between them.
+
+    Attributes
+    ----------
+    edges : EdgeList
+        The edges by their original ends.
+    a, b : ndarray of uint32 or int64, shape (edges,)
+        The components at the ends u and v, as positions in `labels`; a != b.
+    labels : ndarray of int64, shape (components,)
+        A representative vertex of each component, ascending, no label twice.
+    own : ndarray of bool, shape (components,)
+        Whether every edge of the component that is still alive is in this graph.
+        The others are ghosts: their lightest edge may be elsewhere, so they
+        must not be contracted here.
+    """
+
+    edges: EdgeList
+    a: np.ndarray
+    b: np.ndarray
+    labels: np.ndarray
+    own: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        arrays = (self.a, self.b, self.labels, self.own)
+        return self.edges.nbytes + sum(array.nbytes for array in arrays)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no component is a ghost."""
+        return bool(self.own.all())
+
+    def take(self, index: np.ndarray) -> "ReducedGraph":
+        """Return the graph with the chosen edges only; labels stay as they are."""
+        return replace(
+            self, edges=self.edges.take(index), a=self.a[index], b=self.b[index]
+        )

@@ -1,0 +1,1 @@
+"""Files: shards, forests, formats, generated graphs."""
