@@ -1,0 +1,268 @@
+"""The forest file: what a run computes, readable with plain h5py.
+
+One HDF5 file::
+
+    forest.h5
+        @ format "mndmst-forest", version, creator
+        @ graph-uuid, num_vertices   of the graph
+        @ num_edges, num_trees, total_weight, weight_dtype, digest
+        @ config, report             JSON
+        forest
+            src, dst                 int64 [edges], src < dst, sorted by (src, dst)
+            weight                   the graph's weight type
+        labels                       int64 [vertices], optional: the smallest vertex
+                                     of each vertex's tree
+
+`total_weight` is exact for integer weights, in decimal digits where it does not fit
+an int64; for floats it is the float nearest to the exact sum. `digest` is the
+SHA-256 of the (src, dst) pairs (`mndmst.io.totals`). Nothing in the datasets, the
+totals and the digest depends on how many ranks computed the forest.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from .. import __version__
+from ..errors import InputError
+from ..order import WEIGHT_DTYPES
+from .totals import PIECE, ExactSum, PairDigest, same_total
+
+FORMAT = "mndmst-forest"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class ForestHeader:
+    """What a forest file says about the whole forest.
+
+    Attributes
+    ----------
+    graph_uuid : str
+        The graph the forest belongs to.
+    num_vertices : int
+    total_weight : int or float
+        As `totals.exact_total` returns it.
+    digest : str
+        As `totals.forest_digest` returns it.
+    config, report : dict
+        The run's configuration and report, as far as JSON can hold them.
+    """
+
+    graph_uuid: str
+    num_vertices: int
+    total_weight: int | float
+    digest: str
+    config: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ForestFile:
+    """A forest file whose header and datasets fit together.
+
+    Attributes
+    ----------
+    path : Path
+    creator : str
+        Program and version that wrote the file.
+    header : ForestHeader
+    num_edges, num_trees : int
+    weight_dtype : dtype
+    has_labels : bool
+    """
+
+    path: Path
+    creator: str
+    header: ForestHeader
+    num_edges: int
+    num_trees: int
+    weight_dtype: np.dtype
+    has_labels: bool
+
+    def read(self, begin: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return src, dst (int64) and weight of the edges [begin, end).
+
+        Raises
+        ------
+        InputError
+            If that part of the file is damaged.
+        """
+        with _reading(self.path), h5py.File(self.path) as file:
+            src, dst, weight = (
+                file["forest"][name][begin:end] for name in ("src", "dst", "weight")
+            )
+        return src, dst, weight
+
+    def read_labels(self, begin: int, end: int) -> np.ndarray:
+        """Return the labels (int64) of the vertices [begin, end).
+
+        Raises
+        ------
+        InputError
+            If that part of the file is damaged, or there are no labels.
+        """
+        with _reading(self.path), h5py.File(self.path) as file:
+            return file["labels"][begin:end]
+
+    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield src, dst and weight of all edges, a bounded piece at a time."""
+        for low in range(0, self.num_edges, PIECE):
+            yield self.read(low, min(low + PIECE, self.num_edges))
+
+
+def read_forest(path: str | Path) -> ForestFile:
+    """Open a forest file and check that its header fits its datasets.
+
+    Raises
+    ------
+    InputError
+        If it is missing, damaged, or not a forest file of this version.
+    """
+    path = Path(path)
+    with _reading(path), h5py.File(path) as file:
+        if file.attrs.get("format") != FORMAT:
+            raise InputError(
+                f"{path}: is HDF5, but not a forest (format is "
+                f"{file.attrs.get('format')}). Give the file that solve has written."
+            )
+        if file.attrs["version"] != VERSION:
+            raise InputError(
+                f"{path}: has version {file.attrs['version']} of the format, mndmst "
+                f"{__version__} reads version {VERSION}. Solve again."
+            )
+        forest = _from_attributes(path, file)
+        _check_datasets(forest, file)
+        return forest
+
+
+def file_digest(path: str | Path) -> str:
+    """Return the digest of a forest file, computed anew from its edges."""
+    digest = PairDigest()
+    for src, dst, _ in read_forest(path).pieces():
+        digest.add(src, dst)
+    return digest.hexdigest()
+
+
+def describe_forest(path: str | Path) -> dict[str, Any]:
+    """Return what a forest file holds, with digest and total computed anew.
+
+    Returns
+    -------
+    dict
+        The root's attributes and `labels` (bool), all as Python values; `digest` and
+        `total_weight` are those of the edges found. `damage` is a list of texts that
+        say where the attributes differ from that, empty if they do not.
+    """
+    forest = read_forest(path)
+    header = forest.header
+    digest, total = PairDigest(), ExactSum(forest.weight_dtype)
+    for src, dst, weight in forest.pieces():
+        digest.add(src, dst)
+        total.add(weight)
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "creator": forest.creator,
+        "graph-uuid": header.graph_uuid,
+        "num_vertices": header.num_vertices,
+        "num_edges": forest.num_edges,
+        "num_trees": forest.num_trees,
+        "total_weight": total.total(),
+        "weight_dtype": forest.weight_dtype.name,
+        "digest": digest.hexdigest(),
+        "labels": forest.has_labels,
+        "config": header.config,
+        "report": header.report,
+    }
+    return {**description, "damage": differences(forest, digest, total)}
+
+
+def differences(forest: ForestFile, digest: PairDigest, total: ExactSum) -> list[str]:
+    """Return in words where a file's attributes differ from what its edges give."""
+    header = forest.header
+    trees = header.num_vertices - forest.num_edges
+    texts = []
+    if digest.hexdigest() != header.digest:
+        texts.append(
+            f"the digest of the edges is {digest.hexdigest()}, "
+            f"the attribute says {header.digest}"
+        )
+    if not same_total(total.total(), header.total_weight):
+        texts.append(
+            f"the total weight of the edges is {total.total()}, "
+            f"the attribute says {header.total_weight}"
+        )
+    if trees != forest.num_trees:
+        texts.append(
+            f"{forest.num_edges} edges on {header.num_vertices} vertices make {trees} "
+            f"trees, the attribute says {forest.num_trees}"
+        )
+    return texts
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what h5py and json raise on a damaged file into an InputError."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file. Solve first.") from error
+    except PermissionError as error:
+        raise InputError(f"{path}: no permission to read it.") from error
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        raise InputError(
+            f"{path}: not HDF5, damaged or cut short ({error}). Copy it again from "
+            "where it is whole, or solve again."
+        ) from error
+
+
+def _from_attributes(path: Path, file: h5py.File) -> ForestFile:
+    attributes = file.attrs
+    total = attributes["total_weight"]
+    header = ForestHeader(
+        graph_uuid=attributes["graph-uuid"],
+        num_vertices=int(attributes["num_vertices"]),
+        total_weight=int(total) if isinstance(total, str) else total.item(),
+        digest=attributes["digest"],
+        config=json.loads(attributes["config"]),
+        report=json.loads(attributes["report"]),
+    )
+    return ForestFile(
+        path=path,
+        creator=attributes["creator"],
+        header=header,
+        num_edges=int(attributes["num_edges"]),
+        num_trees=int(attributes["num_trees"]),
+        weight_dtype=np.dtype(attributes["weight_dtype"]),
+        has_labels="labels" in file,
+    )
+
+
+def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
+    """Compare the types and lengths of the datasets with the attributes."""
+    if forest.weight_dtype not in WEIGHT_DTYPES:
+        raise InputError(
+            f"{forest.path}: has weights of type {forest.weight_dtype}; supported are "
+            f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}. Solve again."
+        )
+    expected = [
+        ("forest/src", forest.num_edges, np.dtype(np.int64)),
+        ("forest/dst", forest.num_edges, np.dtype(np.int64)),
+        ("forest/weight", forest.num_edges, forest.weight_dtype),
+    ]
+    if forest.has_labels:
+        expected.append(("labels", forest.header.num_vertices, np.dtype(np.int64)))
+    for name, length, dtype in expected:
+        found = file[name]
+        if found.shape != (length,) or found.dtype != dtype:
+            raise InputError(
+                f"{forest.path}: {name} is {found.dtype}{list(found.shape)} where the "
+                f"attributes say {dtype}[{length}]. Solve again."
+            )

@@ -1,0 +1,139 @@
+"""Digest and total weight of a forest, the same however its edges are spread.
+
+The digest is the SHA-256 of the sorted (src, dst) pairs. The total is exact:
+Python integers carry it, for floats as multiples of the smallest step there is
+(Kulisch's long accumulator), and only the final result is rounded, once.
+"""
+
+import hashlib
+import math
+
+import numpy as np
+
+from ..comm import Comm
+
+PIECE = 1 << 20  # entries held or sent at a time
+
+# A float is an integer of 53 bits times a power of two not below 2**-_POINT.
+_POINT = 1126
+_EXPONENTS = 2098
+_LOW_BITS = 27
+
+
+class PairDigest:
+    """SHA-256 of (src, dst) pairs as little-endian int64, pair after pair."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, src: np.ndarray, dst: np.ndarray) -> None:
+        """Go on with more pairs, in order."""
+        pairs = np.empty((min(len(src), PIECE), 2), "<i8")
+        for low in range(0, len(src), PIECE):
+            count = len(src[low : low + PIECE])
+            pairs[:count, 0] = src[low : low + PIECE]
+            pairs[:count, 1] = dst[low : low + PIECE]
+            self._hash.update(pairs[:count].data)
+
+    def hexdigest(self) -> str:
+        """Return the digest of all pairs so far."""
+        return self._hash.hexdigest()
+
+
+class ExactSum:
+    """An exact sum of weights of one type.
+
+    Attributes
+    ----------
+    units : int
+        The sum of all finite weights; for floats in units of 2**-1126.
+    special : float
+        The sum of the infinite weights: 0, an infinity, or NaN for both.
+    """
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.floating = np.dtype(dtype).kind == "f"
+        self.units = 0
+        self.special = 0.0
+
+    def add(self, weights: np.ndarray) -> None:
+        """Add weights, an array of the type, in any order."""
+        for low in range(0, len(weights), PIECE):
+            piece = weights[low : low + PIECE]
+            if self.floating:
+                self._add_floats(piece.astype(np.float64))
+            else:
+                wide = piece.astype(np.uint64 if piece.dtype.kind == "u" else np.int64)
+                # Halves of 32 bits: the sum of a piece of them cannot overflow.
+                high = int((wide >> 32).sum())
+                self.units += (high << 32) + int((wide & 0xFFFFFFFF).sum())
+
+    def _add_floats(self, weights: np.ndarray) -> None:
+        finite = np.isfinite(weights)
+        if not finite.all():
+            self.special += sum(set(weights[~finite].tolist()))
+            weights = weights[finite]
+        mantissa, exponent = np.frexp(weights)
+        integer = np.ldexp(mantissa, 53).astype(np.int64)
+        # Halves of 27 bits: float64 holds the sum of 2**26 of them exactly.
+        shift = exponent + (_POINT - 53)
+        low = np.bincount(shift, integer & ((1 << _LOW_BITS) - 1), _EXPONENTS)
+        high = np.bincount(shift, integer >> _LOW_BITS, _EXPONENTS)
+        for place in np.flatnonzero((low != 0) | (high != 0)).tolist():
+            self.units += ((int(high[place]) << _LOW_BITS) + int(low[place])) << place
+
+    def total(self) -> int | float:
+        """Return the exact integer, or the float nearest to the exact sum."""
+        if not self.floating:
+            return self.units
+        if self.special != 0:
+            return self.special
+        try:
+            return self.units / (1 << _POINT)  # correctly rounded by Python
+        except OverflowError:
+            return math.inf if self.units > 0 else -math.inf
+
+
+def forest_digest(comm: Comm, u: np.ndarray, v: np.ndarray) -> str:
+    """Return the digest of a forest whose sorted edges are spread over the ranks.
+
+    The ranks stream their edges to rank 0, one after the other in pieces of
+    bounded size; none holds more than its own and a piece.
+
+    Parameters
+    ----------
+    u, v : ndarray of any integer type, shape (edges,)
+        This rank's edges; all are sorted by (u, v), also from rank to rank.
+    """
+    counts = comm.collect(len(u))
+    if counts is None:
+        for low in range(0, len(u), PIECE):
+            comm.send(u[low : low + PIECE], 0)
+            comm.send(v[low : low + PIECE], 0)
+        return comm.share(None)
+    digest = PairDigest()
+    digest.add(u, v)
+    for source in range(1, comm.size):
+        for _ in range(0, counts[source], PIECE):
+            digest.add(comm.receive(source), comm.receive(source))
+    return comm.share(digest.hexdigest())
+
+
+def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
+    """Return the sum of the weights of all ranks: exact, or for floats the nearest.
+
+    The result does not depend on how the weights are spread, nor on their order.
+    """
+    part = ExactSum(weights.dtype)
+    part.add(weights)
+    parts = comm.collect((part.units, part.special))
+    if parts is not None:
+        part.units = sum(units for units, _ in parts)
+        part.special = sum(special for _, special in parts)
+    return comm.share(part.total())
+
+
+def same_total(one: int | float, other: int | float) -> bool:
+    """Return whether two totals are the same, of one type; NaN is the same as NaN."""
+    both_nan = one != one and other != other
+    return type(one) is type(other) and (one == other or both_nan)
