@@ -5,7 +5,14 @@ class MndmstError(Exception):
     """Something the user can mend; the message names the place and the mend.
 
     Raised on every rank alike (see `comm.Comm.together`), printed by one.
+
+    Attributes
+    ----------
+    ranks : int
+        How many ranks raise it together; `__main__` ends the others.
     """
+
+    ranks: int = 1
 
 
 class InputError(MndmstError):

@@ -1,0 +1,88 @@
+"""`python -m mndmst` and the script `mndmst`: the command line in an abort hook.
+
+A rank that fails alone must end the whole job: the others would wait for it for
+ever, under every MPI. Only an error that all ranks have raised together may leave
+by the front door.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from typing import Any
+
+from .errors import MndmstError
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        0, or 1 after an error, which has been printed once; 128 and the signal's
+        number after Ctrl-C or when nobody reads the output any more.
+    """
+    try:
+        from .cli import main as run
+
+        status: int = run(argv)
+        sys.stdout.flush()
+    except MndmstError as error:
+        return _refuse(error)
+    except KeyboardInterrupt:
+        return _end(128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The interpreter flushes once more on its way out; let that succeed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _end(128 + signal.SIGPIPE)
+    except Exception:
+        world = _world()
+        place = f"mndmst: rank {world.rank} of {world.size} failed\n" if world else ""
+        _say(place + traceback.format_exc())
+        return _end(1)
+    return status
+
+
+def _refuse(error: MndmstError) -> int:
+    """Print an error the user can mend, once, and return the exit status."""
+    world = _world()
+    alone = world is None or error.ranks < world.size
+    if alone or world.rank == 0:
+        _say(f"mndmst: error: {error}\n")
+    return _end(1) if alone else 1
+
+
+def _end(status: int) -> int:
+    """Return the status; where other ranks are running, end all with it."""
+    world = _world()
+    if world is not None:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        world.Abort(status)
+    return status
+
+
+def _say(text: str) -> None:
+    """Write to stderr in one piece, so that lines of several ranks stay whole."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _world() -> Any:
+    """Return MPI's world if MPI is running with several ranks; never start it."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
+        return None
+    return mpi.COMM_WORLD if mpi.COMM_WORLD.size > 1 else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""What all tests share: starting MPI jobs and commands, and the real graphs.
+
+Directories: `unit` needs no MPI, `mpi` and `system` start mpirun themselves, `gpu`
+needs a device. Every process that is started here has a time limit.
+"""
+
+import contextlib
+import csv
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from processes import ROOT, Run, finish, on_ranks, python, start
+
+
+_BEGIN = time.time()
+
+
+class RealGraph(NamedTuple):
+    """A real graph and its known answer."""
+
+    name: str
+    path: Path
+    n: int
+    m: int
+    trees: int
+    weight: int
+
+
+@pytest.fixture(scope="session")
+def mpirun() -> Callable[..., Run]:
+    """Run Python on some ranks: `mpirun(4, "-m", "mndmst", ...)`."""
+
+    def run(ranks: int, *arguments: object, timeout: float = 60, **env: str) -> Run:
+        return finish(start(on_ranks(ranks, *arguments), **env), timeout)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def mndmst() -> Callable[..., Run]:
+    """Run a command of the program without mpirun: `mndmst("info", path)`."""
+
+    def run(*arguments: object, timeout: float = 60, **env: str) -> Run:
+        return finish(start(python("-m", "mndmst", *arguments), **env), timeout)
+
+    return run
+
+
+def read_real_graphs() -> Iterator[RealGraph]:
+    """Yield the graphs in INDEX.tsv, smallest first; none where there is no data."""
+    folder = os.environ.get("MNDMST_TEST_DATA")
+    index = (Path(folder) if folder else ROOT.parent / "shared/data") / "INDEX.tsv"
+    if not index.exists():
+        return
+    with index.open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    for row in sorted(rows, key=lambda row: int(row["undirected_m"])):
+        yield RealGraph(
+            row["name"],
+            index.parent / row["file"],
+            *(int(row[k]) for k in ("n", "undirected_m", "components", "msf_weight")),
+        )
+
+
+@pytest.fixture(scope="session")
+def real_graphs() -> list[RealGraph]:
+    """The real graphs with known answers."""
+    return list(read_real_graphs()) or pytest.skip(
+        "no real graphs: set MNDMST_TEST_DATA to a directory with INDEX.tsv"
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that takes `real_graph` once for each of the real graphs."""
+    if "real_graph" in metafunc.fixturenames:
+        graphs = list(read_real_graphs())
+        metafunc.parametrize("real_graph", graphs, ids=[graph.name for graph in graphs])
+
+
+def pytest_sessionfinish() -> None:
+    """Remove the shared memory that MPICH leaves behind when a job is aborted.
+
+    It has megabytes a job, and in a container there is little of it.
+    """
+    mapped = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            mapped |= {line.split()[-1] for line in maps.read_text().splitlines()}
+    for file in Path("/dev/shm").glob("mpich_shm_*"):
+        with contextlib.suppress(OSError):
+            if file.stat().st_mtime >= _BEGIN and str(file) not in mapped:
+                file.unlink()

@@ -1,0 +1,52 @@
+"""The program with another command line, whose ranks fail as the arguments say.
+
+    hook_program.py KIND [RANK]
+
+The chosen rank, or every rank, fails; the others wait for it in a barrier.
+"""
+
+import os
+import signal
+import sys
+from types import ModuleType
+
+from mndmst.__main__ import main
+from mndmst.comm import world
+from mndmst.errors import InputError
+
+
+def fail(argv: list[str] | None) -> int:
+    """Take the place of `mndmst.cli.main`."""
+    kind, *rank = sys.argv[1:]
+    if kind == "early":
+        raise InputError("graph: missing")
+    comm = world()
+    sys.stdout.write("working\n")  # in one piece, unlike print
+    sys.stdout.flush()
+    culprit = int(rank[0]) if rank else comm.rank
+    if kind == "together":
+        with comm.together():
+            if comm.rank == culprit:
+                raise InputError("part 2: damaged")
+    elif comm.rank == culprit:
+        stop(kind)
+    comm.barrier()
+    return 0
+
+
+def stop(kind: str) -> None:
+    """End this rank in the way named."""
+    if kind == "alone":
+        raise InputError("part 2: damaged")
+    if kind == "bug":
+        raise ValueError("unforeseen")
+    if kind == "interrupt":
+        raise KeyboardInterrupt
+    if kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.modules["mndmst.cli"] = ModuleType("mndmst.cli")
+    sys.modules["mndmst.cli"].main = fail  # type: ignore[attr-defined]
+    sys.exit(main())

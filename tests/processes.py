@@ -1,0 +1,88 @@
+"""Starting processes with a time limit, alone and on MPI ranks."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# Open MPI needs to be told that root and more ranks than cores are welcome.
+OVERSUBSCRIBE = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+# What an outer launcher leaves behind would confuse the launchers of the tests.
+LAUNCHER_PREFIXES = ("PMI", "PMIX_", "HYDRA_", "OMPI_COMM_", "OMPI_UNIVERSE_", "SLURM_")
+
+
+class Run(NamedTuple):
+    """How a process has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def result(self) -> dict[str, str]:
+        """The fields of the RESULT line that ends the output of `solve`."""
+        kind, *fields = self.stdout.strip().splitlines()[-1].split()
+        assert kind == "RESULT", self
+        return dict(field.split("=", 1) for field in fields)
+
+
+def start(command: list[str], **environment: str) -> subprocess.Popen[bytes]:
+    """Start a command in a process group of its own."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(LAUNCHER_PREFIXES)
+    }
+    return subprocess.Popen(
+        command,
+        env=inherited | OVERSUBSCRIBE | {"PYTHONPATH": str(ROOT)} | environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def python(*arguments: object) -> list[str]:
+    """Return the command that runs Python with the arguments."""
+    return [sys.executable, *map(str, arguments)]
+
+
+def finish(process: subprocess.Popen[bytes], timeout: float) -> Run:
+    """Wait for a process; past the time limit end its whole group and fail."""
+    try:
+        streams = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        # A launcher that is asked first takes its ranks with it.
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            streams = process.communicate(timeout=3)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            streams = process.communicate()
+        text = b"\n".join(streams).decode(errors="replace")
+        pytest.fail(f"still running after {timeout} s: {process.args}\n{text}")
+    # Some launchers put NUL bytes between the lines of the ranks.
+    out, err = (stream.replace(b"\0", b"").decode() for stream in streams)
+    return Run(process.returncode, out, err)
+
+
+def on_ranks(ranks: int, *arguments: object) -> list[str]:
+    """Return the command that runs Python with the arguments on some ranks."""
+    beside = Path(sys.executable).with_name("mpirun")
+    launcher = str(beside) if beside.exists() else shutil.which("mpirun")
+    if launcher is None:
+        pytest.fail("no mpirun: install the extra 'mpi', or load the site's MPI")
+    return [launcher, "-n", str(ranks), *python(*arguments)]
