@@ -1,0 +1,171 @@
+"""What the ranks run in test_comm.py: each check is called on all of them."""
+
+import sys
+
+import numpy as np
+
+from mndmst import comm as module
+from mndmst.comm import Comm, world
+from mndmst.errors import ConfigError, InputError, MndmstError
+
+
+def slices(comm: Comm, counts: np.ndarray) -> list[np.ndarray]:
+    """Return two columns whose entries say who sends them, to whom, and which."""
+    to = np.repeat(np.arange(comm.size), counts)
+    nth = np.concatenate([np.arange(count) for count in counts])
+    tag = 1_000_000 * comm.rank + 10_000 * to + nth
+    return [tag, (tag % 251).astype(np.uint8)]
+
+
+def exchange(comm: Comm, counts: np.ndarray) -> int:
+    """Exchange by a matrix of counts (row: sender); check what comes; return bytes."""
+    before = comm.bytes_sent
+    received, columns = comm.exchange(
+        counts[comm.rank], *slices(comm, counts[comm.rank])
+    )
+    np.testing.assert_array_equal(received, counts[:, comm.rank])
+    expected = np.concatenate(
+        [
+            1_000_000 * sender + 10_000 * comm.rank + np.arange(count)
+            for sender, count in enumerate(counts[:, comm.rank])
+        ]
+    )
+    np.testing.assert_array_equal(columns[0], expected)
+    np.testing.assert_array_equal(columns[1], expected % 251)
+    assert (columns[0].dtype, columns[1].dtype) == (np.int64, np.uint8)
+    return comm.bytes_sent - before
+
+
+def matrices(size: int) -> dict[str, np.ndarray]:
+    """Return count matrices: everything, nothing, one talker, one pair, a ring."""
+    random = np.random.default_rng(7)
+    one_talker, pair = np.zeros((2, size, size), int)
+    one_talker[size - 1] = random.integers(0, 50, size)
+    pair[0, size // 2] = 99
+    return {
+        "dense": random.integers(0, 50, (size, size)),
+        "sparse": random.integers(0, 50, (size, size))
+        * (random.random((size, size)) < 0.2),
+        "nothing": np.zeros((size, size), int),
+        "one talker": one_talker,
+        "pair": pair,
+        "ring": 70 * np.roll(np.eye(size, dtype=int), 1, axis=1),
+    }
+
+
+def check_exchange(comm: Comm) -> None:
+    for counts in matrices(comm.size).values():
+        for module.PIECE_BYTES in (1, 100, 64 << 20):
+            sent = exchange(comm, counts)
+            others = counts[comm.rank].sum() - counts[comm.rank, comm.rank]
+            assert sent == 9 * others + 8 * (comm.size - 1)
+
+
+def check_exchange_takes_no_columns(comm: Comm) -> None:
+    counts = np.full(comm.size, comm.rank, np.int32)
+    received, columns = comm.exchange(counts)
+    np.testing.assert_array_equal(received, np.arange(comm.size))
+    assert columns == []
+
+
+def check_send_and_receive(comm: Comm) -> None:
+    arrays = [
+        np.arange(1000, dtype=np.uint32),
+        np.linspace(0, 1, 77),
+        np.empty(0, np.int64),
+        np.arange(100, dtype=np.int64)[::3],
+    ]
+    for module.PIECE_BYTES in (1, 64, 64 << 20):
+        for array in arrays:
+            if comm.rank + 1 < comm.size and comm.rank % 2 == 0:
+                comm.send(array, comm.rank + 1)
+            elif comm.rank % 2:
+                got = comm.receive(comm.rank - 1)
+                assert got.dtype == array.dtype
+                np.testing.assert_array_equal(got, array)
+
+
+def check_reductions(comm: Comm) -> None:
+    ranks = range(comm.size)
+    assert comm.sum(comm.rank) == sum(ranks)
+    assert comm.max(comm.rank) == comm.size - 1
+    assert comm.min(float(comm.rank)) == 0.0
+    assert isinstance(comm.sum(2**40), int)
+    np.testing.assert_array_equal(
+        comm.sum(np.array([1, comm.rank])), [comm.size, sum(ranks)]
+    )
+
+
+def check_prefix(comm: Comm) -> None:
+    assert comm.prefix(comm.rank + 1) == sum(range(comm.rank + 1))
+    assert comm.prefix(2**50) == comm.rank * 2**50
+
+
+def check_share_and_collect(comm: Comm) -> None:
+    root = comm.size - 1
+    assert comm.share({"rank": comm.rank}, root) == {"rank": root}
+    all_ranks = list(range(comm.size))
+    assert comm.collect(comm.rank, root) == (all_ranks if comm.rank == root else None)
+
+
+def check_concatenate(comm: Comm) -> None:
+    own = np.full(comm.rank % 3, comm.rank, np.uint64)
+    expected = np.repeat(np.arange(comm.size), np.arange(comm.size) % 3)
+    np.testing.assert_array_equal(comm.concatenate(own), expected)
+    assert comm.concatenate(own).dtype == np.uint64
+    assert len(comm.concatenate(own[:0])) == 0
+
+
+def check_split(comm: Comm) -> None:
+    part = comm.split(comm.rank % 2 if comm.rank < 3 else None)
+    assert (part is None) == (comm.rank >= 3)
+    if part is not None:
+        members = [r for r in range(min(3, comm.size)) if r % 2 == comm.rank % 2]
+        before = comm.bytes_sent
+        assert part.collect(comm.rank) in (members, None)
+        assert part.rank == members.index(comm.rank)
+        part.sum(np.zeros(10))
+        # What a part sends counts for the whole.
+        assert comm.bytes_sent - before == (80 if part.size > 1 else 0)
+        part.free()
+
+
+def check_node(comm: Comm) -> None:
+    node = comm.node()
+    assert node.size == comm.size  # the tests run on one machine
+    node.free()
+
+
+def check_together(comm: Comm) -> None:
+    with comm.together():
+        pass
+    for culprits in ({comm.size - 1}, set(range(comm.size))):
+        try:
+            with comm.together():
+                if comm.rank in culprits:
+                    raise InputError(f"rank {comm.rank} cannot read")
+        except MndmstError as error:
+            assert isinstance(error, InputError)
+            assert str(error) == f"rank {min(culprits)} cannot read"
+            assert error.ranks == comm.size
+        else:
+            raise AssertionError("the error is missing on this rank")
+    comm.barrier()
+    assert ConfigError("raised by one rank").ranks == 1
+
+
+def main() -> None:
+    """Run all checks, in the order of the file, and name them."""
+    comm = world()
+    piece = module.PIECE_BYTES
+    for name, check in list(globals().items()):
+        if name.startswith("check_"):
+            module.PIECE_BYTES = piece
+            check(comm)
+            comm.barrier()
+            if comm.rank == 0:
+                sys.stdout.write(f"{name} on {comm.size}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""The MPI patterns of comm.py, on real ranks."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+CHECKS = Path(__file__).with_name("comm_checks.py")
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 16])
+def test_patterns(mpirun: Callable, ranks: int) -> None:
+    run = mpirun(ranks, "-m", "mpi4py", CHECKS)
+    assert run.returncode == 0, run.stderr
+    names = re.findall(r"^def (check_\w+)", CHECKS.read_text(), re.MULTILINE)
+    assert run.stdout.splitlines() == [f"{name} on {ranks}" for name in names]
