@@ -15,7 +15,6 @@ from typing import NamedTuple
 import pytest
 from processes import ROOT, Run, finish, on_ranks, python, start
 
-
 _BEGIN = time.time()
 
 
