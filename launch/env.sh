@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# The environment of a run, to be sourced; what the user has set is kept.
+
+# Open MPI 4 and 5 want to be told that root, and more ranks than cores, are welcome,
+# and would bind few ranks to one core each. MPICH needs nothing.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=${OMPI_MCA_rmaps_base_oversubscribe:-1}
+export OMPI_MCA_hwloc_base_binding_policy=${OMPI_MCA_hwloc_base_binding_policy:-none}
+export PRTE_MCA_rmaps_default_mapping_policy=${PRTE_MCA_rmaps_default_mapping_policy:-:oversubscribe}
+export PRTE_MCA_hwloc_default_binding_policy=${PRTE_MCA_hwloc_default_binding_policy:-none}
+
+# Every rank takes its share of the cores; MNDMST_THREADS=N sets another number.
+
+# Compiled kernels are cached on a disk of the node: on a shared file system the nodes
+# would race for the same files. The directory must be one's own, for what lies in it
+# is executed.
+cache=${MNDMST_CACHE_DIR:-${TMPDIR:-/tmp}/mndmst-cache-$(id -u)}
+(umask 077 && mkdir -p "$cache")
+if [[ ! -O $cache ]]; then
+    echo "mndmst: error: $cache belongs to somebody else; set MNDMST_CACHE_DIR" >&2
+    exit 1
+fi
+export NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-$cache/numba}
+export CUPY_CACHE_DIR=${CUPY_CACHE_DIR:-$cache/cupy}

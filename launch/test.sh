@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Install into .venv what the tests need and run them; arguments go to pytest:
+#     bash launch/test.sh
+#     bash launch/test.sh tests/unit -k order
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=$(bash "$root/launch/venv.sh" dev)
+cd "$root"
+# shellcheck source=launch/env.sh
+source launch/env.sh
+exec "$venv/bin/python" -m pytest "$@"
