@@ -1,0 +1,126 @@
+"""Names and rules of the sharded graph files, shared by their reader and writer.
+
+A graph is a directory::
+
+    index.h5                    which parts there are, and where they begin
+        @ format "mndmst-graph", version, creator, graph-uuid
+        @ num_vertices, num_arcs, num_parts, weight_dtype
+        vtxdist                 int64 [parts + 1]   first vertex of every part
+        arcdist                 int64 [parts + 1]   first arc of every part
+        parts                   str [parts]         file names
+    part-00000.h5               the rows of the vertices vtxdist[0] to vtxdist[1]
+        @ format "mndmst-shard", version, creator, graph-uuid
+        @ num_vertices          of the whole graph
+        @ num_arcs              of this part
+        @ vertex_begin, vertex_end, part, num_parts
+        vtxdist                 int64 [parts + 1]
+        graph                   @ encoding-type "csr_matrix", encoding-version, shape
+            indptr              int64 [rows + 1]    begins at 0
+            indices             int32 or int64      global ids
+            data                the weights
+
+The group `graph` is laid out as AnnData and SciPy name it. Each undirected edge
+{u, v} stands twice, as arc (u, v) and as arc (v, u), with equal weights, and the
+ids within a row ascend. Loops and parallel arcs are allowed, not useful.
+
+All datasets have Fletcher-32 checksums, and the files use the HDF5 1.10 layout,
+whose metadata has checksums too: a flipped byte is an error, not another graph.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from ..errors import InputError, OutputError
+
+INDEX_NAME = "index.h5"
+GRAPH_FORMAT = "mndmst-graph"
+SHARD_FORMAT = "mndmst-shard"
+VERSION = 1
+HDF5_LAYOUT = "v110"
+CHUNK_BYTES = 1 << 20
+
+
+def part_name(part: int) -> str:
+    """Return the file name of a part."""
+    return f"part-{part:05d}.h5"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what HDF5 raises on a damaged file into an InputError naming it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path}: no such file. Copy it there or make the graph again."
+        ) from error
+    except PermissionError as error:
+        raise InputError(f"{path}: no permission to read it.") from error
+    except (OSError, RuntimeError, KeyError) as error:
+        raise InputError(
+            f"{path}: damaged or cut short ({_first_line(error)}). Copy it again "
+            "from where it is whole, or make the graph again."
+        ) from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the file system or HDF5 raises on writing into an OutputError."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        raise OutputError(
+            f"{path}: cannot be written ({_first_line(error)}). Check that the "
+            "directory exists, may be written and has room."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of an error's text, without quotes around it."""
+    lines = str(error).strip("'\"").splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def checked_dataset(
+    path: Path, file: h5py.File, name: str, length: int | None = None
+) -> h5py.Dataset:
+    """Return a dataset that is as long as it should be, really there, checksummed.
+
+    Parameters
+    ----------
+    path : Path
+        Names the file in errors.
+    file : h5py.File
+    name : str
+    length : int, optional
+        What the header says.
+
+    Raises
+    ------
+    InputError
+        Otherwise: HDF5 itself fills in zeros for what was never written.
+    """
+    dataset = file.get(name)
+    problem = ""
+    if not isinstance(dataset, h5py.Dataset) or dataset.ndim != 1:
+        problem = "is missing"
+    elif length is not None and len(dataset) != length:
+        problem = f"has {len(dataset)} entries where {length} are expected"
+    elif len(dataset) and not dataset.fletcher32:
+        problem = "has no checksums"
+    elif len(dataset) and dataset.id.get_num_chunks() * dataset.chunks[0] < len(
+        dataset
+    ):
+        problem = "was not written to its end"
+    if problem:
+        raise InputError(f"{path}: dataset {name} {problem}. Make the graph again.")
+    return dataset
+
+
+def ascends(numbers: np.ndarray) -> bool:
+    """Return whether no number is smaller than the one before it."""
+    return bool((numbers[1:] >= numbers[:-1]).all())

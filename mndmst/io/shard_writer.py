@@ -1,0 +1,241 @@
+"""Write a sharded graph, part by part, so that a directory with an index is whole."""
+
+import os
+from pathlib import Path
+from types import TracebackType
+
+import h5py
+import numpy as np
+
+from .. import __version__
+from ..errors import OutputError
+from ..order import WEIGHT_DTYPES
+from .layout import (
+    CHUNK_BYTES,
+    GRAPH_FORMAT,
+    HDF5_LAYOUT,
+    INDEX_NAME,
+    SHARD_FORMAT,
+    VERSION,
+    ascends,
+    part_name,
+    writing,
+)
+
+TEMPORARY = ".tmp"
+
+
+class ShardWriter:
+    """A sharded graph being written (see `mndmst.io.layout` for the files).
+
+    Parts go to temporary names in the target directory. `finish` gives them
+    their final names and the index last. Used as a context manager, it removes
+    the temporary parts it has written if the block fails. Several processes may
+    write the parts of one graph, each through a writer of its own with the same
+    arguments; after all of them are done one calls `finish`.
+
+    Parameters
+    ----------
+    path : str or Path
+        The directory; it is made if it is not there.
+    num_vertices : int
+    weight_dtype : dtype
+        One of `order.WEIGHT_DTYPES`.
+    vtxdist : ndarray of int64, shape (parts + 1,)
+        First vertex of every part; from 0 to `num_vertices`, ascending.
+    uuid : str
+        Names the graph; the same graph in other parts may carry the same.
+    overwrite : bool
+        Replace the graph at `path`; it stays whole until `finish`.
+    compress : bool
+        Shuffle and gzip the datasets: smaller, and several times slower to read.
+
+    Raises
+    ------
+    OutputError
+        If the directory holds something and `overwrite` is not set, or cannot be
+        written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        num_vertices: int,
+        weight_dtype: np.dtype,
+        vtxdist: np.ndarray,
+        uuid: str,
+        overwrite: bool = False,
+        compress: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self.num_vertices = int(num_vertices)
+        self.weight_dtype = np.dtype(weight_dtype)
+        self.vtxdist = np.asarray(vtxdist, np.int64)
+        self.uuid = uuid
+        self.compress = compress
+        self._written: list[Path] = []
+        if self.weight_dtype not in WEIGHT_DTYPES:
+            raise ValueError(f"weights of type {self.weight_dtype} are not supported")
+        ends = self.vtxdist[[0, -1]].tolist()
+        if ends != [0, num_vertices] or not ascends(self.vtxdist):
+            raise ValueError("vtxdist must ascend from 0 to num_vertices")
+        self._claim(overwrite)
+
+    @property
+    def num_parts(self) -> int:
+        """Number of parts, empty ones included."""
+        return len(self.vtxdist) - 1
+
+    def _claim(self, overwrite: bool) -> None:
+        """Make the directory, or refuse one that holds something already."""
+        with writing(self.path):
+            if self.path.exists() and not self.path.is_dir():
+                raise OutputError(f"{self.path}: is a file; give a directory.")
+            self.path.mkdir(parents=True, exist_ok=True)
+            # Temporary parts alone are what a run that was killed leaves behind.
+            holds = any(file.suffix != TEMPORARY for file in self.path.iterdir())
+        if holds and not overwrite:
+            raise OutputError(
+                f"{self.path}: is not empty. Give another directory, or ask for the "
+                "graph in it to be overwritten."
+            )
+
+    def write_part(
+        self, part: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray
+    ) -> None:
+        """Write the rows of one part under its temporary name.
+
+        Parameters
+        ----------
+        part : int
+        indptr : ndarray of int64, shape (rows + 1,)
+            Starts at 0.
+        indices : ndarray of integers, shape (arcs,)
+            Global ids, ascending within a row; each edge stands in both rows.
+        weights : ndarray of `weight_dtype`, shape (arcs,)
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        begin, end = self.vtxdist[part : part + 2].tolist()
+        if len(indptr) != end - begin + 1 or indptr[0] != 0:
+            raise ValueError(f"part {part} must have {end - begin} rows")
+        if not int(indptr[-1]) == len(indices) == len(weights):
+            raise ValueError("indptr, indices and weights disagree on the arcs")
+        ids = np.dtype(np.int32 if self.num_vertices <= 1 << 31 else np.int64)
+        header: dict[str, int | str] = {
+            "num_arcs": len(indices),
+            "vertex_begin": begin,
+            "vertex_end": end,
+            "part": part,
+        }
+        target = self._temporary(part_name(part))
+        self._written.append(target)
+        with writing(target), h5py.File(target, "w", libver=HDF5_LAYOUT) as file:
+            self._write_header(file, SHARD_FORMAT, header)
+            self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
+            group = file.create_group("graph")
+            group.attrs["encoding-type"] = "csr_matrix"
+            group.attrs["encoding-version"] = "0.1.0"
+            group.attrs["shape"] = np.array([end - begin, self.num_vertices])
+            self._write(group, "indptr", indptr, np.dtype(np.int64))
+            self._write(group, "indices", indices, ids)
+            self._write(group, "data", weights, self.weight_dtype)
+
+    def finish(self) -> None:
+        """Check that every part is there, then give all files their final names.
+
+        Raises
+        ------
+        OutputError
+            If a part was not written or a file cannot be renamed.
+        """
+        names = [part_name(part) for part in range(self.num_parts)]
+        arcs = [self._count_arcs(self._temporary(name)) for name in names]
+        arcdist = np.concatenate(([0], np.cumsum(arcs, dtype=np.int64)))
+        index = self._temporary(INDEX_NAME)
+        self._written.append(index)
+        with writing(index), h5py.File(index, "w", libver=HDF5_LAYOUT) as file:
+            header: dict[str, int | str] = {
+                "num_arcs": int(arcdist[-1]),
+                "weight_dtype": self.weight_dtype.name,
+            }
+            self._write_header(file, GRAPH_FORMAT, header)
+            self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
+            self._write(file, "arcdist", arcdist, arcdist.dtype)
+            parts = np.array(names, np.bytes_)
+            self._write(file, "parts", parts, parts.dtype)
+        with writing(self.path):
+            (self.path / INDEX_NAME).unlink(missing_ok=True)
+            for old in self.path.glob("part-*.h5"):
+                old.unlink()
+            for name in [*names, INDEX_NAME]:
+                _settle(self._temporary(name))
+                self._temporary(name).rename(self.path / name)
+            _settle(self.path)
+        self._written.clear()
+
+    def __enter__(self) -> "ShardWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            for file in self._written:
+                file.unlink(missing_ok=True)
+
+    def _temporary(self, name: str) -> Path:
+        return self.path / (name + TEMPORARY)
+
+    def _count_arcs(self, file: Path) -> int:
+        if not file.exists():
+            raise OutputError(f"{file}: the part was not written. Make it again.")
+        with writing(file), h5py.File(file) as part:
+            return int(part.attrs["num_arcs"])
+
+    def _write_header(
+        self, file: h5py.File, kind: str, more: dict[str, int | str]
+    ) -> None:
+        file.attrs["format"] = kind
+        file.attrs["version"] = VERSION
+        file.attrs["creator"] = f"mndmst {__version__}"
+        file.attrs["graph-uuid"] = self.uuid
+        file.attrs["num_vertices"] = self.num_vertices
+        file.attrs["num_parts"] = self.num_parts
+        file.attrs.update(more)
+
+    def _write(
+        self, group: h5py.Group, name: str, data: np.ndarray, dtype: np.dtype
+    ) -> None:
+        """Write a checksummed dataset; HDF5 cannot chunk one without elements."""
+        if len(data) == 0:
+            group.create_dataset(name, shape=(0,), dtype=dtype)
+            return
+        if data.dtype == np.uint32 and dtype == np.int32:
+            data = data.view(np.int32)
+        chunks = (min(len(data), CHUNK_BYTES // dtype.itemsize),)
+        dataset = group.create_dataset(
+            name,
+            data.shape,
+            dtype,
+            chunks=chunks,
+            fletcher32=True,
+            shuffle=self.compress,
+            compression="gzip" if self.compress else None,
+        )
+        dataset.write_direct(np.ascontiguousarray(data))  # HDF5 converts in pieces
+
+
+def _settle(path: Path) -> None:
+    """Have the system put a file or directory on disk before it is relied on."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,123 @@
+"""Sharded graphs on disk: open one, read its rows, write one.
+
+`mndmst.io.layout` describes the files.
+"""
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from ..errors import InputError
+from ..order import WEIGHT_DTYPES
+from .layout import (
+    GRAPH_FORMAT,
+    INDEX_NAME,
+    SHARD_FORMAT,
+    VERSION,
+    ascends,
+    checked_dataset,
+    reading,
+)
+from .shard_reader import ShardedGraph
+from .shard_writer import ShardWriter
+
+__all__ = ["ShardWriter", "ShardedGraph", "open_graph"]
+
+
+def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
+    """Open a graph: a directory of shards, its index, or a shard that is all of it.
+
+    Parameters
+    ----------
+    path : str or Path
+    check : bool
+        Open every part once and compare it with the index. Of many ranks one is
+        enough to do so: a part is always checked when it is read.
+
+    Returns
+    -------
+    ShardedGraph
+
+    Raises
+    ------
+    InputError
+        If there is no graph, or a part is missing, damaged or of another graph.
+    """
+    path = Path(path)
+    file = path / INDEX_NAME if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise InputError(
+            f"{path}: has no {INDEX_NAME}, so it is not a graph, or its making was cut "
+            "off. Make the graph again."
+        )
+    with reading(file), h5py.File(file) as opened:
+        readers = {GRAPH_FORMAT: _from_index, SHARD_FORMAT: _from_shard}
+        reader = readers.get(opened.attrs.get("format"))
+        if reader is None:
+            raise InputError(
+                f"{file}: is HDF5, but neither the index nor a shard of a graph. Make "
+                'one with "mndmst partition".'
+            )
+        if opened.attrs["version"] != VERSION:
+            raise InputError(
+                f"{file}: has version {opened.attrs['version']} of the format, and "
+                f"version {VERSION} can be read. Make the graph again."
+            )
+        graph = reader(file, opened)
+    if check:
+        for part in range(graph.num_parts):
+            graph.check_part(part)
+    return graph
+
+
+def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
+    num_parts = int(file.attrs["num_parts"])
+    if num_parts < 1:
+        raise InputError(f"{path}: names no parts. Make the graph again.")
+    names = checked_dataset(path, file, "parts", num_parts)[:]
+    return ShardedGraph(
+        path=path,
+        uuid=file.attrs["graph-uuid"],
+        weight_dtype=_weight_dtype(path, file.attrs["weight_dtype"]),
+        vtxdist=_read_bounds(path, file, "vtxdist", "num_vertices"),
+        arcdist=_read_bounds(path, file, "arcdist", "num_arcs"),
+        parts=tuple(path.parent / Path(name.decode()).name for name in names),
+    )
+
+
+def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
+    if file.attrs["num_parts"] != 1:
+        raise InputError(
+            f"{path}: is one part of {file.attrs['num_parts']}. Open {INDEX_NAME} or "
+            "the directory instead."
+        )
+    weights = checked_dataset(path, file, "graph/data")
+    return ShardedGraph(
+        path=path,
+        uuid=file.attrs["graph-uuid"],
+        weight_dtype=_weight_dtype(path, weights.dtype.name),
+        vtxdist=np.array([0, file.attrs["num_vertices"]], np.int64),
+        arcdist=np.array([0, file.attrs["num_arcs"]], np.int64),
+        parts=(path,),
+    )
+
+
+def _read_bounds(path: Path, file: h5py.File, name: str, total: str) -> np.ndarray:
+    dataset = checked_dataset(path, file, name, int(file.attrs["num_parts"]) + 1)
+    bounds = dataset[:].astype(np.int64)
+    if bounds[[0, -1]].tolist() != [0, file.attrs[total]] or not ascends(bounds):
+        raise InputError(
+            f"{path}: {name} does not ascend from 0 to {total}. Make the graph again."
+        )
+    return bounds
+
+
+def _weight_dtype(file: Path, name: str) -> np.dtype:
+    for dtype in WEIGHT_DTYPES:
+        if dtype.name == name:
+            return dtype
+    raise InputError(
+        f"{file}: has weights of type {name}; supported are "
+        f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}. Make the graph again."
+    )
