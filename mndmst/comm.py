@@ -244,6 +244,38 @@ class Comm:
             self.mpi.Recv(array[low:high], source)
         return array
 
+    def send_all(self, arrays: Sequence[np.ndarray], dest: int) -> None:
+        """Send several arrays to a rank that calls `receive_all`."""
+        self.mpi.send(len(arrays), dest)
+        for array in arrays:
+            self.send(array, dest)
+
+    def receive_all(self, source: int) -> list[np.ndarray]:
+        """Return the arrays that a rank sends with `send_all`."""
+        return [self.receive(source) for _ in range(self.mpi.recv(source=source))]
+
+    def trade(
+        self, arrays: Sequence[np.ndarray], dest: int, source: int
+    ) -> list[np.ndarray]:
+        """Send arrays to one rank while receiving as many from another."""
+        result = []
+        for array in map(np.ascontiguousarray, arrays):
+            kind = (array.dtype.str, len(array))
+            dtype, length = self.mpi.sendrecv(kind, dest, source=source)
+            arrived = np.empty(length, dtype)
+            piece = max(1, PIECE_BYTES // arrived.itemsize)
+            requests = [
+                self.mpi.Irecv(arrived[low:high], source)
+                for low, high in _pieces(0, length, piece)
+            ]
+            for low, high in _pieces(0, len(array), piece):
+                requests.append(self.mpi.Isend(array[low:high], dest))
+                self._count((high - low) * array.itemsize, 1)
+            for request in requests:
+                request.Wait()
+            result.append(arrived)
+        return result
+
     # Errors
 
     @contextmanager

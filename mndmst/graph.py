@@ -69,6 +69,22 @@ class Rows:
         )
 
 
+def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
+    """Return the components (int64) of some vertices; a ghost stands for itself.
+
+    Parameters
+    ----------
+    ends : ndarray
+        Vertex ids.
+    label : ndarray, shape (rows,)
+        The component of each row's vertex.
+    """
+    ends = ends.astype(np.int64)
+    inside = (ends >= rows.first) & (ends < rows.last)
+    ends[inside] = label[ends[inside] - rows.first]
+    return ends
+
+
 @dataclass(frozen=True)
 class EdgeList:
     """Edges by their original ends, in (u, v) order.

@@ -70,6 +70,10 @@ class Backend(ABC):
 
     name: str
 
+    def describe(self) -> str:
+        """Return the device's name for reports."""
+        return self.name
+
     @abstractmethod
     def memory(self) -> Memory:
         """Return the memory of the device."""

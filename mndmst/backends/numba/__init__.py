@@ -1,0 +1,97 @@
+"""The CPU backend: Numba kernels, with plain threads that share the arcs."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ...graph import EdgeList, ReducedGraph, Rows
+from ..base import Backend, Band, Forest, Growth, Memory
+from .finish import next_lightest
+from .kruskal import border_excepting_kruskal, flatten, kruskal
+from .msf import Threads, band_forest, msf
+from .sorting import sort_positions
+
+
+class NumbaBackend(Backend):
+    """A CPU worker.
+
+    Parameters
+    ----------
+    threads : int
+        How many threads compute at once.
+    """
+
+    name = "cpu"
+
+    def __init__(self, threads: int = 1) -> None:
+        pool = ThreadPoolExecutor(threads, "mndmst-cpu") if threads > 1 else None
+        self.threads = Threads(pool, threads)
+
+    def describe(self) -> str:
+        """Return the number of threads."""
+        return f"cpu, {self.threads.count} threads"
+
+    def memory(self) -> Memory:
+        """Return the memory of the machine."""
+        page = os.sysconf("SC_PAGE_SIZE")
+        total, free = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_AVPHYS_PAGES")
+        return Memory(total * page, free * page)
+
+    def rows_nbytes(self, rows: Rows) -> int:
+        """Return the bytes the steps on rows need beyond the rows themselves.
+
+        About 1.3 light edges a vertex, of 40 bytes each while they are sorted, and
+        20 bytes a vertex for components; sparse graphs have at most 3 edges a
+        vertex.
+        """
+        ids, keys = rows.indices.itemsize, rows.keys.itemsize
+        edges = min(rows.num_arcs, 3 * len(rows))
+        return edges * (2 * ids + keys + 24) + 20 * len(rows)
+
+    def place(self, rows: Rows) -> Rows:
+        """Return the rows: they are where the CPU can read them."""
+        return rows
+
+    def msf(self, rows: Rows) -> Forest:
+        """See `Backend.msf`."""
+        return msf(rows, self.threads)
+
+    def band_forest(self, rows: Rows, band: Band, label: np.ndarray | None) -> EdgeList:
+        """See `Backend.band_forest`."""
+        return band_forest(rows, band, label, self.threads)
+
+    def next_lightest(self, rows, vertices, after_key, after_end):
+        """See `Backend.next_lightest`."""
+        arcs = np.empty(len(vertices), np.int64)
+
+        def chunk(begin, end):
+            part = slice(begin, end)
+            next_lightest(
+                rows.indptr, rows.indices, rows.keys, rows.first, vertices[part],
+                after_key[part], after_end[part], arcs[part],
+            )  # fmt: skip
+
+        self.threads.map(chunk, self.threads.ranges(len(vertices), grain=16))
+        found = arcs >= 0
+        arcs[~found] = 0
+        if rows.num_arcs == 0:
+            return found, np.zeros(0, rows.keys.dtype)[arcs[:0]], arcs
+        return found, rows.keys[arcs], rows.indices[arcs].astype(np.int64)
+
+    def forest(self, graph: ReducedGraph) -> Growth:
+        """See `Backend.forest`."""
+        root = np.arange(len(graph.labels), dtype=np.uint32)
+        final = np.zeros(len(graph), np.bool_)
+        kruskal(sort_positions(graph.edges.key), graph.a, graph.b, root, final)
+        flatten(root)
+        return Growth(final, root)
+
+    def grow(self, graph: ReducedGraph, round_gain: float) -> Growth:
+        """See `Backend.grow`; one ordered pass reaches the end, there is no round."""
+        root = np.arange(len(graph.labels), dtype=np.uint32)
+        final = np.zeros(len(graph), np.bool_)
+        order = sort_positions(graph.edges.key)
+        border_excepting_kruskal(order, graph.a, graph.b, graph.own, root, final)
+        flatten(root)
+        return Growth(final, root)

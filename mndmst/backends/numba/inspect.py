@@ -1,0 +1,75 @@
+"""What a pass over the rows as read tells: edges, loops, and symmetry."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def mix(low, high, key):
+    """Return 64 well-mixed bits of an edge (the finaliser of MurmurHash3)."""
+    word = np.uint64(low) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(high)
+    for value in (np.uint64(key), np.uint64(0)):
+        word ^= word >> np.uint64(33)
+        word *= np.uint64(0xFF51AFD7ED558CCD)
+        word ^= word >> np.uint64(33)
+        word = (word + value) * np.uint64(0xC4CEB9FE1A85EC53)
+    return word ^ (word >> np.uint64(33))
+
+
+@njit(nogil=True, cache=True)
+def inspect_rows(indptr, indices, keys, first, begin, end):
+    """Return facts about the rows [begin, end) (local numbers).
+
+    Returns
+    -------
+    edges : int
+        Distinct edges to larger vertices.
+    balance : uint64
+        The sum over arcs of a hash of (ends, key), with opposite signs in the two
+        directions: zero over all rows of a symmetric graph.
+    """
+    edges = 0
+    balance = np.uint64(0)
+    for row in range(begin, end):
+        tail = np.int64(first + row)
+        before = np.int64(-1)
+        for arc in range(indptr[row], indptr[row + 1]):
+            head = np.int64(indices[arc])
+            if head > tail:
+                balance += mix(tail, head, keys[arc])
+                edges += head != before
+            elif head < tail:
+                balance -= mix(head, tail, keys[arc])
+            before = head
+    return edges, balance
+
+
+@njit(nogil=True, cache=True)
+def add_to_buckets(indptr, indices, keys, first, buckets):
+    """Add every arc's signed hash to the bucket its leading bits choose."""
+    for row in range(len(indptr) - 1):
+        tail = np.int64(first + row)
+        for arc in range(indptr[row], indptr[row + 1]):
+            head = np.int64(indices[arc])
+            if head != tail:
+                word = mix(min(tail, head), max(tail, head), keys[arc])
+                bucket = mix(min(tail, head), max(tail, head), 0) % len(buckets)
+                if head > tail:
+                    buckets[bucket] += word
+                else:
+                    buckets[bucket] -= word
+
+
+@njit(nogil=True, cache=True)
+def arcs_of_bucket(indptr, indices, first, count, bucket):
+    """Return the rows and positions of the arcs in one of `count` buckets."""
+    tails, arcs = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    for row in range(len(indptr) - 1):
+        tail = np.int64(first + row)
+        for arc in range(indptr[row], indptr[row + 1]):
+            head = np.int64(indices[arc])
+            if head != tail:
+                if mix(min(tail, head), max(tail, head), 0) % count == bucket:
+                    tails.append(tail)
+                    arcs.append(arc)
+    return np.array(tails), np.array(arcs)

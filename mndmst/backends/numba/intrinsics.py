@@ -1,0 +1,38 @@
+"""Single instructions that Numba does not expose: bit scan and prefetch."""
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def trailing_zeros(typingctx, word):
+    """Return the position of the lowest set bit of a uint64 that is not 0."""
+
+    def codegen(context, builder, signature, args):
+        known_nonzero = ir.Constant(ir.IntType(1), 1)
+        return builder.cttz(args[0], known_nonzero)
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Ask for the cache line of array[index]; never faults, returns nothing."""
+
+    def codegen(context, builder, signature, args):
+        array_type = signature.args[0]
+        struct = context.make_array(array_type)(context, builder, args[0])
+        address = builder.gep(struct.data, [args[1]])
+        i8_pointer = ir.PointerType(ir.IntType(8))
+        i32 = ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [i8_pointer, i32, i32, i32])
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [i8_pointer], function_type
+        )
+        read, keep_everywhere, data = (ir.Constant(i32, value) for value in (0, 3, 1))
+        pointer = builder.bitcast(address, i8_pointer)
+        builder.call(function, [pointer, read, keep_everywhere, data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen

@@ -1,0 +1,162 @@
+"""Linear-time work on edge lists: merging, and compact component numbers."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def merge(u1, v1, key1, u2, v2, key2):
+    """Merge two lists in (u, v) order; a pair in both is kept once.
+
+    Returns
+    -------
+    u, v, key : ndarray
+    source : ndarray of int64
+        For each edge its position in the first list, or -1 - its position in the
+        second.
+    """
+    total = len(key1) + len(key2)
+    u, v = np.empty(total, u1.dtype), np.empty(total, v1.dtype)
+    key = np.empty(total, key1.dtype)
+    source = np.empty(total, np.int64)
+    i = j = used = 0
+    while i < len(key1) or j < len(key2):
+        from_first = j == len(key2)
+        if i < len(key1) and j < len(key2):
+            from_first = u1[i] < u2[j] or (u1[i] == u2[j] and v1[i] <= v2[j])
+            if u1[i] == u2[j] and v1[i] == v2[j]:
+                j += 1
+        if from_first:
+            u[used], v[used], key[used], source[used] = u1[i], v1[i], key1[i], i
+            i += 1
+        else:
+            u[used], v[used], key[used], source[used] = u2[j], v2[j], key2[j], -1 - j
+            j += 1
+        used += 1
+    return u[:used], v[:used], key[:used], source[:used]
+
+
+@njit(nogil=True, cache=True)
+def first_of_pairs(u, v, key):
+    """Return a mask of the lightest edge of each run of equal pairs (u, v)."""
+    kept = np.zeros(len(key), np.bool_)
+    begin = 0
+    while begin < len(key):
+        best = begin
+        end = begin + 1
+        while end < len(key) and u[end] == u[begin] and v[end] == v[begin]:
+            if key[end] < key[best]:
+                best = end
+            end += 1
+        kept[best] = True
+        begin = end
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def _slot(table, ids, value):
+    """Return the place of an id in an open-addressing table of positions."""
+    mask = np.uint64(len(table) - 1)
+    place = (np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)
+    place &= mask
+    while table[place] >= 0 and ids[table[place]] != value:
+        place = (place + np.uint64(1)) & mask
+    return place
+
+
+@njit(nogil=True, cache=True)
+def _distinct_outside(ids, first, last, found, count, table):
+    """Collect the ids outside [first, last) in `found`; return the new state."""
+    for i in range(len(ids)):
+        value = np.int64(ids[i])
+        if first <= value < last:
+            continue
+        place = _slot(table, found, value)
+        if table[place] >= 0:
+            continue
+        if 2 * (count + 1) > len(table):
+            larger = np.full(2 * len(table), -1, np.int64)
+            for position in range(count):
+                larger[_slot(larger, found, found[position])] = position
+            table = larger
+            place = _slot(table, found, value)
+        if count == len(found):
+            more = np.empty(2 * len(found), np.int64)
+            more[:count] = found[:count]
+            found = more
+        found[count] = value
+        table[place] = count
+        count += 1
+    return found, count, table
+
+
+@njit(nogil=True, cache=True)
+def _number(ids, first, last, number, table, found, rank_of, out):
+    for i in range(len(ids)):
+        value = np.int64(ids[i])
+        if first <= value < last:
+            out[i] = number[value - first]
+        else:
+            out[i] = rank_of[table[_slot(table, found, value)]]
+
+
+@njit(nogil=True, cache=True)
+def compact(ids_a, ids_b, first, last):
+    """Number the distinct ids of two columns in ascending order.
+
+    Most ids are expected in [first, last), where a plain table serves; the others
+    go through a hash table.
+
+    Returns
+    -------
+    labels : ndarray of int64
+        The distinct ids, ascending.
+    a, b : ndarray of uint32
+        The columns as positions in `labels`.
+    """
+    used = np.zeros(last - first, np.bool_)
+    for i in range(len(ids_a)):
+        if first <= np.int64(ids_a[i]) < last:
+            used[np.int64(ids_a[i]) - first] = True
+        if first <= np.int64(ids_b[i]) < last:
+            used[np.int64(ids_b[i]) - first] = True
+    found = np.empty(64, np.int64)
+    table = np.full(256, -1, np.int64)
+    found, count, table = _distinct_outside(ids_a, first, last, found, 0, table)
+    found, count, table = _distinct_outside(ids_b, first, last, found, count, table)
+    found = found[:count]
+    order = np.argsort(found)
+    below = np.searchsorted(found[order], first)
+    labels = np.empty(count + used.sum(), np.int64)
+    rank_of = np.empty(count, np.uint32)
+    number = np.empty(last - first, np.uint32)
+    position = below
+    for i in range(last - first):
+        number[i] = position
+        if used[i]:
+            labels[position] = first + i
+            position += 1
+    for i in range(count):
+        place = i if i < below else position + i - below
+        rank_of[order[i]] = place
+        labels[place] = found[order[i]]
+    a = np.empty(len(ids_a), np.uint32)
+    b = np.empty(len(ids_b), np.uint32)
+    _number(ids_a, first, last, number, table, found, rank_of, a)
+    _number(ids_b, first, last, number, table, found, rank_of, b)
+    return labels, a, b
+
+
+@njit(nogil=True, cache=True)
+def lightest_edges(a, b, key, count):
+    """Return for each of `count` components, all with edges, its lightest edge.
+
+    The edges are in (u, v) order, so the first of equal keys is the lightest.
+    """
+    best = np.full(count, -1, np.int64)
+    for i in range(len(key)):
+        if best[a[i]] < 0 or key[i] < key[best[a[i]]]:
+            best[a[i]] = i
+        if best[b[i]] < 0 or key[i] < key[best[b[i]]]:
+            best[b[i]] = i
+    return best

@@ -1,0 +1,219 @@
+"""Minimum spanning forests of CSR rows on the CPU.
+
+Light edges first [1, 2]: the edges below a sampled quantile, about as many as
+there are vertices, join most vertices into one giant component. Every heavier edge
+of the forest then has an end outside it, and only the rows there are read again.
+Without a giant component the next, larger band of edges follows; a sparse graph is
+one band.
+
+[1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
+    ALENEX 2009. [2] Fallin, Gonzalez, Seo, Burtscher: A high-performance MST
+    implementation for GPUs, SC 2023.
+"""
+
+from concurrent.futures import Executor
+
+import numpy as np
+
+from ...graph import EdgeList, Rows, component_of
+from ..base import Band, Forest
+from .finish import heavy_arcs
+from .kruskal import flatten, kruskal
+from .lists import compact, first_of_pairs, merge
+from .select import BLOCK, select
+from .sorting import sort_positions
+
+# Edges of the first band per vertex: fewer leave no giant component, more cost sort.
+LIGHT_EDGES_PER_VERTEX = 1.3
+# Below this many arcs per vertex nothing is gained by leaving edges out.
+SPARSE_ARCS_PER_VERTEX = 6
+# The share of arcs in rows of the giant component from which the rest is read apart.
+GIANT_SHARE = 0.5
+SAMPLE = 4096
+
+
+class Threads:
+    """Threads that share the arcs of some rows.
+
+    The kernels give up the interpreter lock, so plain threads run them at once;
+    each fills arrays of its own, and no counter is shared.
+    """
+
+    def __init__(self, pool: Executor | None, count: int) -> None:
+        self.pool = pool
+        self.count = count
+
+    def map(self, function, ranges):
+        """Return the results of function(begin, end) over ranges, in order."""
+        if self.pool is None or len(ranges) < 2:
+            return [function(*bounds) for bounds in ranges]
+        return list(self.pool.map(lambda bounds: function(*bounds), ranges))
+
+    def ranges(self, length: int, grain: int = BLOCK) -> list[tuple[int, int]]:
+        """Cut [0, length) into a range per thread, at multiples of the grain."""
+        parts = max(1, min(self.count, length // (64 * grain)))
+        bounds = [length * i // parts // grain * grain for i in range(parts)]
+        return list(zip(bounds, [*bounds[1:], length], strict=True))
+
+
+def msf(rows: Rows, threads: Threads) -> Forest:
+    """Return the forest of rows that are the whole graph."""
+    parent = np.arange(len(rows), dtype=np.uint32)
+    edges = EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
+    for low, high in _bands(rows):
+        found = band_edges(rows, Band(low, high), threads)
+        if low is not None:
+            found = found.take(parent[found.u] != parent[found.v])
+        edges = union(edges, _kruskal(found, found.u, found.v, parent))
+        flatten(parent)
+        if high is None:
+            break
+        giant = _giant(rows, parent)
+        if giant is not None:
+            heavy = _heavy_edges(rows, parent, giant, high, threads)
+            edges = union(edges, _kruskal(heavy, heavy.u, heavy.v, parent))
+            flatten(parent)
+            break
+    return Forest(edges, parent)
+
+
+def band_forest(
+    rows: Rows, band: Band, label: np.ndarray | None, threads: Threads
+) -> EdgeList:
+    """Return the forest of a band, with ghosts as ordinary vertices."""
+    found = band_edges(rows, band, threads)
+    ends = [found.u, found.v]
+    if label is not None:
+        ends = [component_of(end, rows, label) for end in ends]
+        apart = ends[0] != ends[1]
+        found, ends = found.take(apart), [end[apart] for end in ends]
+    labels, a, b = compact(*ends, rows.first, rows.last)
+    return _kruskal(found, a, b, np.arange(len(labels), dtype=np.uint32))
+
+
+def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
+    """Return all edges of a band that the rows hold, in (u, v) order."""
+    kind = rows.keys.dtype.type
+    low = kind(0 if band.low is None else band.low + 1)
+    high = kind(np.iinfo(kind).max if band.high is None else band.high)
+    arcs = rows.num_arcs
+    share = _share(rows, low, high)
+
+    def chunk(begin, end):
+        expected = int((end - begin) * min(1.0, 1.1 * share) / 2) + BLOCK
+        return select(
+            rows.indptr, rows.indices, rows.keys, rows.first, low, high,
+            begin, end, expected,
+        )  # fmt: skip
+
+    chunks = threads.map(chunk, threads.ranges(arcs))
+    columns = [_joined(column) for column in zip(*chunks, strict=True)]
+    upper = _without_repeats(*columns[:3])
+    if len(columns[3]) == 0:
+        return upper
+    order = sort_positions(columns[3].astype(np.uint64))
+    lower = _without_repeats(*(column[order] for column in columns[3:]))
+    pairs = zip(_columns(lower), _columns(upper), strict=True)
+    return EdgeList(*(_joined(pair) for pair in pairs))
+
+
+def union(first: EdgeList, second: EdgeList) -> EdgeList:
+    """Merge two edge lists."""
+    if len(first) == 0 or len(second) == 0:
+        return first if len(second) == 0 else second
+    return EdgeList(*merge(*_columns(first), *_columns(second))[:3])
+
+
+def _columns(edges: EdgeList) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return edges.u, edges.v, edges.key
+
+
+def _joined(arrays) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _without_repeats(u, v, key) -> EdgeList:
+    """Drop all but the lightest of parallel edges, which stand side by side."""
+    edges = EdgeList(u, v, key)
+    if len(key) > 1 and ((u[1:] == u[:-1]) & (v[1:] == v[:-1])).any():
+        return edges.take(first_of_pairs(u, v, key))
+    return edges
+
+
+def _share(rows: Rows, low, high) -> float:
+    """Return about the share of arcs with low <= key <= high."""
+    if rows.num_arcs == 0:
+        return 0.0
+    keys = _sample(rows)
+    return float(((keys >= low) & (keys <= high)).mean())
+
+
+def _sample(rows: Rows) -> np.ndarray:
+    """Return some keys, evenly spread over the arcs and jittered."""
+    generator = np.random.default_rng(len(rows))
+    return rows.keys[generator.integers(0, rows.num_arcs, SAMPLE)]
+
+
+def _bands(rows: Rows):
+    """Yield the bounds of bands of growing size; the last is open above."""
+    occupied = np.count_nonzero(rows.indptr[1:] != rows.indptr[:-1])
+    low = None
+    if rows.num_arcs > SPARSE_ARCS_PER_VERTEX * occupied:
+        sample = np.sort(_sample(rows))
+        share = 2 * LIGHT_EDGES_PER_VERTEX * occupied / rows.num_arcs
+        while share < 0.5:
+            high = int(sample[int(share * SAMPLE)])
+            if high != low:
+                yield low, high
+            low, share = high, 2 * share
+    yield low, None
+
+
+def _kruskal(edges: EdgeList, a, b, parent) -> EdgeList:
+    kept = np.zeros(len(edges), np.bool_)
+    order = sort_positions(edges.key)
+    kruskal(order, _positions(a), _positions(b), parent, kept)
+    return edges.take(kept)
+
+
+def _positions(ids: np.ndarray) -> np.ndarray:
+    return ids.astype(np.uint32, copy=False)
+
+
+def _giant(rows: Rows, root: np.ndarray) -> int | None:
+    """Return the component that most arcs leave from, if it has a clear majority."""
+    generator = np.random.default_rng(rows.num_arcs)
+    arcs = generator.integers(0, rows.num_arcs, 1024)
+    tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
+    components, counts = np.unique(root[tails], return_counts=True)
+    best = int(counts.argmax())
+    share = counts[best] / len(arcs)
+    return int(components[best]) if share > GIANT_SHARE else None
+
+
+def _heavy_edges(rows, root, giant, above, threads) -> EdgeList:
+    """Return the edges above a key that may still join components."""
+    outside = np.flatnonzero(root != np.uint32(giant))
+    above = rows.keys.dtype.type(above)
+
+    def chunk(begin, end):
+        return heavy_arcs(
+            rows.indptr, rows.indices, rows.keys, root, giant, above,
+            outside[begin:end],
+        )  # fmt: skip
+
+    chunks = threads.map(chunk, threads.ranges(len(outside), grain=16))
+    tail, arc = (_joined(column) for column in zip(*chunks, strict=True))
+    head = rows.indices[arc]
+    tail = tail.astype(head.dtype)
+    edges = EdgeList(np.minimum(tail, head), np.maximum(tail, head), rows.keys[arc])
+    return edges.take(pair_order(*_columns(edges)))
+
+
+def pair_order(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Return positions in (u, v) order, only the lightest of parallel edges."""
+    if u.dtype == np.uint32:
+        order = sort_positions((u.astype(np.uint64) << np.uint64(32)) | v)
+    else:
+        order = np.lexsort((v, u))
+    return order[first_of_pairs(u[order], v[order], key[order])]

@@ -1,0 +1,121 @@
+"""What contraction does to a reduced graph: rename, merge, cut apart.
+
+Self edges go as soon as two ends have one name. Of multi-edges all but the
+lightest close a cycle, so the cycle filter (`Backend.forest`) removes them with
+everything else that cannot be in the forest.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .backends.numba import lists
+from .graph import EdgeList, ReducedGraph
+
+
+def reduced_graph(
+    edges: EdgeList, ends: tuple[np.ndarray, np.ndarray], first: int, last: int,
+    own: bool,
+) -> ReducedGraph:
+    """Return the reduced graph of some edges.
+
+    Parameters
+    ----------
+    ends : pair of ndarray
+        The components of the edges' ends, as vertex ids.
+    first, last : int
+        The range most of them are in.
+    own : bool
+        Whether the components in the range are complete here; the others are not.
+    """
+    labels, a, b = lists.compact(*ends, first, last)
+    inside = (labels >= first) & (labels < last)
+    return ReducedGraph(edges, a, b, labels, inside & own)
+
+
+def empty_graph(edges: EdgeList) -> ReducedGraph:
+    """Return a reduced graph without edges, with the types of `edges`."""
+    none = np.empty(0, np.uint32)
+    labels, own = np.empty(0, np.int64), np.empty(0, np.bool_)
+    return ReducedGraph(edges.take(slice(0, 0)), none, none, labels, own)
+
+
+def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
+    """Give components new names (one per label) and drop self edges.
+
+    Components of one name become one, which is own if one of them was: own
+    components merge with own ones only.
+    """
+    labels, position = np.unique(names, return_inverse=True)
+    position = position.astype(np.uint32)
+    own = np.zeros(len(labels), np.bool_)
+    own[position[graph.own]] = True
+    a, b = position[graph.a], position[graph.b]
+    alive = a != b
+    graph = ReducedGraph(graph.edges, a, b, labels, own)
+    return drop_unused(graph if alive.all() else graph.take(alive))
+
+
+def drop_unused(graph: ReducedGraph) -> ReducedGraph:
+    """Drop components without edges: their trees are finished."""
+    used = np.zeros(len(graph.labels), np.bool_)
+    used[graph.a] = True
+    used[graph.b] = True
+    if used.all():
+        return graph
+    number = (np.cumsum(used) - 1).astype(np.uint32)
+    return replace(
+        graph,
+        a=number[graph.a],
+        b=number[graph.b],
+        labels=graph.labels[used],
+        own=graph.own[used],
+    )
+
+
+def merge(one: ReducedGraph, other: ReducedGraph) -> ReducedGraph:
+    """Return the union of two reduced graphs that use the same names."""
+    if len(one) == 0 or len(other) == 0:
+        return one if len(other) == 0 else other
+    labels = np.union1d(one.labels, other.labels)
+    places = [
+        np.searchsorted(labels, graph.labels).astype(np.uint32)
+        for graph in (one, other)
+    ]
+    own = np.zeros(len(labels), np.bool_)
+    for graph, place in zip((one, other), places, strict=True):
+        own[place[graph.own]] = True
+    u, v, key, source = lists.merge(
+        one.edges.u, one.edges.v, one.edges.key,
+        other.edges.u, other.edges.v, other.edges.key,
+    )  # fmt: skip
+    from_one = source >= 0
+    a, b = np.empty(len(source), np.uint32), np.empty(len(source), np.uint32)
+    for end, first, second in ((a, one.a, other.a), (b, one.b, other.b)):
+        end[from_one] = places[0][first[source[from_one]]]
+        end[~from_one] = places[1][second[-1 - source[~from_one]]]
+    return ReducedGraph(EdgeList(u, v, key), a, b, labels, own)
+
+
+def cut_off(
+    graph: ReducedGraph, chosen: np.ndarray
+) -> tuple[ReducedGraph, ReducedGraph]:
+    """Cut some own components off a graph.
+
+    Parameters
+    ----------
+    chosen : ndarray of bool
+        The components to cut off, own ones only.
+
+    Returns
+    -------
+    segment, rest : ReducedGraph
+        In each the components of the other are ghosts; an edge between the two is
+        in both.
+    """
+    leaves = chosen[graph.a] | chosen[graph.b]
+    stays = graph.own & ~chosen
+    remains = stays[graph.a] | stays[graph.b]
+    segment = replace(graph.take(leaves), own=chosen)
+    rest = replace(graph.take(remains), own=stays)
+    return drop_unused(segment), drop_unused(rest)

@@ -1,0 +1,93 @@
+"""Levels of groups: members give what is left to their leader, until one has all.
+
+A merge that would not fit the leader's memory is not done: global Borůvka rounds,
+which move no edge, shrink the graph until it does.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from .comm import Comm
+from .contract import empty_graph, merge
+from .graph import ReducedGraph
+from .ring import pack, ring_rounds, unpack
+from .rounds import global_round
+from .run import Run, contract_graph, merge_parts
+
+
+def merge_ranks(run: Run, graph: ReducedGraph, components: int) -> None:
+    """Find all forest edges between the ranks' components. Collective.
+
+    Parameters
+    ----------
+    components : int
+        Components on all ranks before independent computation; how many are
+        left decides how the ranks merge.
+    """
+    graph = _rounds_if_stalled(run, graph, components)
+    stride, level = 1, 0
+    while stride < run.comm.size and run.comm.sum(len(graph)) > 0:
+        level += 1
+        active = run.comm.rank % stride == 0
+        stride *= run.config.group_size
+        group = run.comm.split(run.comm.rank // stride if active else None)
+        graph = ring_rounds(run, group, graph)
+        graph = _make_room(run, group, graph)
+        with run.report.stage("leaders", level=level):
+            graph = contract_graph(run, to_leader(group, graph))
+            graph = merge_parts(run, graph)
+        run.report.level(f"level {level}", run.comm.sum(len(graph)))
+        if group is not None:
+            group.free()
+    with run.report.stage("finish"):
+        # Whatever is left is all on one rank, so no component is a ghost.
+        contract_graph(run, replace(graph, own=np.ones_like(graph.own)))
+        run.publish()
+
+
+def to_leader(group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
+    """Merge the graphs of a group on its first rank; the others keep nothing."""
+    if group is None:
+        return graph
+    if group.rank > 0:
+        group.send_all(pack(graph), dest=0)
+        return empty_graph(graph.edges)
+    for member in range(1, group.size):
+        graph = merge(graph, unpack(group.receive_all(source=member)))
+    return graph
+
+
+def _rounds_if_stalled(
+    run: Run, graph: ReducedGraph, components: int
+) -> ReducedGraph:
+    """Merge by global rounds where asked for, or where little has been contracted."""
+    merge_by = run.config.merge
+    left = run.comm.sum(int(graph.own.sum()))
+    stalled = run.comm.size > 1 and left > run.config.stall_share * components
+    if merge_by == "boruvka" or (merge_by == "auto" and stalled):
+        enough = 0 if merge_by == "boruvka" else run.config.leader_edges
+        while (edges := run.comm.sum(len(graph))) > enough:
+            graph = _round(run, graph, edges)
+    return graph
+
+
+def _make_room(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
+    """Shrink the graph until every leader can take in what its group holds."""
+    while run.comm.max(int(not _fits(run, group, graph))):
+        graph = _round(run, graph, run.comm.sum(len(graph)))
+    return graph
+
+
+def _fits(run: Run, group: Comm | None, graph: ReducedGraph) -> bool:
+    if group is None:
+        return True
+    nbytes = group.sum(graph.nbytes)
+    return bool(group.share(run.budget.fits(nbytes)))
+
+
+def _round(run: Run, graph: ReducedGraph, edges: int) -> ReducedGraph:
+    with run.report.stage("global round", edges_before=edges):
+        graph = global_round(run, graph)
+    run.report.level("global round", run.comm.sum(len(graph)))
+    return graph

@@ -1,0 +1,122 @@
+"""Step 1: every rank reads its rows, straight from the shards.
+
+The number of shards and of ranks are independent. The rows are cut so that every
+rank gets about the same arcs, counting each vertex as `VERTEX_COST` arcs, and stay
+contiguous, so that what locality a graph has survives.
+"""
+
+import numpy as np
+
+from .backends.numba.inspect import add_to_buckets, arcs_of_bucket, inspect_rows
+from .comm import Comm
+from .errors import ConfigError, InputError
+from .graph import Rows
+from .io.shards import ShardedGraph
+from .memory import Budget
+from .order import keys_to_weights, weights_to_keys
+
+VERTEX_COST = 4
+BUCKETS = 4096
+
+
+def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
+    """Return the first vertex of every rank (int64, ranks + 1). Collective.
+
+    Each rank reads the row pointers of an equal share of the vertices and finds
+    the bounds that fall into it, so no rank holds all degrees.
+    """
+    begin = graph.num_vertices * comm.rank // comm.size
+    end = graph.num_vertices * (comm.rank + 1) // comm.size
+    with comm.together():
+        indptr = graph.read_indptr(begin, end)
+    vertices = np.arange(begin, end + 1)
+    load = indptr + VERTEX_COST * vertices  # the load of all vertices before each
+    total = graph.num_arcs + VERTEX_COST * graph.num_vertices
+    goals = np.array([total * r // comm.size for r in range(1, comm.size)], np.int64)
+    here = (goals > load[0]) & (goals <= load[-1])
+    bounds = begin + np.searchsorted(load, goals[here])
+    inner = comm.concatenate(bounds)
+    skipped = comm.size - 1 - len(inner)  # goals of 0: fewer loads than ranks
+    vtxdist = np.zeros(comm.size + 1, np.int64)
+    vtxdist[1 + skipped : comm.size] = inner
+    vtxdist[-1] = graph.num_vertices
+    return vtxdist
+
+
+def read_rows(
+    comm: Comm, graph: ShardedGraph, vtxdist: np.ndarray, budget: Budget
+) -> tuple[Rows, int]:
+    """Read this rank's rows and check them. Collective.
+
+    Returns
+    -------
+    rows : Rows
+    num_edges : int
+        Distinct undirected edges of the whole graph, without loops.
+
+    Raises
+    ------
+    ConfigError
+        If the rows do not fit into the memory allowed.
+    InputError
+        If a part is damaged or the arcs are not symmetric.
+    """
+    begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
+    with comm.together():
+        _check_memory(comm, graph, begin, end, budget)
+        indptr, indices, weights = graph.read_rows(begin, end)
+        rows = Rows(
+            begin, graph.num_vertices, indptr, indices, weights_to_keys(weights)
+        )
+    edges, balance = inspect_rows(
+        rows.indptr, rows.indices, rows.keys, rows.first, 0, len(rows)
+    )
+    if comm.sum(np.array([balance], np.uint64))[0] != 0:
+        raise _asymmetry(comm, graph, rows)
+    return rows, comm.sum(int(edges))
+
+
+def _check_memory(
+    comm: Comm, graph: ShardedGraph, begin: int, end: int, budget: Budget
+) -> None:
+    indptr = graph.read_indptr(begin, end)
+    arc = graph.weight_dtype.itemsize + (4 if graph.num_vertices <= 1 << 32 else 8)
+    needed = indptr.nbytes + int(indptr[-1] - indptr[0]) * arc
+    if needed > budget.room():
+        raise ConfigError(
+            f"{graph.path}: the rows of rank {comm.rank} take {needed:,} bytes, and "
+            f"--memory leaves {budget.room():,}. Use more ranks or more memory."
+        )
+
+
+def _asymmetry(comm: Comm, graph: ShardedGraph, rows: Rows) -> InputError:
+    """Return an error that names an arc without its twin. Collective."""
+    buckets = np.zeros(BUCKETS, np.uint64)
+    arrays = (rows.indptr, rows.indices)
+    add_to_buckets(*arrays, rows.keys, rows.first, buckets)
+    bucket = int(np.flatnonzero(comm.sum(buckets))[0])
+    tails, arcs = arcs_of_bucket(*arrays, rows.first, BUCKETS, bucket)
+    counts = np.zeros(comm.size, np.int64)
+    counts[0] = len(arcs)
+    _, (tail, head, key) = comm.exchange(
+        counts, tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs]
+    )
+    return comm.share(_lonely(graph, tail, head, key) if comm.rank == 0 else None)
+
+
+def _lonely(graph: ShardedGraph, tail, head, key) -> InputError:
+    low, high = np.minimum(tail, head), np.maximum(tail, head)
+    order = np.lexsort((tail > head, key, high, low))
+    edge = np.stack([low[order], high[order], key[order].view(f"i{key.itemsize}")])
+    upward = (tail < head)[order]
+    starts = np.flatnonzero(np.r_[True, (edge[:, 1:] != edge[:, :-1]).any(axis=0)])
+    surplus = np.add.reduceat(np.where(upward, 1, -1), starts)
+    first = starts[np.flatnonzero(surplus)[0]]
+    u, v = (tail[order][first], head[order][first])
+    weight = keys_to_weights(key[order][first : first + 1], graph.weight_dtype)[0]
+    part = int(np.searchsorted(graph.vtxdist, u, side="right")) - 1
+    return InputError(
+        f"{graph.parts[part]}: the arc ({u}, {v}) of weight {weight} has no twin "
+        f"({v}, {u}) of the same weight. Make the graph again from its edges with "
+        '"mndmst partition", which stores every edge in both rows.'
+    )

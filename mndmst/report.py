@@ -1,0 +1,124 @@
+"""What a run did: seconds, edges and bytes for each stage and rank, as JSON."""
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from . import __version__
+from .comm import Comm
+from .progress import Progress
+
+SCHEMA = 1
+
+
+class Report:
+    """The record of one rank, and of all once `gather` has been called.
+
+    Parameters
+    ----------
+    comm : Comm
+    progress : Progress
+        Told about every stage that begins.
+    """
+
+    def __init__(self, comm: Comm, progress: Progress) -> None:
+        self.comm = comm
+        self.progress = progress
+        self.started = time.perf_counter()
+        self.stages: list[dict[str, Any]] = []
+        self.levels: list[dict[str, Any]] = []
+        self.facts: dict[str, Any] = {}
+
+    @contextmanager
+    def stage(self, name: str, **details: Any) -> Iterator[dict[str, Any]]:
+        """Time a stage; the block may add numbers of its own to the entry."""
+        entry = {"stage": name, **details}
+        self.progress.stage(name, **details)
+        sent, messages = self.comm.bytes_sent, self.comm.messages_sent
+        begin = time.perf_counter()
+        entry["begin"] = begin - self.started
+        try:
+            yield entry
+        finally:
+            entry["seconds"] = time.perf_counter() - begin
+            entry["bytes_sent"] = self.comm.bytes_sent - sent
+            entry["messages"] = self.comm.messages_sent - messages
+            self.stages.append(entry)
+
+    def level(self, name: str, edges: int, **details: Any) -> None:
+        """Note the edges alive on all ranks after a step. Same on every rank."""
+        self.levels.append({"after": name, "edges": edges, **details})
+        self.progress.edges(name, edges)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def seconds_of(self, name: str) -> float:
+        """Return the seconds this rank has spent in the stages of a name."""
+        return sum(e["seconds"] for e in self.stages if e["stage"] == name)
+
+    def gather(self, **results: Any) -> dict[str, Any] | None:
+        """Return the record of all ranks on rank 0, None elsewhere. Collective."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        mine = {
+            "rank": self.comm.rank,
+            "host": platform.node(),
+            "peak_bytes": peak,
+            "bytes_sent": self.comm.bytes_sent,
+            "messages": self.comm.messages_sent,
+            "stages": self.stages,
+            **self.facts,
+        }
+        ranks = self.comm.collect(mine)
+        if ranks is None:
+            return None
+        return {
+            "schema": SCHEMA,
+            "command": sys.argv,
+            "versions": versions(),
+            "num_ranks": self.comm.size,
+            "seconds": self.seconds,
+            "levels": self.levels,
+            "ranks": ranks,
+            **results,
+        }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything a result depends on."""
+    found = {"mndmst": __version__, "python": platform.python_version()}
+    for name in ("numpy", "numba", "h5py", "mpi4py", "cupy-cuda13x", "cupy-cuda12x"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def text(record: dict[str, Any]) -> str:
+    """Return a short table of a report, for people."""
+    names = list(dict.fromkeys(e["stage"] for r in record["ranks"] for e in r["stages"]))
+    lines = [f"{'stage':<12} {'seconds (min mean max over ranks)':>36} {'MB sent':>10}"]
+    for name in names:
+        seconds, sent = [], 0
+        for rank in record["ranks"]:
+            mine = [entry for entry in rank["stages"] if entry["stage"] == name]
+            seconds.append(sum(entry["seconds"] for entry in mine))
+            sent += sum(entry["bytes_sent"] for entry in mine)
+        mean = sum(seconds) / len(seconds)
+        times = f"{min(seconds):.3f} {mean:.3f} {max(seconds):.3f}"
+        lines.append(f"{name:<12} {times:>36} {sent / 1e6:>10.2f}")
+    lines += [f"{'edges left':<12}"] + [
+        f"  after {level['after']:<20} {level['edges']:>15,}"
+        for level in record["levels"]
+    ]
+    peak = max(rank["peak_bytes"] for rank in record["ranks"])
+    lines.append(f"peak memory of a rank: {peak / 2**20:.0f} MiB")
+    return "\n".join(lines)

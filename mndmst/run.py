@@ -1,0 +1,135 @@
+"""What the steps of one run share on a rank."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .backends.base import Backend
+from .boruvka import Contraction, contract, cycle_filter
+from .comm import Comm
+from .config import Config
+from .contract import cut_off, merge, rename
+from .ghosts import Directory
+from .graph import EdgeList, ReducedGraph, Rows
+from .memory import Budget
+from .report import Report
+
+
+@dataclass
+class Worker:
+    """A device of a rank and the rows it has been given."""
+
+    backend: Backend
+    rows: Rows
+    placed: object = None
+
+
+@dataclass
+class Run:
+    """The state of a run on a rank.
+
+    Attributes
+    ----------
+    workers : list of Worker
+        One or two devices; together their rows are the rank's, in order.
+    ratio : float
+        The share of the first worker, where there are two.
+    fixed : list of EdgeList
+        Forest edges this rank has found, in no order from list to list or within.
+    renamed : list of (old, new)
+        Components contracted here that the directory has not been told of.
+    """
+
+    comm: Comm
+    config: Config
+    directory: Directory
+    workers: list[Worker]
+    ratio: float
+    budget: Budget
+    report: Report
+    fixed: list[EdgeList] = field(default_factory=list)
+    renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    @property
+    def backend(self) -> Backend:
+        """The better device of this rank, for graphs that are not divided."""
+        return self.workers[0 if self.ratio >= 0.5 else -1].backend
+
+    def settle(self, contraction: Contraction) -> ReducedGraph:
+        """Keep what a contraction has fixed; return the graph that is left."""
+        self.fixed.append(contraction.fixed)
+        self.renamed.append((contraction.old, contraction.new))
+        return contraction.graph
+
+    def publish(self) -> None:
+        """Tell the directory which components are now part of others. Collective."""
+        old = np.concatenate([pair[0] for pair in self.renamed] or [np.empty(0, int)])
+        new = np.concatenate([pair[1] for pair in self.renamed] or [np.empty(0, int)])
+        order = np.argsort(old)
+        self.directory.record(old[order], new[order])
+        self.renamed.clear()
+
+    def at_once(self, tasks: list) -> list:
+        """Run a task per worker at the same time, each on a thread of its own."""
+        if len(tasks) == 1:
+            return [tasks[0]()]
+        with ThreadPoolExecutor(len(tasks), "mndmst-worker") as pool:
+            return [future.result() for future in [pool.submit(t) for t in tasks]]
+
+
+def contract_graph(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Contract a reduced graph on the better device, or on both if it is large.
+
+    The recursion of MND-MST 4.3.3: a graph of more than `recursion_edges` edges is
+    dealt out by the ratio once more before one device has all of it.
+    """
+    gain = run.config.round_gain
+    if len(run.workers) == 2 and len(graph) > run.config.recursion_edges:
+        owned = np.cumsum(graph.own)
+        chosen = graph.own & (owned <= run.ratio * owned[-1])
+        parts = cut_off(graph, chosen)
+        pairs = zip(run.workers, parts, strict=True)
+        graph = merge_contractions(
+            run,
+            run.at_once([
+                lambda backend=worker.backend, part=part: contract(backend, part, gain)
+                for worker, part in pairs
+            ]),
+        )  # fmt: skip
+    return run.settle(contract(run.backend, graph, gain))
+
+
+def merge_contractions(run: Run, contractions: list[Contraction]) -> ReducedGraph:
+    """Merge what the workers of a rank have left; their borders become inner edges."""
+    graphs = [run.settle(contraction) for contraction in contractions]
+    old = np.concatenate([contraction.old for contraction in contractions])
+    new = np.concatenate([contraction.new for contraction in contractions])
+    order = np.argsort(old)
+    merged = [_renamed(graph, old[order], new[order]) for graph in graphs]
+    graph = merged[0]
+    for other in merged[1:]:
+        graph = merge(graph, other)
+    return graph
+
+
+def _renamed(graph: ReducedGraph, old: np.ndarray, new: np.ndarray) -> ReducedGraph:
+    names = graph.labels.copy()
+    if len(old):
+        place = np.minimum(np.searchsorted(old, names), len(old) - 1)
+        hit = old[place] == names
+        names[hit] = new[place[hit]]
+    return rename(graph, names)
+
+
+def merge_parts(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Learn the present names of ghosts, drop self edges and multi-edges.
+
+    Collective. Tells the directory what has been contracted here, asks it for the
+    names of the ghosts, and keeps the forest of what is left.
+    """
+    run.publish()
+    ghosts = ~graph.own
+    names = graph.labels.copy()
+    names[ghosts] = run.directory.lookup(graph.labels[ghosts])
+    return cycle_filter(run.backend, rename(graph, names))

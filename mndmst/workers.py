@@ -1,0 +1,102 @@
+"""Which devices a rank has, and what each of them is given.
+
+This is the only module of the algorithm that knows that there are a CPU and GPUs.
+"""
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from .backends import cuda
+from .backends.base import Backend
+from .backends.numba import NumbaBackend
+from .backends.numba.warmup import warm_up_kernels
+from .comm import Comm
+from .config import Config
+from .errors import MissingExtraError
+from .graph import Rows
+from .partition import bounded_ratio, share_of_first, split
+from .progress import Progress
+from .report import Report
+from .run import Run, Worker
+
+
+def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
+    """Return this rank's devices, the GPU first. Collective.
+
+    The GPUs a machine shows are dealt to its ranks in turn; each rank gets an equal
+    share of the cores, and one core fewer for its CPU worker if it drives a GPU.
+
+    Raises
+    ------
+    MissingExtraError
+        If the GPU was asked for and there is none.
+    """
+    node = comm.node()
+    local_rank, local_size = node.rank, node.size
+    node.free()
+    reason = cuda.available() if config.backend != "cpu" else "not asked for"
+    with comm.together():
+        if config.backend == "cuda" and reason is not None:
+            raise MissingExtraError(f"--backend cuda: {reason}")
+    if config.backend == "auto" and reason is not None:
+        report.progress.say(f"computing on the CPU ({reason})")
+    cores = len(os.sched_getaffinity(0))
+    threads = config.threads or max(1, cores // local_size - (reason is None))
+    backends: list[Backend] = [NumbaBackend(threads)]
+    if reason is None:
+        device = local_rank % cuda.device_count()
+        gpu = cuda.CudaBackend(device, host=backends[0])
+        backends = [gpu] if config.backend == "cuda" else [gpu, *backends]
+    report.facts.update(
+        {"devices": [backend.describe() for backend in backends], "threads": threads}
+    )
+    return backends
+
+
+def warm_up(comm: Comm, backends: list[Backend], progress: Progress) -> None:
+    """Compile the kernels once on every machine; the other ranks load them."""
+    node = comm.node()
+    for turn in range(2):
+        if (node.rank > 0) == turn:
+            warm_up_kernels(backends[-1] if turn else backends[0], progress.say)
+        node.barrier()
+    node.free()
+
+
+def deal(
+    comm: Comm, backends: list[Backend], rows: Rows, config: Config, report: Report
+) -> tuple[list[Worker], float]:
+    """Deal a rank's rows to its devices.
+
+    Returns
+    -------
+    workers : list of Worker
+    ratio : float
+        The share of the first.
+    """
+    if len(backends) == 1:
+        return [Worker(backends[0], rows)], 1.0
+    ratio = config.ratio
+    if ratio is None:
+        ratio = share_of_first(
+            backends, rows, config.ratio_samples, config.ratio_share
+        )
+    ratio = bounded_ratio(backends[0], rows, ratio)
+    report.facts["ratio"] = ratio
+    parts = zip(backends, split(rows, ratio), strict=True)
+    workers = [Worker(backend, part) for backend, part in parts if len(part)]
+    return workers or [Worker(backends[-1], rows)], ratio
+
+
+def place(run: Run) -> None:
+    """Bring every worker's rows to its device, all at once."""
+
+    def bring(worker: Worker) -> Callable[[], None]:
+        def task() -> None:
+            worker.placed = worker.backend.place(worker.rows)
+
+        return task
+
+    run.at_once([bring(worker) for worker in run.workers])

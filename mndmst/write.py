@@ -1,0 +1,140 @@
+"""Step 8: every rank writes the forest edges that begin at its vertices.
+
+The ranks have fixed edges wherever these became final. Each edge goes to the home
+of its smaller end, so the forest is sorted over all ranks, the file is the same for
+every number of ranks, and nobody holds all of it.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .backends.numba.msf import pair_order
+from .errors import OutputError
+from .ghosts import Directory
+from .graph import EdgeList
+from .io.forest import ForestHeader
+from .io.forest_writer import write_forest as write_forest_file
+from .io.shards import ShardedGraph
+from .io.totals import exact_total, forest_digest
+from .order import keys_to_weights
+from .run import Run
+
+if TYPE_CHECKING:
+    from .pipeline import Targets
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run has found.
+
+    Attributes
+    ----------
+    num_vertices, num_edges : int
+        Of the graph: distinct undirected edges without loops.
+    forest_edges, trees : int
+    weight : int or float
+        Exact for integers, correctly rounded for floats.
+    digest : str
+        SHA-256 over the forest's sorted (src, dst) pairs.
+    seconds : float
+    report : dict or None
+        The run's report, on rank 0.
+    """
+
+    num_vertices: int
+    num_edges: int
+    forest_edges: int
+    trees: int
+    weight: int | float
+    digest: str
+    seconds: float
+    report: dict[str, Any] | None
+
+    def line(self) -> str:
+        """Return the line that `solve` ends with."""
+        return (
+            f"RESULT n={self.num_vertices} m={self.num_edges} "
+            f"edges={self.forest_edges} trees={self.trees} weight={self.weight} "
+            f"digest={self.digest} seconds={self.seconds:.3f}"
+        )
+
+
+def write_forest(
+    run: Run, graph: ShardedGraph, num_edges: int, targets: "Targets"
+) -> Summary:
+    """Bring the forest in order, add it up and write it. Collective."""
+    comm = run.comm
+    with run.report.stage("sort"):
+        edges = to_homes(run.directory, run.fixed)
+        weights = keys_to_weights(edges.key, graph.weight_dtype)
+        count = comm.sum(len(edges))
+    with run.report.stage("digest"):
+        digest = forest_digest(comm, edges.u, edges.v)
+        weight = exact_total(comm, weights)
+    results = {
+        "num_vertices": graph.num_vertices,
+        "num_edges": num_edges,
+        "forest_edges": count,
+        "trees": graph.num_vertices - count,
+        "weight": weight,
+        "digest": digest,
+    }
+    config = run.config.as_dict()
+    if targets.forest is not None:
+        with run.report.stage("write"):
+            labels = smallest_vertices(run.directory) if targets.labels else None
+            record = run.report.gather(config=config, **results) or {}
+            header = ForestHeader(
+                graph.uuid, graph.num_vertices, weight, digest, config, record
+            )
+            write_forest_file(comm, targets.forest, edges, weights, header, labels)
+    record = run.report.gather(config=config, **results)
+    if targets.report is not None:
+        with comm.together():
+            if comm.rank == 0:
+                _write_json(targets.report, record)
+    seconds = comm.max(run.report.seconds)
+    return Summary(**results, seconds=seconds, report=record)
+
+
+def to_homes(directory: Directory, fixed: list[EdgeList]) -> EdgeList:
+    """Send every edge to the home of its smaller end; return them in order."""
+    columns = [
+        np.concatenate([getattr(edges, name) for edges in fixed])
+        for name in ("u", "v", "key")
+    ]
+    order = np.argsort(columns[0], kind="stable")
+    columns = [column[order] for column in columns]
+    _, columns = directory.comm.exchange(directory.homes(columns[0]), *columns)
+    return EdgeList(*columns).take(pair_order(*columns))
+
+
+def smallest_vertices(directory: Directory) -> np.ndarray:
+    """Return for each vertex at home here the smallest of its tree. Collective.
+
+    The directory must have been resolved.
+    """
+    names, first = np.unique(directory.parent, return_index=True)
+    names = names.astype(np.int64)
+    _, (name, vertex) = directory.comm.exchange(
+        directory.homes(names), names, first + directory.first
+    )
+    smallest = np.full(len(directory.parent), directory.vtxdist[-1])
+    np.minimum.at(smallest, name - directory.first, vertex)
+    representatives = Directory(directory.comm, directory.vtxdist)
+    representatives.parent = smallest
+    return representatives.lookup_any(directory.parent.astype(np.int64))
+
+
+def _write_json(path: Path, record: Any) -> None:
+    temporary = path.with_name(f"{path.name}.tmp-report")
+    try:
+        temporary.write_text(json.dumps(record, indent=1, default=str))
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise OutputError(f"{path}: {error.strerror}. Give another path.") from error
