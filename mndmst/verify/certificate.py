@@ -1,0 +1,144 @@
+"""The certificate: a forest file is refuted, or it is the minimum spanning forest.
+
+A forest whose edges are all edges of the graph, without a cycle, whose trees no edge
+of the graph joins, spans every component. It is the minimum one if no edge of the
+graph precedes, in the order, the last edge on the forest path between its ends: the
+cycle property (Tarjan 1983; tested with a tree of merges as in King 1997).
+"""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import starmap
+from pathlib import Path
+
+from ..comm import Comm
+from ..errors import InputError
+from ..io.forest import ForestFile, read_forest
+from ..io.shards import ShardedGraph
+from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine
+from .rows import KINDS, Findings, check_rows, merge, pieces
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of a forest file after its verification.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether it is the minimum spanning forest of the graph, in full.
+    n : int
+        Vertices of the graph.
+    m : int or None
+        Its undirected edges, without loops, parallel ones counted once; None if the
+        forest was refuted before the graph was read.
+    edges, trees : int
+        Of the forest.
+    weight : int or float
+        Sum of the edges' weights, computed anew.
+    digest : str
+        Computed anew.
+    problems : list of str
+        Why it is refuted; at most ten of each kind.
+    seconds : float
+    """
+
+    ok: bool
+    n: int
+    m: int | None
+    edges: int
+    trees: int
+    weight: int | float
+    digest: str
+    problems: list[str]
+    seconds: float
+
+
+def verify(
+    comm: Comm, graph: ShardedGraph, forest_path: str | Path, threads: int = 1
+) -> Verdict:
+    """Decide whether a forest file is the minimum spanning forest of a graph.
+
+    Every rank calls it and gets the same verdict, whatever their number. A machine
+    holds the forest once (`candidate.load`), a thread a piece of rows (`rows.pieces`).
+
+    Parameters
+    ----------
+    threads : int
+        Threads of this rank that read and test rows at once.
+
+    Raises
+    ------
+    InputError
+        If a file is damaged, or the graph is not symmetric.
+    ConfigError
+        If the ranks of a machine have no room to share the forest.
+    """
+    begin = time.perf_counter()
+    with comm.together():
+        forest = read_forest(forest_path)
+    with comm.together():
+        first = examine(graph, forest) if comm.rank == 0 else None
+    seen: Examination = comm.share(first)
+    problems, m = [*seen.faults, *seen.differences], None
+    trees = graph.num_vertices - forest.num_edges
+    if not seen.faults:
+        candidate = _load(comm, forest)
+        findings = _hold(comm, graph, forest, candidate, threads)
+        m = findings.distinct
+        trees += len(candidate.closing)
+        problems += [
+            f"{candidate.describe(place, graph.weight_dtype)} closes a cycle"
+            for place in candidate.closing[:LIMIT]
+        ]
+        problems += [text for kind in KINDS for text in findings.problems[kind]]
+    seconds = comm.max(time.perf_counter() - begin)
+    return Verdict(
+        ok=not problems,
+        n=graph.num_vertices,
+        m=m,
+        edges=forest.num_edges,
+        trees=trees,
+        weight=seen.weight,
+        digest=seen.digest,
+        problems=problems,
+        seconds=seconds,
+    )
+
+
+def _load(comm: Comm, forest: ForestFile) -> Candidate:
+    node = comm.node()
+    with comm.together():  # all ranks of a machine fail alike
+        candidate = load_on_machine(node, forest)
+    node.free()
+    return candidate
+
+
+def _hold(
+    comm: Comm,
+    graph: ShardedGraph,
+    forest: ForestFile,
+    candidate: Candidate,
+    threads: int,
+) -> Findings:
+    """Hold all rows of the graph to the forest, each rank its share of the arcs."""
+    check = partial(check_rows, graph, forest, candidate)
+    with comm.together():
+        # No row at first: the kernels are compiled before threads ask for them.
+        parts = [check(0, 0)]
+        shares = pieces(graph, comm.rank, comm.size)
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                parts += pool.map(lambda rows: check(*rows), shares)
+        else:
+            parts += starmap(check, shares)
+    collected = comm.collect(merge(parts))
+    findings: Findings = comm.share(merge(collected) if collected else None)
+    if findings.balance:
+        raise InputError(
+            f"{graph.path}: some edge does not stand in the rows of both its ends with "
+            "the same weight. Make the graph again."
+        )
+    return findings

@@ -1,0 +1,194 @@
+"""The graph's side of the certificate: rows read in pieces and held to the forest."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..backends.numba.certificate import (
+    APART,
+    LIGHTER,
+    MISSING,
+    UNEQUAL,
+    check_arcs,
+    last_on_path,
+    match_edges,
+)
+from ..io.forest import ForestFile
+from ..io.shards import ShardedGraph
+from ..order import weights_to_keys
+from .candidate import LIMIT, Candidate, weight
+
+PIECE_ARCS = 1 << 21  # a piece is at least one row, however long
+PIECE_ROWS = 1 << 20
+
+# What a problem in the rows can be, in the order of the report.
+KINDS = ("missing", "unequal", "apart", "lighter", "label")
+
+
+class Findings(NamedTuple):
+    """What some rows of the graph say about the forest.
+
+    Attributes
+    ----------
+    problems : dict of str to list of str
+        For each of `KINDS` the first problems.
+    distinct : int
+        Undirected edges, without loops, parallel ones counted once.
+    balance : int
+        Zero, modulo 2**64, over all rows of a symmetric graph.
+    """
+
+    problems: dict[str, list[str]]
+    distinct: int
+    balance: int
+
+
+def merge(parts: list[Findings]) -> Findings:
+    """Return the findings of consecutive rows as one."""
+    problems = {
+        kind: [text for part in parts for text in part.problems[kind]][:LIMIT]
+        for kind in KINDS
+    }
+    balance = sum(part.balance for part in parts) % (1 << 64)
+    return Findings(problems, sum(part.distinct for part in parts), balance)
+
+
+def pieces(graph: ShardedGraph, part: int, parts: int) -> Iterator[tuple[int, int]]:
+    """Yield row ranges of bounded size that make up one of some equal shares of arcs.
+
+    Raises
+    ------
+    InputError
+        If a part of the graph is damaged.
+    """
+    begin, end = (_row_at(graph, part + k, parts) for k in (0, 1))
+    for low in range(begin, end, PIECE_ROWS):
+        indptr = graph.read_indptr(low, min(low + PIECE_ROWS, end))
+        row = 0
+        while row < len(indptr) - 1:
+            fit = int(np.searchsorted(indptr, indptr[row] + PIECE_ARCS, "right")) - 1
+            stop = max(row + 1, fit)
+            yield low + row, low + stop
+            row = stop
+
+
+def _row_at(graph: ShardedGraph, part: int, parts: int) -> int:
+    """Return the first row of a share of the arcs; rows are never cut."""
+    arc = graph.num_arcs * part // parts
+    if part in (0, parts):
+        return graph.num_vertices if part else 0
+    return bisect_left(
+        range(graph.num_vertices),
+        arc,
+        key=lambda row: int(graph.read_indptr(row, row + 1)[0]),
+    )
+
+
+def check_rows(
+    graph: ShardedGraph, forest: ForestFile, candidate: Candidate, begin: int, end: int
+) -> Findings:
+    """Hold the rows [begin, end) to the forest.
+
+    Raises
+    ------
+    InputError
+        If a file is damaged.
+    """
+    indptr, indices, weights = graph.read_rows(begin, end)
+    rows = Piece(begin, indptr, indices, weights_to_keys(weights), graph.weight_dtype)
+    problems = dict(_absent_edges(rows, candidate))
+    flaw = np.zeros(len(indices), np.uint8)
+    vertices = np.arange(begin, end).astype(indices.dtype)
+    heads, nodes = candidate.nodes(vertices), candidate.nodes(indices)
+    tree = candidate.a, candidate.b, candidate.key, candidate.edge, candidate.link
+    distinct, balance = check_arcs(*rows[:4], heads, nodes, *tree, flaw)
+    problems["apart"] = [
+        f"{rows.describe(arc)} joins two trees: the forest does not span its component"
+        for arc in np.flatnonzero(flaw == APART)[:LIMIT]
+    ]
+    problems["lighter"] = [
+        _lighter(rows, candidate, arc)
+        for arc in np.flatnonzero(flaw == LIGHTER)[:LIMIT]
+    ]
+    problems["label"] = []
+    if forest.has_labels:
+        labels = forest.read_labels(begin, end)
+        problems["label"] = _wrong_labels(labels, candidate, vertices, heads)
+    return Findings(problems, distinct, balance)
+
+
+class Piece(NamedTuple):
+    """Rows as the kernels take them, and the weight type for messages."""
+
+    first: int
+    indptr: np.ndarray
+    indices: np.ndarray
+    keys: np.ndarray
+    weight_dtype: np.dtype
+
+    def ends(self, arc: int) -> np.ndarray:
+        """Return the two vertices of an arc."""
+        row = np.searchsorted(self.indptr, arc, "right") - 1
+        return np.array([self.first + row, self.indices[arc]], self.indices.dtype)
+
+    def describe(self, arc: int) -> str:
+        """Return an arc in words."""
+        u, v = self.ends(arc)
+        return f"edge ({u}, {v}) weight {weight(self.keys[arc], self.weight_dtype)}"
+
+
+def _absent_edges(rows: Piece, candidate: Candidate) -> Iterator[tuple[str, list[str]]]:
+    """Yield the problems of forest edges that are not in these rows as they say."""
+    ends = rows.first, rows.first + len(rows.indptr) - 1
+    low, high = (
+        bisect_left(candidate.a, end, key=lambda node: int(candidate.ids(node)))
+        for end in ends
+    )
+    src, dst = (candidate.ids(x[low:high]) for x in (candidate.a, candidate.b))
+    keys = candidate.key[low:high]
+    found, flaw = np.empty_like(keys), np.zeros(len(keys), np.uint8)
+    match_edges(*rows[:4], src, dst, keys, found, flaw)
+    dtype = rows.weight_dtype
+    missing, unequal = (
+        np.flatnonzero(flaw == kind)[:LIMIT] for kind in (MISSING, UNEQUAL)
+    )
+    yield (
+        "missing",
+        [f"{candidate.describe(low + k, dtype)} is not in the graph" for k in missing],
+    )
+    yield (
+        "unequal",
+        [
+            f"{candidate.describe(low + k, dtype)} has weight "
+            f"{weight(found[k], dtype)} in the graph"
+            for k in unequal
+        ],
+    )
+
+
+def _lighter(rows: Piece, candidate: Candidate, arc: int) -> str:
+    """Return in words that an arc belongs into the forest instead of another edge."""
+    ends = candidate.nodes(rows.ends(arc))
+    last = candidate.edge[last_on_path(candidate.link, len(candidate.edge), *ends)]
+    verb = "is lighter than" if rows.keys[arc] < candidate.key[last] else "precedes"
+    return (
+        f"{rows.describe(arc)} {verb} the tree "
+        f"{candidate.describe(last, rows.weight_dtype)} on the path between its ends: "
+        "the forest is not minimal"
+    )
+
+
+def _wrong_labels(
+    labels: np.ndarray, candidate: Candidate, vertices: np.ndarray, heads: np.ndarray
+) -> list[str]:
+    least = candidate.ids(candidate.smallest[heads])
+    if len(candidate.vertices):
+        alone = heads == len(candidate.vertices) - 1
+        least = np.where(alone, vertices, least)
+    return [
+        f"vertex {vertices[k]} has label {labels[k]}, but {least[k]} is the smallest "
+        "vertex of its tree"
+        for k in np.flatnonzero(labels != least)[:LIMIT]
+    ]

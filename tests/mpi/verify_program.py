@@ -1,0 +1,87 @@
+"""Write forests from all ranks and verify them; rank 0 prints what all have seen.
+
+Arguments: a graph, a folder, the arrays of a forest (.npz: src, dst, weight, labels).
+"""
+
+import json
+import resource
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from mndmst.comm import Comm, world
+from mndmst.errors import OutputError
+from mndmst.graph import EdgeList
+from mndmst.io.forest import ForestHeader
+from mndmst.io.forest_writer import check_writable, write_forest
+from mndmst.io.shards import ShardedGraph, open_graph
+from mndmst.io.totals import exact_total, forest_digest
+from mndmst.order import weights_to_keys
+from mndmst.verify import verify
+
+
+def share(comm: Comm, array: np.ndarray) -> np.ndarray:
+    """Return this rank's slice; the last rank has the most, the first may have none."""
+    bounds = len(array) * np.arange(comm.size + 1) ** 2 // comm.size**2
+    return array[bounds[comm.rank] : bounds[comm.rank + 1]]
+
+
+def write(
+    comm: Comm, path: Path, graph: ShardedGraph, forest: dict[str, np.ndarray]
+) -> None:
+    part = {name: share(comm, array) for name, array in forest.items()}
+    header = ForestHeader(
+        graph_uuid=graph.uuid,
+        num_vertices=graph.num_vertices,
+        total_weight=exact_total(comm, part["weight"]),
+        digest=forest_digest(comm, part["src"], part["dst"]),
+    )
+    keys = weights_to_keys(part["weight"].copy())
+    edges = EdgeList(part["src"], part["dst"], keys)
+    write_forest(comm, path, edges, part["weight"], header, part.get("labels"))
+
+
+def fail_to_write(
+    comm: Comm, path: Path, graph: ShardedGraph, forest: dict[str, np.ndarray]
+) -> str:
+    """Write while the last rank may write few bytes only; return the common error."""
+    if comm.rank == comm.size - 1:
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
+    try:
+        write(comm, path, graph, forest)
+    except OutputError as error:
+        texts = comm.collect(str(error))
+        assert texts is None or len(set(texts)) == 1
+        return str(error)
+    return "written"
+
+
+def main() -> None:
+    comm = world()
+    graph = open_graph(sys.argv[1])
+    folder = Path(sys.argv[2])
+    right = dict(np.load(sys.argv[3]))
+    forests = {
+        "right": right,
+        "missing": {name: right[name][1:] for name in ("src", "dst", "weight")},
+        "none": {name: right[name][:0] for name in ("src", "dst", "weight")},
+    }
+    verdicts = {}
+    for name, forest in forests.items():
+        check_writable(comm, folder / name)
+        write(comm, folder / name, graph, forest)
+        verdict = asdict(verify(comm, graph, folder / name, threads=2))
+        assert verdict.pop("seconds") > 0
+        everywhere = comm.collect(json.dumps(verdict))
+        assert everywhere is None or len(set(everywhere)) == 1
+        verdicts[name] = verdict
+    failure = fail_to_write(comm, folder / "full", graph, right)
+    if comm.rank == 0:
+        print(json.dumps({"verdicts": verdicts, "failure": failure}))
+
+
+if __name__ == "__main__":
+    main()
