@@ -25,11 +25,13 @@ ids within a row ascend. Loops and parallel arcs are allowed, not useful.
 
 All datasets have Fletcher-32 checksums, and the files use the HDF5 1.10 layout,
 whose metadata has checksums too: a flipped byte is an error, not another graph.
+Texts have a fixed length, since the heap of those that have none is not checksummed.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -119,6 +121,20 @@ def checked_dataset(
     if problem:
         raise InputError(f"{path}: dataset {name} {problem}. Make the graph again.")
     return dataset
+
+
+def write_attributes(item: h5py.Group, attributes: dict[str, Any]) -> None:
+    """Write attributes, texts with a fixed length."""
+    for name, value in attributes.items():
+        if isinstance(value, str):
+            value = np.array(value.encode(), h5py.string_dtype("utf-8", len(value)))
+        item.attrs[name] = value
+
+
+def read_attribute(item: h5py.Group, name: str) -> Any:
+    """Return an attribute; text of either kind as str, what is missing as None."""
+    value = item.attrs.get(name)
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def ascends(numbers: np.ndarray) -> bool:

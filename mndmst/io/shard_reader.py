@@ -14,7 +14,14 @@ import numpy as np
 
 from ..errors import InputError
 from ..order import id_dtype
-from .layout import SHARD_FORMAT, VERSION, ascends, checked_dataset, reading
+from .layout import (
+    SHARD_FORMAT,
+    VERSION,
+    ascends,
+    checked_dataset,
+    read_attribute,
+    reading,
+)
 
 PIECE_ARCS = 1 << 20
 
@@ -170,7 +177,7 @@ class ShardedGraph:
             "vertex_end": end,
         }
         for name, value in expected.items():
-            found = file.attrs.get(name)
+            found = read_attribute(file, name)
             if found != value:
                 raise InputError(
                     f"{self.parts[part]}: belongs to another graph ({name} is {found}, "

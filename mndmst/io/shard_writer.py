@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import h5py
 import numpy as np
@@ -19,6 +20,7 @@ from .layout import (
     VERSION,
     ascends,
     part_name,
+    write_attributes,
     writing,
 )
 
@@ -125,7 +127,7 @@ class ShardWriter:
         if not int(indptr[-1]) == len(indices) == len(weights):
             raise ValueError("indptr, indices and weights disagree on the arcs")
         ids = np.dtype(np.int32 if self.num_vertices <= 1 << 31 else np.int64)
-        header: dict[str, int | str] = {
+        header = {
             "num_arcs": len(indices),
             "vertex_begin": begin,
             "vertex_end": end,
@@ -137,9 +139,14 @@ class ShardWriter:
             self._write_header(file, SHARD_FORMAT, header)
             self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
             group = file.create_group("graph")
-            group.attrs["encoding-type"] = "csr_matrix"
-            group.attrs["encoding-version"] = "0.1.0"
-            group.attrs["shape"] = np.array([end - begin, self.num_vertices])
+            write_attributes(
+                group,
+                {
+                    "encoding-type": "csr_matrix",
+                    "encoding-version": "0.1.0",
+                    "shape": np.array([end - begin, self.num_vertices]),
+                },
+            )
             self._write(group, "indptr", indptr, np.dtype(np.int64))
             self._write(group, "indices", indices, ids)
             self._write(group, "data", weights, self.weight_dtype)
@@ -158,7 +165,7 @@ class ShardWriter:
         index = self._temporary(INDEX_NAME)
         self._written.append(index)
         with writing(index), h5py.File(index, "w", libver=HDF5_LAYOUT) as file:
-            header: dict[str, int | str] = {
+            header = {
                 "num_arcs": int(arcdist[-1]),
                 "weight_dtype": self.weight_dtype.name,
             }
@@ -199,16 +206,16 @@ class ShardWriter:
         with writing(file), h5py.File(file) as part:
             return int(part.attrs["num_arcs"])
 
-    def _write_header(
-        self, file: h5py.File, kind: str, more: dict[str, int | str]
-    ) -> None:
-        file.attrs["format"] = kind
-        file.attrs["version"] = VERSION
-        file.attrs["creator"] = f"mndmst {__version__}"
-        file.attrs["graph-uuid"] = self.uuid
-        file.attrs["num_vertices"] = self.num_vertices
-        file.attrs["num_parts"] = self.num_parts
-        file.attrs.update(more)
+    def _write_header(self, file: h5py.File, kind: str, more: dict[str, Any]) -> None:
+        header = {
+            "format": kind,
+            "version": VERSION,
+            "creator": f"mndmst {__version__}",
+            "graph-uuid": self.uuid,
+            "num_vertices": self.num_vertices,
+            "num_parts": self.num_parts,
+        }
+        write_attributes(file, header | more)
 
     def _write(
         self, group: h5py.Group, name: str, data: np.ndarray, dtype: np.dtype

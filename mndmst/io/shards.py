@@ -17,6 +17,7 @@ from .layout import (
     VERSION,
     ascends,
     checked_dataset,
+    read_attribute,
     reading,
 )
 from .shard_reader import ShardedGraph
@@ -53,7 +54,7 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
         )
     with reading(file), h5py.File(file) as opened:
         readers = {GRAPH_FORMAT: _from_index, SHARD_FORMAT: _from_shard}
-        reader = readers.get(opened.attrs.get("format"))
+        reader = readers.get(read_attribute(opened, "format"))
         if reader is None:
             raise InputError(
                 f"{file}: is HDF5, but neither the index nor a shard of a graph. Make "
@@ -78,8 +79,8 @@ def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
     names = checked_dataset(path, file, "parts", num_parts)[:]
     return ShardedGraph(
         path=path,
-        uuid=file.attrs["graph-uuid"],
-        weight_dtype=_weight_dtype(path, file.attrs["weight_dtype"]),
+        uuid=read_attribute(file, "graph-uuid"),
+        weight_dtype=_weight_dtype(path, read_attribute(file, "weight_dtype")),
         vtxdist=_read_bounds(path, file, "vtxdist", "num_vertices"),
         arcdist=_read_bounds(path, file, "arcdist", "num_arcs"),
         parts=tuple(path.parent / Path(name.decode()).name for name in names),
@@ -95,7 +96,7 @@ def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
     weights = checked_dataset(path, file, "graph/data")
     return ShardedGraph(
         path=path,
-        uuid=file.attrs["graph-uuid"],
+        uuid=read_attribute(file, "graph-uuid"),
         weight_dtype=_weight_dtype(path, weights.dtype.name),
         vtxdist=np.array([0, file.attrs["num_vertices"]], np.int64),
         arcdist=np.array([0, file.attrs["num_arcs"]], np.int64),
