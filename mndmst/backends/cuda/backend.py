@@ -1,0 +1,205 @@
+"""The steps of `Backend` on one CUDA device."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import cupy
+import numpy as np
+
+from ...errors import ConfigError
+from ...graph import EdgeList, ReducedGraph, Rows
+from ..base import Backend, Band, Forest, Growth, Memory
+from . import available
+from .kernels import Kernels
+from .placed import PlacedRows, place
+from .solver import Edges, Solver
+from .transfer import Transfer
+
+# Below so many edges a reduced graph is solved on the host before the device has
+# been told about it.
+SMALL_EDGES = 100_000
+
+
+class CudaBackend(Backend):
+    """One device; its steps may be called from any one thread at a time.
+
+    Parameters
+    ----------
+    device : int
+        Number of the device among those that are visible.
+    host : Backend, optional
+        Solves small reduced graphs; the Numba backend by default.
+
+    Raises
+    ------
+    ConfigError
+        If the device cannot be used.
+    """
+
+    name = "cuda"
+
+    def __init__(self, device: int = 0, host: Backend | None = None) -> None:
+        reason = available()
+        if reason is not None:
+            raise ConfigError(f"--backend cuda: {reason}")
+        count = cupy.cuda.runtime.getDeviceCount()
+        if not 0 <= device < count:
+            raise ConfigError(
+                f"CUDA device {device} does not exist; {count} are visible, from 0 on"
+            )
+        if host is None:
+            from ..numba import NumbaBackend
+
+            host = NumbaBackend()
+        self.host = host
+        self.device = cupy.cuda.Device(device)
+        self._kernels: dict[np.dtype, Kernels] = {}
+        with self.device:
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+            self._transfer = Transfer()
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        # Device and stream are current per thread, so each step sets them.
+        with self.device, self._stream:
+            yield
+            self._stream.synchronize()
+
+    def _kernels_for(self, keys: np.dtype) -> Kernels:
+        if keys not in self._kernels:
+            self._kernels[keys] = Kernels(keys)
+        return self._kernels[keys]
+
+    def describe(self) -> str:
+        """Return the device's name for reports."""
+        name = cupy.cuda.runtime.getDeviceProperties(self.device.id)["name"]
+        return f"{name.decode()} ({self.device.id})"
+
+    def memory(self) -> Memory:
+        """Return the memory of the device; what CuPy's pool holds back is free."""
+        with self.device:
+            free, total = cupy.cuda.runtime.memGetInfo()
+            return Memory(total, free + cupy.get_default_memory_pool().free_bytes())
+
+    def rows_nbytes(self, rows: Rows) -> int:
+        """Return the bytes that `place` and the steps on rows will need.
+
+        Every arc as placed and as it came; every vertex, of which ghosts can be as
+        many as arcs or as there are in the graph, in the arrays of the solver; and
+        a list of light edges.
+        """
+        arcs, width = rows.num_arcs, rows.keys.itemsize
+        vertices = min(len(rows) + arcs, rows.num_vertices)
+        raw = rows.indices.itemsize if not rows.complete else 0
+        return arcs * (4 + width + raw) + vertices * (200 + 8 * width)
+
+    # Steps on rows
+
+    def place(self, rows: Rows) -> PlacedRows:
+        """Bring rows to the device; see `placed.place`."""
+        with self._current():
+            return place(rows, self._transfer)
+
+    def msf(self, rows: PlacedRows) -> Forest:
+        """Return the forest of rows that are the whole graph (no ghosts)."""
+        with self._current():
+            solver = Solver(self._kernels_for(rows.keys.dtype), rows.vertices)
+            edges = solver.solve_rows(rows, Band(), labelled=False)
+            label = rows.to_global(solver.labels())
+            return Forest(self._edge_list(rows, edges), self._transfer.to_host(label))
+
+    def band_forest(
+        self, rows: PlacedRows, band: Band, label: np.ndarray | None
+    ) -> EdgeList:
+        """Return the forest of a band, with ghosts as ordinary vertices."""
+        with self._current():
+            kernels = self._kernels_for(rows.keys.dtype)
+            if label is None:
+                solver = Solver(kernels, rows.vertices)
+            else:
+                component, count = self._components(rows, label)
+                solver = Solver(kernels, count)
+                solver.start_from(component)
+            edges = solver.solve_rows(rows, band, labelled=label is not None)
+            return self._edge_list(rows, edges)
+
+    def _components(
+        self, rows: PlacedRows, label: np.ndarray
+    ) -> tuple[cupy.ndarray, int]:
+        """Return a component for each local vertex, and how many numbers it takes.
+
+        A label that is a vertex here gets that vertex's number, so that it meets
+        the ghost of the same id; other labels are numbered after the vertices.
+        """
+        ids = self._transfer.to_device(np.asarray(label, np.int64))
+        local = rows.to_local(ids)
+        known = rows.to_global(cupy.minimum(local, rows.vertices - 1)) == ids
+        others = cupy.unique(ids[~known])
+        number = rows.vertices + cupy.searchsorted(others, ids)
+        count = rows.vertices + len(others)
+        component = cupy.arange(count, dtype=np.uint32)
+        component[rows.first : rows.first + rows.own] = cupy.where(known, local, number)
+        return component, count
+
+    def _edge_list(self, rows: PlacedRows, edges: Edges) -> EdgeList:
+        """Bring edges to the host, sorted by their ends."""
+        order = cupy.argsort(edges.u.astype(np.uint64) << 32 | edges.v)
+        u, v, key = (column[order] for column in edges)
+        to_host = self._transfer.to_host
+        return EdgeList(
+            to_host(rows.to_global(u)), to_host(rows.to_global(v)), to_host(key)
+        )
+
+    def next_lightest(
+        self,
+        rows: PlacedRows,
+        vertices: np.ndarray,
+        after_key: np.ndarray,
+        after_end: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return for each of some rows its lightest arc after a given one."""
+        with self._current():
+            count = len(vertices)
+            to_device, to_host = self._transfer.to_device, self._transfer.to_host
+            found = cupy.empty(count, np.uint8)
+            key = cupy.empty(count, rows.keys.dtype)
+            end = cupy.empty(count, np.int64)
+            self._kernels_for(rows.keys.dtype).launch(
+                "find_next", 128 * count, rows.indptr, rows.ends, rows.keys,
+                np.uint32(rows.first), np.uint64(rows.own),
+                np.int64(rows.first_global), rows.ghosts,
+                to_device(np.asarray(vertices, np.int64)) - rows.first_global,
+                to_device(np.asarray(after_key, rows.keys.dtype)),
+                to_device(np.asarray(after_end, np.int64)),
+                found, key, end, block=128,
+            )  # fmt: skip
+            return to_host(found).view(bool), to_host(key), to_host(end)
+
+    # Steps on reduced graphs
+
+    def forest(self, graph: ReducedGraph) -> Growth:
+        """Return the forest of a reduced graph, ghosts as ordinary vertices."""
+        if len(graph) < SMALL_EDGES:
+            return self.host.forest(graph)
+        with self._current():
+            to_device, to_host = self._transfer.to_device, self._transfer.to_host
+            a, b = (to_device(ends.astype(np.uint32)) for ends in (graph.a, graph.b))
+            edges = Edges(a, b, to_device(graph.edges.key))
+            kernels = self._kernels_for(graph.edges.key.dtype)
+            solver = Solver(kernels, len(graph.labels))
+            final = to_host(solver.solve_list(edges)).view(bool)
+            return Growth(final, to_host(solver.labels()).astype(graph.a.dtype))
+
+    def grow(self, graph: ReducedGraph, round_gain: float) -> Growth:
+        """Grow components, except across borders.
+
+        The contraction of a graph and that of its forest are the same (cut and
+        cycle properties), so a large graph is thinned here and grown on the host.
+        """
+        if len(graph) < SMALL_EDGES:
+            return self.host.grow(graph, round_gain)
+        kept = np.flatnonzero(self.forest(graph).final)
+        growth = self.host.grow(graph.take(kept), round_gain)
+        final = np.zeros(len(graph), bool)
+        final[kept[growth.final]] = True
+        return Growth(final, growth.root)

@@ -1,0 +1,145 @@
+"""Times of the forest kernels on graphs generated on the device.
+
+Run by `mndmst bench gpu`; times are from rows in device memory to the forest's
+edges in device memory, medians after a warm-up.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ..base import Band
+from .kernels import Kernels
+from .placed import PlacedRows
+from .solver import Solver
+
+
+def rmat(scale: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """Return n and the ends of 16 n edges (a = .57, b = c = .19)."""
+    m = 16 << scale
+    u, v = cupy.zeros(m, np.uint64), cupy.zeros(m, np.uint64)
+    for _ in range(scale):
+        x = cupy.random.random(m, np.float32)
+        u = u << 1 | (x >= 0.76)
+        v = v << 1 | ((x >= 0.57) & (x < 0.76) | (x >= 0.95))
+    return 1 << scale, u, v
+
+
+def gnm(scale: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """Return n and the ends of 16 n edges chosen uniformly."""
+    m = 16 << scale
+    u, v = (cupy.random.randint(0, 1 << scale, m, np.uint64) for _ in range(2))
+    return 1 << scale, u, v
+
+
+def road(rows: int, columns: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+    """Return n and the ends of a grid's edges, each kept with probability 0.6."""
+    n = rows * columns
+    x = cupy.arange(n, dtype=np.uint64)
+    right = x[(x % columns < columns - 1) & (cupy.random.random(n) < 0.6)]
+    down = x[(x < n - columns) & (cupy.random.random(n) < 0.6)]
+    u = cupy.concatenate((right, down))
+    v = cupy.concatenate((right + np.uint64(1), down + np.uint64(columns)))
+    return n, u, v
+
+
+GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
+    "rmat24": lambda: rmat(24),
+    "rmat22": lambda: rmat(22),
+    "gnm": lambda: gnm(23),
+    "road": lambda: road(4096, 5120),
+}
+
+
+def build(n: int, u: cupy.ndarray, v: cupy.ndarray, keys: np.dtype) -> PlacedRows:
+    """Return all rows of a graph, with keys hashed from the ends."""
+    pairs = cupy.minimum(u, v) << np.uint64(32) | cupy.maximum(u, v)
+    pairs = cupy.unique(pairs[u != v])
+    pairs = cupy.concatenate((pairs, pairs << np.uint64(32) | pairs >> np.uint64(32)))
+    pairs.sort()
+    u, v = pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)
+    ends = v.astype(np.uint32)
+    x = cupy.minimum(u, v) << np.uint64(32) | cupy.maximum(u, v)
+    x = (x ^ x >> np.uint64(31)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ x >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+    weight = (x >> np.uint64(40)) + np.uint64(1)
+    if np.dtype(keys).itemsize == 8:  # the bits of float64 in (0, 1]
+        weight = (weight.astype(np.float64) / (1 << 24)).view(np.uint64)
+    degree = cupy.bincount(u.astype(np.int64), minlength=n)
+    indptr = cupy.zeros(n + 1, np.int64)
+    cupy.cumsum(degree, out=indptr[1:])
+    empty = cupy.empty(0, np.int64)
+    return PlacedRows(
+        indptr, ends, weight.astype(keys), empty, 0, 0, np.dtype(np.uint32)
+    )
+
+
+class TimedKernels(Kernels):
+    """Kernels that note the time of every launch."""
+
+    def __init__(self, key_dtype: np.dtype) -> None:
+        super().__init__(key_dtype)
+        self.events: list[tuple[str, cupy.cuda.Event, cupy.cuda.Event]] = []
+
+    def _timed(self, name: str, run: Callable[[], None]) -> None:
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record()
+        run()
+        end.record()
+        self.events.append((name, begin, end))
+
+    def launch(self, name: str, threads: int, *args: Any, block: int = 256) -> None:
+        """Run and time a kernel."""
+        self._timed(
+            name,
+            lambda: super(TimedKernels, self).launch(name, threads, *args, block=block),
+        )
+
+    def run_rounds(self, *args: Any) -> None:
+        """Run and time the rounds."""
+        self._timed("run_rounds", lambda: super(TimedKernels, self).run_rounds(*args))
+
+
+def measure(run: Callable[[], Any], times: int) -> float:
+    """Return the median milliseconds of a function on the current stream."""
+    taken = []
+    for _ in range(times):
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        taken.append(cupy.cuda.get_elapsed_time(begin, end))
+    return median(taken)
+
+
+def bench(graph: str, keys: np.dtype, times: int = 7) -> dict[str, Any]:
+    """Measure one graph; returns milliseconds by stage."""
+    rows = build(*GRAPHS[graph](), keys)
+    cupy.get_default_memory_pool().free_all_blocks()
+
+    def solve(kernels: Kernels) -> Any:
+        return Solver(kernels, rows.vertices).solve_rows(rows, Band(), labelled=False)
+
+    kernels, timed = Kernels(keys), TimedKernels(keys)
+    solve(kernels)
+    total = measure(lambda: solve(kernels), times)
+    edges = solve(timed)
+    timed.events.clear()
+    solve(timed)
+    cupy.cuda.get_current_stream().synchronize()
+    stages: dict[str, float] = defaultdict(float)
+    for number, (name, begin, end) in enumerate(timed.events):
+        stages[f"{number:02} {name}"] = round(cupy.cuda.get_elapsed_time(begin, end), 3)
+    once = cupy.empty_like(rows.keys)
+    read = measure(lambda: (rows.keys.sum(), rows.ends.sum(), rows.indptr.sum()), times)
+    del once
+    return {
+        "graph": graph, "keys": np.dtype(keys).name, "n": rows.vertices,
+        "m": rows.num_arcs // 2, "edges": len(edges.key), "ms": round(total, 3),
+        "read_ms": round(read, 3), "stages": dict(stages),
+    }  # fmt: skip

@@ -1,0 +1,112 @@
+// What all kernels share: types, the state of a run, and the collective helpers.
+//
+// Vertices are 32-bit local ids on the device. They rise with the global ids, so
+// that the order of edges (key, smaller end, larger end) is the same in both.
+// Places in arcs and in lists are 64-bit.
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+#if KEY_BITS == 64
+typedef u64 Key;
+#else
+typedef u32 Key;
+#endif
+
+const u32 NOBODY = ~0u;   // no vertex
+const u64 NONE = ~0ull;   // no place
+
+// Counters and bounds that kernels hand to each other without asking the host.
+// solver.py mirrors the order of the fields.
+struct State {
+    u64 found;                     // edges listed; more than capacity: not all fitted
+    u64 capacity;                  // places in the list
+    u64 chosen;                    // forest edges written
+    u64 base, size;                // the current level of the stack of components
+    u64 next;                      // components of the next level
+    u64 live[2];                   // lengths of the two lists of live edges
+    u64 giant;                     // a component that holds much of the graph, or NONE
+    u64 again[3];                  // whether pointers must be jumped once more
+    u64 arrived, generation;       // the barrier of the grid
+    u64 cut_key, cut_end;          // the last edge that is listed: key, smaller end
+    u64 least_key, greatest_key;   // of the sampled arcs
+    u64 outside;                   // rows outside the giant component
+};
+
+__device__ inline u64 thread_of_grid() {
+    return u64(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ inline u64 threads_of_grid() { return u64(gridDim.x) * blockDim.x; }
+
+// Gives every thread `count` places of a list; all threads of the block take part.
+__device__ inline u64 reserve(u32 count, u64* length) {
+    __shared__ u32 sums[32];
+    __shared__ u64 begin;
+    u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    u32 sum = count;
+    for (u32 step = 1; step < 32; step *= 2) {
+        u32 other = __shfl_up_sync(~0u, sum, step);
+        if (lane >= step) sum += other;
+    }
+    if (lane == 31) sums[warp] = sum;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        u32 total = 0;
+        for (u32 i = 0; i < blockDim.x / 32; i++) {
+            u32 here = sums[i];
+            sums[i] = total;
+            total += here;
+        }
+        begin = total ? atomicAdd(length, u64(total)) : 0;
+    }
+    __syncthreads();
+    u64 place = begin + sums[warp] + sum - count;
+    __syncthreads();
+    return place;
+}
+
+// Returns the most frequent id among one per thread, or NOBODY if none has at
+// least a thirty-second of them. All threads of the block take part.
+__device__ inline u32 most_frequent(u32 id) {
+    __shared__ u32 ids[1024];
+    __shared__ u64 best;
+    ids[threadIdx.x] = id;
+    if (threadIdx.x == 0) best = 0;
+    __syncthreads();
+    u32 count = 0;
+    for (u32 i = 0; i < blockDim.x; i++) count += ids[i] == id;
+    if (id != NOBODY) atomicMax(&best, u64(count) << 32 | id);
+    __syncthreads();
+    u64 winner = best;
+    __syncthreads();
+    return (winner >> 32) * 32 >= blockDim.x ? u32(winner) : NOBODY;
+}
+
+// A number that looks random, for sampling.
+__device__ inline u64 scramble(u64 x) {
+    x += 0x9e3779b97f4a7c15ull;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+// Returns the row of an arc: the last of [low, high] that begins at or before it.
+__device__ inline u32 row_of(const i64* offset, u32 low, u32 high, i64 arc) {
+    while (low < high) {
+        u32 middle = high - (high - low) / 2;
+        if (offset[middle] <= arc) low = middle; else high = middle - 1;
+    }
+    return low;
+}
+
+// Returns the global id of a local one: ghosts below, the rows, ghosts above.
+__device__ inline i64 global_of(
+    u32 x, u32 first, u64 own, i64 first_global, const i64* ghosts)
+{
+    if (x < first) return ghosts[x];
+    u64 row = x - first;
+    return row < own ? first_global + i64(row) : ghosts[x - own];
+}

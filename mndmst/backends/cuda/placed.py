@@ -1,0 +1,122 @@
+"""Rows on the device, with vertices numbered from 0 on."""
+
+from dataclasses import dataclass
+
+import cupy
+import numpy as np
+
+from ...errors import ConfigError
+from ...graph import Rows
+from .transfer import Transfer
+
+MAX_VERTICES = 1 << 30  # three levels of the stack of components in 32 bits
+_TRANSLATED = 1 << 24  # arcs that are renumbered at a time
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """Rows whose ends are local ids: ghosts below, the rows, ghosts above.
+
+    Local ids rise with the global ones, so that both order edges alike.
+
+    Attributes
+    ----------
+    indptr : device array of int64, shape (rows + 1,)
+    ends : device array of uint32, shape (arcs,)
+    keys : device array of uint32 or uint64, shape (arcs,)
+    ghosts : device array of int64
+        Global ids of the ghosts, ascending.
+    first : int
+        Local id of the first row's vertex: the number of ghosts below it.
+    first_global : int
+        Its global id.
+    id_dtype : dtype
+        The type of global ids.
+    """
+
+    indptr: cupy.ndarray
+    ends: cupy.ndarray
+    keys: cupy.ndarray
+    ghosts: cupy.ndarray
+    first: int
+    first_global: int
+    id_dtype: np.dtype
+
+    @property
+    def own(self) -> int:
+        """Number of rows."""
+        return len(self.indptr) - 1
+
+    @property
+    def num_arcs(self) -> int:
+        """Number of arcs."""
+        return len(self.ends)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no vertex is a ghost."""
+        return not len(self.ghosts)
+
+    @property
+    def vertices(self) -> int:
+        """Number of local ids."""
+        return self.own + len(self.ghosts)
+
+    def to_global(self, local: cupy.ndarray) -> cupy.ndarray:
+        """Return the global ids, of `id_dtype`, of local ones."""
+        if self.complete:
+            return (local.astype(np.int64) + self.first_global).astype(self.id_dtype)
+        local = local.astype(np.int64)
+        row = local - self.first
+        ghost = cupy.where(row < 0, local, cupy.maximum(local - self.own, 0))
+        ghost = self.ghosts[cupy.minimum(ghost, len(self.ghosts) - 1)]
+        inside = (row >= 0) & (row < self.own)
+        return cupy.where(inside, row + self.first_global, ghost).astype(self.id_dtype)
+
+    def to_local(self, ids: cupy.ndarray) -> cupy.ndarray:
+        """Return the local ids, of int64, of global ones that occur here."""
+        ids = ids.astype(np.int64)
+        row = ids - self.first_global
+        place = cupy.searchsorted(self.ghosts, ids)
+        ghost = cupy.where(row < 0, place, place + self.own)
+        return cupy.where((row >= 0) & (row < self.own), row + self.first, ghost)
+
+
+def place(rows: Rows, transfer: Transfer) -> PlacedRows:
+    """Bring rows to the current device.
+
+    Raises
+    ------
+    ConfigError
+        If rows and ghosts together are too many for one device.
+    """
+    indptr = transfer.to_device(np.asarray(rows.indptr, np.int64))
+    keys = transfer.to_device(rows.keys)
+    ends = transfer.to_device(rows.indices)
+    ghosts = cupy.empty(0, np.int64)
+    if not rows.complete:
+        ghosts = _find_ghosts(ends, rows)
+    if len(rows) + len(ghosts) > MAX_VERTICES:
+        raise ConfigError(
+            f"{len(rows) + len(ghosts)} vertices on one GPU (rows and their "
+            f"neighbours); at most {MAX_VERTICES} fit its kernels. Use more ranks."
+        )
+    first = int(cupy.searchsorted(ghosts, cupy.array([rows.first]))[0])
+    meta = (ghosts, first, rows.first, rows.indices.dtype)
+    placed = PlacedRows(indptr, ends, keys, *meta)
+    if rows.complete and ends.dtype == np.uint32:
+        return placed
+    local = cupy.empty(len(ends), np.uint32)
+    for low in range(0, len(ends), _TRANSLATED):
+        piece = slice(low, low + _TRANSLATED)
+        local[piece] = placed.to_local(ends[piece])
+    return PlacedRows(indptr, local, keys, *meta)
+
+
+def _find_ghosts(ends: cupy.ndarray, rows: Rows) -> cupy.ndarray:
+    found = [cupy.empty(0, np.int64)]
+    for low in range(0, len(ends), _TRANSLATED):
+        piece = ends[low : low + _TRANSLATED].astype(np.int64)
+        outside = (piece < rows.first) | (piece >= rows.last)
+        found.append(cupy.unique(piece[outside]))
+    return cupy.unique(cupy.concatenate(found))

@@ -1,0 +1,339 @@
+"""The CUDA backend against an oracle, step by step."""
+
+from itertools import pairwise
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from mndmst.backends.base import Band
+from mndmst.backends.cuda import available
+from mndmst.graph import EdgeList, ReducedGraph, Rows
+
+reason = available()
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(reason is not None, reason=str(reason)),
+]
+
+KEYS = (np.uint32, np.uint64)
+IDS = (np.uint32, np.int64)
+SHAPES = ("gnm", "dense", "tied", "equal", "star", "path", "loops", "parts", "grid")
+
+
+@pytest.fixture(scope="module")
+def backend():
+    from mndmst.backends.cuda import CudaBackend
+
+    return CudaBackend()
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Send small reduced graphs to the device too."""
+    from mndmst.backends.cuda import backend
+
+    monkeypatch.setattr(backend, "SMALL_EDGES", 0)
+
+
+def edges_of(shape, rng, dtype):
+    """Return n and undirected edges (u, v, key) with loops and parallels."""
+    n, m, top = 3000, 12000, np.iinfo(dtype).max
+    u, v = rng.integers(0, n, m), rng.integers(0, n, m)
+    key = rng.integers(0, top, m, dtype, endpoint=True)
+    if shape == "dense":
+        n, m = 400, 60000
+        u, v = rng.integers(0, n, m), rng.integers(0, n, m)
+        key = rng.integers(0, top, m, dtype, endpoint=True)
+    elif shape == "tied":
+        key = rng.integers(top - 3, top, m, dtype, endpoint=True)
+    elif shape == "equal":
+        key = np.full(m, top, dtype)
+    elif shape == "star":
+        u = np.where(rng.random(m) < 0.9, 1500, u)
+    elif shape == "path":
+        n = 200_000
+        u, v = np.arange(n - 1), np.arange(1, n)
+        key = np.arange(n - 1, dtype=dtype)
+    elif shape == "loops":
+        v = np.where(rng.random(m) < 0.5, u, v)
+        key = np.where(u == v, 0, key).astype(dtype)
+    elif shape == "parts":
+        n = 50_000
+    elif shape == "grid":
+        side = 300
+        n = side * side
+        x = np.arange(n)
+        right, down = x[x % side < side - 1], x[x < n - side]
+        u, v = np.concatenate((right, down)), np.concatenate((right + 1, down + side))
+        key = rng.integers(0, 50, len(u), dtype)
+    return n, np.minimum(u, v), np.maximum(u, v), key
+
+
+def csr(n, u, v, key, ids):
+    """Return all rows: both arcs of each edge, a loop once, ascending in a row."""
+    one = u != v
+    source = np.concatenate((u, v[one]))
+    target = np.concatenate((v, u[one]))
+    weight = np.concatenate((key, key[one]))
+    order = np.lexsort((weight, target, source))
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=n))))
+    return Rows(0, n, indptr.astype(np.int64), target[order].astype(ids), weight[order])
+
+
+def kruskal(u, v, key, a=None, b=None):
+    """Return (u, v, key) of the forest, sorted; a and b stand in for the ends."""
+    a, b = u if a is None else a, v if b is None else b
+    parent = {}
+
+    def find(x):
+        while parent.setdefault(x, x) != x:
+            parent[x] = x = parent[parent[x]]
+        return x
+
+    chosen = []
+    for i in np.lexsort((v, u, key)).tolist():
+        x, y = find(int(a[i])), find(int(b[i]))
+        if x != y:
+            parent[x] = y
+            chosen.append(i)
+    chosen = np.array(chosen, np.int64)
+    chosen = chosen[np.lexsort((v[chosen], u[chosen]))]
+    return u[chosen], v[chosen], key[chosen]
+
+
+def check(edges, expected, ids, keys):
+    assert (edges.u.dtype, edges.v.dtype, edges.key.dtype) == (ids, ids, keys)
+    for column, right in zip((edges.u, edges.v, edges.key), expected, strict=True):
+        np.testing.assert_array_equal(column, right)
+
+
+def check_labels(label, u, v, n):
+    """Every tree carries the smallest of its vertices."""
+    import scipy.sparse as sp
+
+    tree = sp.coo_matrix((np.ones(len(u)), (u, v)), (n, n))
+    _, component = sp.csgraph.connected_components(tree, directed=False)
+    smallest = np.full(n, n)
+    np.minimum.at(smallest, component, np.arange(n))
+    np.testing.assert_array_equal(label, smallest[component])
+
+
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_msf(backend, shape, keys, ids):
+    n, u, v, key = edges_of(shape, np.random.default_rng(1), keys)
+    forest = backend.msf(backend.place(csr(n, u, v, key, ids)))
+    expected = kruskal(u, v, key)
+    check(forest.edges, expected, ids, keys)
+    check_labels(forest.label, *expected[:2], n)
+
+
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("seed", range(20))
+def test_msf_of_many_small_graphs(backend, seed, keys):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 40)), int(rng.integers(0, 120))
+    u, v = rng.integers(0, n, (2, m))
+    u, v = np.minimum(u, v), np.maximum(u, v)
+    key = rng.integers(0, 1 + seed, m).astype(keys)
+    forest = backend.msf(backend.place(csr(n, u, v, key, np.uint32)))
+    check(forest.edges, kruskal(u, v, key), np.uint32, keys)
+
+
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("shape", ("dense", "tied", "equal", "star"))
+def test_msf_when_lists_overflow(backend, shape, keys, monkeypatch):
+    from mndmst.backends.cuda import solver
+
+    monkeypatch.setattr(solver, "SLACK", 0)
+    monkeypatch.setattr(solver, "SPARSE_EDGES", 0.5)
+    monkeypatch.setattr(solver, "LIGHT_EDGES", 0.1)
+    monkeypatch.setattr(solver, "_free_nbytes", lambda: 48 * 1500)
+    n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
+    forest = backend.msf(backend.place(csr(n, u, v, key, np.uint32)))
+    check(forest.edges, kruskal(u, v, key), np.uint32, keys)
+
+
+def shift_ids(rows, by):
+    """Move a graph to ids beyond 2^32."""
+    return Rows(
+        rows.first + by,
+        rows.num_vertices + 2 * by,
+        rows.indptr,
+        rows.indices.astype(np.int64) + by,
+        rows.keys,
+    )
+
+
+def parts(rows):
+    cuts = (0, len(rows) // 5, len(rows) // 2, len(rows))
+    return [rows.cut(low, high) for low, high in pairwise(cuts)]
+
+
+def edges_in(rows):
+    """Return each edge of some rows once, by its global ends."""
+    source = rows.first + np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+    target = rows.indices.astype(np.int64)
+    inside = (target >= rows.first) & (target < rows.last)
+    once = (source < target) | ~inside
+    u, v = np.minimum(source, target)[once], np.maximum(source, target)[once]
+    return u, v, rows.keys[once]
+
+
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_band_forest(backend, shape, keys, ids):
+    n, u, v, key = edges_of(shape, np.random.default_rng(3), keys)
+    whole = csr(n, u, v, key, ids)
+    if ids is np.int64:
+        whole = shift_ids(whole, 1 << 40)
+    middle = int(np.sort(key)[len(key) // 3])
+    for rows in parts(whole):
+        placed = backend.place(rows)
+        u, v, key = edges_in(rows)
+        for band in (Band(), Band(None, middle), Band(middle, None)):
+            low = -1 if band.low is None else band.low
+            inside = np.array([k > low for k in key.tolist()], bool)
+            if band.high is not None:
+                inside &= key <= keys(band.high)
+            expected = kruskal(u[inside], v[inside], key[inside])
+            check(backend.band_forest(placed, band, None), expected, ids, keys)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("complete", (True, False))
+def test_band_forest_with_labels(backend, complete, seed):
+    rng = np.random.default_rng(seed)
+    n, u, v, key = edges_of("gnm", rng, np.uint32)
+    whole = csr(n, u, v, key, np.int64)
+    rows = whole if complete else parts(whole)[1]
+    # Labels of vertices here, of ghosts, and of vertices that are not seen here.
+    label = rng.integers(0, n, len(rows))
+    label[:50] = n + 7
+    u, v, key = edges_in(rows)
+
+    def component(x):
+        inside = (x >= rows.first) & (x < rows.last)
+        return np.where(inside, label[np.where(inside, x - rows.first, 0)], x)
+
+    high = int(np.median(key))
+    for band in (Band(None, high), Band(high, None)):
+        inside = key > high if band.high is None else key <= high
+        e = u[inside], v[inside], key[inside]
+        expected = kruskal(*e, component(e[0]), component(e[1]))
+        result = backend.band_forest(backend.place(rows), band, label)
+        check(result, expected, np.int64, np.uint32)
+
+
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("shape", ("tied", "star", "loops"))
+def test_next_lightest(backend, shape, keys):
+    n, u, v, key = edges_of(shape, np.random.default_rng(4), keys)
+    rows = parts(csr(n, u, v, key, np.int64))[1]
+    placed = backend.place(rows)
+    vertices = np.arange(rows.first, rows.last)
+    after_key = np.zeros(len(vertices), keys)
+    after_end = np.full(len(vertices), -1)
+    arcs = [
+        sorted(
+            {
+                (int(k), int(end))
+                for k, end in zip(
+                    rows.keys[low:high], rows.indices[low:high], strict=True
+                )
+                if end != x
+            }
+        )
+        for x, (low, high) in zip(vertices, pairwise(rows.indptr), strict=True)
+    ]
+    for turn in range(4):
+        found, key, end = backend.next_lightest(placed, vertices, after_key, after_end)
+        expected = [len(row) > turn for row in arcs]
+        np.testing.assert_array_equal(found, expected)
+        for i in np.flatnonzero(found):
+            assert (int(key[i]), int(end[i])) == arcs[i][turn]
+        after_key = np.where(found, key, after_key).astype(keys)
+        after_end = np.where(found, end, after_end)
+
+
+def reduced(rng, components, m, keys, ghosts):
+    """Return a reduced graph with ties and multi-edges."""
+    u = rng.integers(0, 10 * components, m)
+    v = rng.integers(0, 10 * components, m)
+    u, v = np.minimum(u, v), np.maximum(u, v)
+    pairs = np.unique(np.stack((u, v)), axis=1)
+    u, v = pairs[:, pairs[0] // 10 != pairs[1] // 10]
+    key = rng.integers(0, 40, len(u)).astype(keys) + keys(np.iinfo(keys).max - 40)
+    return ReducedGraph(
+        EdgeList(u, v, key),
+        u // 10,
+        v // 10,
+        10 * np.arange(components),
+        rng.random(components) >= ghosts,
+    )
+
+
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("m", (1, 50, 20000))
+def test_forest(backend, small, m, keys):
+    graph = reduced(np.random.default_rng(m), 2000, m, keys, 0.2)
+    growth = backend.forest(graph)
+    e = graph.edges
+    expected = kruskal(e.u, e.v, e.key, graph.a, graph.b)
+    check(e.take(growth.final), expected, np.int64, keys)
+    final = growth.final
+    check_labels(growth.root, graph.a[final], graph.b[final], 2000)
+
+
+@pytest.mark.parametrize("ghosts", (0.0, 0.2, 1.0))
+def test_grow_agrees_with_the_host(backend, small, ghosts):
+    graph = reduced(np.random.default_rng(5), 2000, 20000, np.uint64, ghosts)
+    growth, expected = backend.grow(graph, 0.0), backend.host.grow(graph, 0.0)
+    np.testing.assert_array_equal(growth.final, expected.final)
+    np.testing.assert_array_equal(growth.root, expected.root)
+    assert growth.final.any() == (ghosts < 1.0)
+
+
+def test_steps_in_a_thread(backend):
+    n, u, v, key = edges_of("gnm", np.random.default_rng(6), np.uint32)
+    results = []
+
+    def work():
+        results.append(backend.msf(backend.place(csr(n, u, v, key, np.uint32))))
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+    check(results[0].edges, kruskal(u, v, key), np.uint32, np.uint32)
+
+
+def test_copies_of_many_pieces(backend):
+    from mndmst.backends.cuda.transfer import PIECE_BYTES, PIECES
+
+    array = np.random.default_rng(7).integers(
+        0, 255, PIECE_BYTES * (PIECES + 2) + 5, np.uint8
+    )
+    with backend._current():
+        back = backend._transfer.to_host(backend._transfer.to_device(array))
+    np.testing.assert_array_equal(back, array)
+
+
+def test_rows_without_arcs(backend):
+    rows = Rows(
+        2, 9, np.zeros(4, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32)
+    )
+    placed = backend.place(rows)
+    assert len(backend.band_forest(placed, Band(), None)) == 0
+    assert len(backend.band_forest(placed, Band(), np.array([2, 3, 4]))) == 0
+
+
+def test_numba_agrees(backend):
+    numba = pytest.importorskip("mndmst.backends.numba")
+    n, u, v, key = edges_of("dense", np.random.default_rng(8), np.uint64)
+    rows = csr(n, u, v, key, np.uint32)
+    host = numba.NumbaBackend()
+    mine, theirs = (b.msf(b.place(rows)).edges for b in (backend, host))
+    check(mine, (theirs.u, theirs.v, theirs.key), np.uint32, np.uint64)
