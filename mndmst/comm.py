@@ -6,9 +6,7 @@ it sends, cuts large messages into pieces (Open MPI 4 refuses counts of 2^31), a
 keeps no array that grows with the square of the number of ranks.
 """
 
-import mmap
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -295,59 +293,6 @@ class Comm:
             shared: MndmstError = self.share(error, root=first)
             shared.ranks = self.size
             raise shared
-
-    # Memory
-
-    def share_array(self, array: np.ndarray | None) -> np.ndarray:
-        """Return rank 0's array on every rank; all are on one machine (see `node`).
-
-        The ranks see one copy in shared memory, which is given back when none refers
-        to it any more; no rank may change it.
-
-        Raises
-        ------
-        ConfigError
-            If the machine has no room for it.
-        """
-        if self.size == 1 and array is not None:
-            return array
-        # A file in memory and not an MPI window: its room can be claimed beforehand,
-        # where touching a window that does not fit kills the process.
-        path, shape, dtype = "", (0,), np.dtype(np.uint8)
-        with self.together():
-            if array is not None:
-                path, shape, dtype = _claim_memory(array.nbytes), array.shape, array.dtype
-        path, shape, dtype = self.share((path, shape, dtype))
-        with open(path, "r+b") as file:  # noqa: PTH123
-            memory = mmap.mmap(file.fileno(), 0)
-        shared = np.ndarray(shape, dtype, memory)
-        if array is not None:
-            shared[...] = array
-        self.barrier()
-        if array is not None:
-            os.unlink(path)
-        return shared
-
-
-def _claim_memory(nbytes: int) -> str:
-    """Return the path of a new file with so much room, in memory if possible."""
-    for directory in ("/dev/shm", tempfile.gettempdir()):
-        try:
-            handle, path = tempfile.mkstemp(prefix="mndmst-", dir=directory)
-        except OSError:
-            continue
-        try:
-            os.posix_fallocate(handle, 0, max(1, nbytes))
-            return path
-        except OSError:
-            os.unlink(path)
-        finally:
-            os.close(handle)
-    raise ConfigError(
-        f"no room for {nbytes} bytes that the ranks of a machine share, neither in "
-        "/dev/shm nor in the temporary directory: give the container more shared "
-        "memory, point TMPDIR at a larger disk, or start one rank on each machine."
-    )
 
 
 def _pieces(begin: int, count: int, piece: int) -> Iterator[tuple[int, int]]:

@@ -102,8 +102,10 @@ def check_rows(
     flaw = np.zeros(len(indices), np.uint8)
     vertices = np.arange(begin, end).astype(indices.dtype)
     heads, nodes = candidate.nodes(vertices), candidate.nodes(indices)
-    tree = candidate.a, candidate.b, candidate.key, candidate.edge, candidate.link
-    distinct, balance = check_arcs(*rows[:4], heads, nodes, *tree, flaw)
+    distinct, balance = check_arcs(
+        *rows[:4], heads, nodes, candidate.a, candidate.b, candidate.ranked,
+        candidate.edge, candidate.link, flaw,
+    )  # fmt: skip
     problems["apart"] = [
         f"{rows.describe(arc)} joins two trees: the forest does not span its component"
         for arc in np.flatnonzero(flaw == APART)[:LIMIT]

@@ -8,23 +8,16 @@ import graphs
 import h5py
 import numpy as np
 import pytest
+from forests import COMM, judge, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpi4py import MPI
-from oracle import Answer, kruskal
+from oracle import kruskal
 
-from mndmst.comm import Comm
 from mndmst.errors import InputError
-from mndmst.graph import EdgeList
-from mndmst.io.forest import ForestHeader, read_forest
-from mndmst.io.forest_writer import write_forest
+from mndmst.io.forest import read_forest
 from mndmst.io.shards import open_graph
-from mndmst.io.totals import exact_total, forest_digest
-from mndmst.order import weights_to_keys
-from mndmst.verify import Verdict, rows, verify
+from mndmst.verify import rows, verify
 from mndmst.verify.candidate import load
-
-COMM = Comm(MPI.COMM_SELF)
 
 # Two trees of the vertices 0 to 4 and 7 to 9; 5 and 6 stand alone.
 GRAPH = graphs.Graph(
@@ -35,42 +28,6 @@ GRAPH = graphs.Graph(
 )
 FOREST = {(0, 1): 1, (1, 2): 2, (1, 3): 3, (3, 4): 2, (7, 8): 4, (7, 9): 4}
 LABELS = np.array([0, 0, 0, 0, 0, 5, 6, 7, 7, 7])
-
-
-def write(
-    path: Path,
-    n: int,
-    src: np.ndarray,
-    dst: np.ndarray,
-    weight: np.ndarray,
-    labels: np.ndarray | None = None,
-    **header: object,
-) -> Path:
-    facts = {
-        "graph_uuid": graphs.UUID,
-        "num_vertices": n,
-        "total_weight": exact_total(COMM, weight),
-        "digest": forest_digest(COMM, src, dst),
-    } | header
-    edges = EdgeList(src, dst, weights_to_keys(weight.copy()))
-    write_forest(COMM, path, edges, weight, ForestHeader(**facts), labels)
-    return path
-
-
-def judge(
-    folder: Path, graph: graphs.Graph, forest: dict | Answer, threads: int = 1, **more
-) -> Verdict:
-    """Verify a forest given as {(src, dst): weight} or as an answer of the oracle."""
-    if isinstance(forest, Answer):
-        columns = forest.src, forest.dst, forest.weight
-    else:
-        ends = np.array(list(forest), np.int64).reshape(-1, 2)
-        dtype = more.pop("dtype", graph.weight.dtype)
-        columns = ends[:, 0], ends[:, 1], np.array(list(forest.values()), dtype)
-    graphs.write_graph(folder / "graph", graph, parts=3)
-    write(folder / "forest.h5", more.pop("n", graph.n), *columns, **more)
-    opened = open_graph(folder / "graph")
-    return verify(COMM, opened, folder / "forest.h5", threads)
 
 
 def test_right_forest_is_accepted(tmp_path: Path) -> None:

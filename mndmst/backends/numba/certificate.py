@@ -84,7 +84,7 @@ def last_on_path(link, num_edges, a, b):
 
 @njit(nogil=True, cache=True)
 def check_arcs(
-    first, indptr, indices, keys, heads, nodes, a, b, forest_keys, edge, link, flaw
+    first, indptr, indices, keys, heads, nodes, a, b, ranked, edge, link, flaw
 ):
     """Test the arcs of some rows, each from its smaller end, and sum up all.
 
@@ -96,8 +96,10 @@ def check_arcs(
         The rows, with ids and weight keys.
     heads, nodes : ndarray
         The rows' vertices and `indices` as nodes of the forest.
-    a, b, forest_keys : ndarray, shape (edges,)
-        The forest; nodes compare as their ids do.
+    a, b : ndarray, shape (edges,)
+        The forest's ends as nodes, which compare as their ids do.
+    ranked : ndarray, shape (edges,)
+        The forest's keys in the order, so that one access finds the last one's.
     edge, link : ndarray
         As in `build_links`.
     flaw : ndarray of uint8, shape (arcs,)
@@ -126,10 +128,9 @@ def check_arcs(
             if last == len(edge):
                 flaw[arc] = APART
                 continue
-            other = edge[last]
-            if keys[arc] < forest_keys[other] or (
-                keys[arc] == forest_keys[other]
-                and (heads[row], nodes[arc]) < (a[other], b[other])
+            if keys[arc] < ranked[last] or (
+                keys[arc] == ranked[last]
+                and (heads[row], nodes[arc]) < (a[edge[last]], b[edge[last]])
             ):
                 flaw[arc] = LIGHTER
     return distinct, balance

@@ -1,0 +1,55 @@
+"""Forest files as tests need them, right and wrong, and their verdicts."""
+
+from pathlib import Path
+
+import graphs
+import numpy as np
+from mpi4py import MPI
+from oracle import Answer
+
+from mndmst.comm import Comm
+from mndmst.graph import EdgeList
+from mndmst.io.forest import ForestHeader
+from mndmst.io.forest_writer import write_forest
+from mndmst.io.shards import open_graph
+from mndmst.io.totals import exact_total, forest_digest
+from mndmst.order import weights_to_keys
+from mndmst.verify import Verdict, verify
+
+COMM = Comm(MPI.COMM_SELF)
+
+
+def write(
+    path: Path,
+    n: int,
+    src: np.ndarray,
+    dst: np.ndarray,
+    weight: np.ndarray,
+    labels: np.ndarray | None = None,
+    **header: object,
+) -> Path:
+    facts = {
+        "graph_uuid": graphs.UUID,
+        "num_vertices": n,
+        "total_weight": exact_total(COMM, weight),
+        "digest": forest_digest(COMM, src, dst),
+    } | header
+    edges = EdgeList(src, dst, weights_to_keys(weight.copy()))
+    write_forest(COMM, path, edges, weight, ForestHeader(**facts), labels)
+    return path
+
+
+def judge(
+    folder: Path, graph: graphs.Graph, forest: dict | Answer, threads: int = 1, **more
+) -> Verdict:
+    """Verify a forest given as {(src, dst): weight} or as an answer of the oracle."""
+    if isinstance(forest, Answer):
+        columns = forest.src, forest.dst, forest.weight
+    else:
+        ends = np.array(list(forest), np.int64).reshape(-1, 2)
+        dtype = more.pop("dtype", graph.weight.dtype)
+        columns = ends[:, 0], ends[:, 1], np.array(list(forest.values()), dtype)
+    graphs.write_graph(folder / "graph", graph, parts=3)
+    write(folder / "forest.h5", more.pop("n", graph.n), *columns, **more)
+    opened = open_graph(folder / "graph")
+    return verify(COMM, opened, folder / "forest.h5", threads)
