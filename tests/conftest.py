@@ -33,7 +33,7 @@ class RealGraph(NamedTuple):
 def mpirun() -> Callable[..., Run]:
     """Run Python on some ranks: `mpirun(4, "-m", "mndmst", ...)`."""
 
-    def run(ranks: int, *arguments: object, timeout: float = 60, **env: str) -> Run:
+    def run(ranks: int, *arguments: object, timeout: float = 150, **env: str) -> Run:
         return finish(start(on_ranks(ranks, *arguments), **env), timeout)
 
     return run
@@ -43,7 +43,7 @@ def mpirun() -> Callable[..., Run]:
 def mndmst() -> Callable[..., Run]:
     """Run a command of the program without mpirun: `mndmst("info", path)`."""
 
-    def run(*arguments: object, timeout: float = 60, **env: str) -> Run:
+    def run(*arguments: object, timeout: float = 150, **env: str) -> Run:
         return finish(start(python("-m", "mndmst", *arguments), **env), timeout)
 
     return run
