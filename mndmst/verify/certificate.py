@@ -55,6 +55,16 @@ class Verdict:
     problems: list[str]
     seconds: float
 
+    def text(self) -> str:
+        """Return the problems, a line each, and a line of all that was found."""
+        m = "unknown" if self.m is None else self.m
+        summary = (
+            f"VERDICT {'ok' if self.ok else 'refuted'} n={self.n} m={m} "
+            f"edges={self.edges} trees={self.trees} weight={self.weight} "
+            f"digest={self.digest} seconds={self.seconds:.3f}"
+        )
+        return "\n".join([*self.problems, summary])
+
 
 def verify(
     comm: Comm, graph: ShardedGraph, forest_path: str | Path, threads: int = 1

@@ -37,6 +37,7 @@ def test_right_forest_is_accepted(tmp_path: Path) -> None:
     facts = verdict.n, verdict.m, verdict.edges, verdict.trees, verdict.weight
     assert facts == (10, 9, 6, 4, 16)
     assert verdict.digest == kruskal(*GRAPH).digest
+    assert verdict.text().startswith("VERDICT ok n=10 m=9 edges=6 trees=4 weight=16 ")
 
 
 def without(*edges: tuple[int, int]) -> dict:
@@ -190,6 +191,8 @@ def test_only_the_first_problems_are_named(tmp_path: Path) -> None:
     verdict = judge(tmp_path, graphs.clique(30), {})
     assert len(verdict.problems) == 10
     assert verdict.problems[9].startswith("edge (0, 10) ")
+    assert verdict.text().splitlines()[:10] == verdict.problems
+    assert verdict.text().splitlines()[10].startswith("VERDICT refuted n=30 m=435 ")
 
 
 @pytest.mark.parametrize("name", graphs.NASTY)
