@@ -30,8 +30,8 @@ find_python() {
         fi
     done
     say "error: no Python 3.11 or later with venv among: ${names[*]}."
-    say "Install one (on Debian: apt install python3 python3-venv), or name it:" \
-        "MNDMST_PYTHON=/path/to/python3 bash launch/demo.sh"
+    say "Install one (on Debian: apt install python3 python3-venv), or name one that" \
+        "is elsewhere with MNDMST_PYTHON=/path/to/python3."
     return 1
 }
 
