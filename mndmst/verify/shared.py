@@ -29,7 +29,7 @@ def share_array(node: Comm, array: np.ndarray | None) -> np.ndarray:
     path, shape, dtype = Path(), (0,), np.dtype(np.uint8)
     with node.together():
         if array is not None:
-            path, shape, dtype = _claim(array.nbytes), array.shape, array.dtype
+            path, shape, dtype = claim(array.nbytes), array.shape, array.dtype
     path, shape, dtype = node.share((path, shape, dtype))
     with path.open("r+b") as file:
         memory = mmap.mmap(file.fileno(), 0)
@@ -42,7 +42,7 @@ def share_array(node: Comm, array: np.ndarray | None) -> np.ndarray:
     return shared
 
 
-def _claim(nbytes: int) -> Path:
+def claim(nbytes: int) -> Path:
     """Return a new file with so much room, in memory if there is enough."""
     for directory in ("/dev/shm", tempfile.gettempdir()):
         try:
