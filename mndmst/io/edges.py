@@ -1,0 +1,111 @@
+"""Edges in memory, between a file of another format and shards."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from ..order import WEIGHT_DTYPES, id_dtype
+
+MAX_VERTICES = 1 << 48
+
+
+@dataclass(frozen=True)
+class Edges:
+    """A weighted graph as a list.
+
+    Attributes
+    ----------
+    num_vertices : int
+    src, dst : ndarray of uint32 or int64, shape (edges,)
+        `order.id_dtype(num_vertices)`, below `num_vertices`.
+    weight : ndarray of one of `order.WEIGHT_DTYPES`, shape (edges,)
+    directed : bool
+        Whether the list may hold an edge in both directions. If not, each pair is
+        one undirected edge. Either way the lightest of all that join two vertices
+        counts, and loops do not.
+    """
+
+    num_vertices: int
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray
+    directed: bool
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+def checked_edges(
+    source: object,
+    num_vertices: int,
+    src: np.ndarray,
+    dst: np.ndarray,
+    weight: np.ndarray,
+    directed: bool,
+) -> Edges:
+    """Return `Edges` from arrays of any integer and weight types.
+
+    Parameters
+    ----------
+    source : object
+        Names the file in errors.
+    num_vertices, src, dst, weight, directed
+        As in `Edges`.
+
+    Raises
+    ------
+    InputError
+        If an end is out of range, a weight is NaN or of a type without an order.
+    """
+    if num_vertices > MAX_VERTICES:
+        raise InputError(
+            f"{source}: has {num_vertices} vertices; at most 2^48 can be numbered."
+        )
+    for ends in (src, dst):
+        if len(ends) and (ends.min() < 0 or ends.max() >= num_vertices):
+            bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
+            raise InputError(
+                f"{source}: entry {bad + 1} joins vertex {ends[bad]} (counted from 0), "
+                f"but there are only {num_vertices} vertices. Mend the entry."
+            )
+    weight = _supported(source, weight)
+    if len(weight) and np.isnan(weight.max()):
+        bad = int(np.isnan(weight).argmax())
+        u, v = src[bad], dst[bad]
+        raise InputError(
+            f"{source}: the weight of entry {bad + 1} (vertices {u} and {v}, "
+            "counted from 0) is NaN, which has no place in an order. Give it a "
+            "number or leave the edge out."
+        )
+    ids = id_dtype(num_vertices)
+    return Edges(
+        num_vertices,
+        src.astype(ids, copy=False),
+        dst.astype(ids, copy=False),
+        weight,
+        directed,
+    )
+
+
+def narrow_integers(weight: np.ndarray) -> np.ndarray:
+    """Return int64 weights as int32 if all of them fit, else as they are."""
+    limits = np.iinfo(np.int32)
+    fits = not len(weight) or (
+        limits.min <= weight.min() and weight.max() <= limits.max
+    )
+    return weight.astype(np.int32) if fits else weight
+
+
+def _supported(source: object, weight: np.ndarray) -> np.ndarray:
+    """Return weights in the narrowest supported type that holds theirs."""
+    native = weight.dtype.newbyteorder("=")
+    kept = native in WEIGHT_DTYPES
+    small = native.kind in "biuf" and native.itemsize < 4
+    if not (kept or small):
+        raise InputError(
+            f"{source}: weights of type {weight.dtype} cannot be kept exactly. Give "
+            "them as 32- or 64-bit integers or floats."
+        )
+    target = native if kept else np.dtype("f4" if native.kind == "f" else "i4")
+    return weight.astype(target, copy=False)

@@ -1,0 +1,32 @@
+"""The project's own shards, to shard them anew or to convert them."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ...backends.numba import build as kernels
+from ..edges import Edges
+from ..shards import open_graph
+
+
+def read(path: Path) -> Edges:
+    """Read a sharded graph; see `formats.read_edges`.
+
+    Each edge stands in two rows; the one of its smaller end is taken.
+    """
+    graph = open_graph(path)
+    src: list[np.ndarray] = []
+    dst: list[np.ndarray] = []
+    weight: list[np.ndarray] = []
+    for begin, end in zip(graph.vtxdist[:-1], graph.vtxdist[1:], strict=True):
+        indptr, indices, weights = graph.read_rows(int(begin), int(end))
+        one_way = kernels.forward_arcs(begin, indptr, indices, weights)
+        for column, piece in zip((src, dst, weight), one_way, strict=True):
+            column.append(piece)
+    return Edges(
+        graph.num_vertices,
+        np.concatenate(src),
+        np.concatenate(dst),
+        np.concatenate(weight),
+        directed=False,
+    )
