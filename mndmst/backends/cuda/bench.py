@@ -94,14 +94,13 @@ class TimedKernels(Kernels):
 
     def launch(self, name: str, threads: int, *args: Any, block: int = 256) -> None:
         """Run and time a kernel."""
-        self._timed(
-            name,
-            lambda: super(TimedKernels, self).launch(name, threads, *args, block=block),
-        )
+        launch = super().launch
+        self._timed(name, lambda: launch(name, threads, *args, block=block))
 
-    def run_rounds(self, *args: Any) -> None:
-        """Run and time the rounds."""
-        self._timed("run_rounds", lambda: super(TimedKernels, self).run_rounds(*args))
+    def launch_together(self, name: str, *args: Any) -> None:
+        """Run and time a cooperative kernel."""
+        launch = super().launch_together
+        self._timed(name, lambda: launch(name, *args))
 
 
 def measure(run: Callable[[], Any], times: int) -> float:

@@ -3,7 +3,7 @@
 One module per file and key width; CuPy keeps the binaries in its cache on disk.
 """
 
-from functools import cached_property
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,17 @@ DIRECTORY = Path(__file__).with_name("kernels")
 # Which file holds which kernels.
 FILES = {
     "sample": ("draw_sample", "choose_cut"),
-    "scan": ("find_tiles", "scan_rows"),
+    "scan": ("find_tiles", "scan_first", "scan_all", "scan_chosen"),
     "first_round": ("find_nearest", "hook_vertices"),
     "rounds": ("run_rounds",),
+    "flatten": ("flatten",),
     "outside": ("find_giant", "list_outside"),
     "label": ("find_smallest", "write_labels"),
     "next_lightest": ("find_next",),
 }
+COOPERATIVE = ("rounds", "flatten")  # files whose blocks wait for each other
+COOPERATIVE_THREADS = 512  # of a block in components.cuh
 TILE = 2048  # arcs of a block in scan.cu
-ROUND_THREADS = 512  # threads of a block in rounds.cu
 NULL = np.uint64(0)
 
 
@@ -41,6 +43,7 @@ class Kernels:
     def __init__(self, key_dtype: np.dtype) -> None:
         self.key = np.dtype(key_dtype).type
         self._functions: dict[str, Any] = {}
+        self._resident: dict[str, int] = {}
 
     def launch(self, name: str, threads: int, *args: Any, block: int = 256) -> None:
         """Run a kernel with at least `threads` threads on the current stream."""
@@ -48,17 +51,16 @@ class Kernels:
         if blocks:
             self._function(name)((blocks,), (block,), args)
 
-    def run_rounds(self, *args: Any) -> None:
-        """Run the rounds with as many blocks as the device holds at once."""
-        self._function("run_rounds")((self._resident,), (ROUND_THREADS,), args)
-
-    @cached_property
-    def _resident(self) -> int:
-        function = self._function("run_rounds").kernel
-        blocks = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-            function.ptr, ROUND_THREADS, 0
-        )
-        return blocks * cupy.cuda.Device().attributes["MultiProcessorCount"]
+    def launch_together(self, name: str, *args: Any) -> None:
+        """Run a cooperative kernel with as many blocks as the device holds at once."""
+        function = self._function(name)
+        if name not in self._resident:
+            blocks = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                function.kernel.ptr, COOPERATIVE_THREADS, 0
+            )
+            processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+            self._resident[name] = blocks * processors
+        function((self._resident[name],), (COOPERATIVE_THREADS,), args)
 
     def _function(self, name: str) -> Any:
         if name not in self._functions:
@@ -66,7 +68,7 @@ class Kernels:
             module = cupy.RawModule(
                 code=_source(file),
                 options=("-std=c++17", f"-DKEY_BITS={8 * np.dtype(self.key).itemsize}"),
-                enable_cooperative_groups=file == "rounds",
+                enable_cooperative_groups=file in COOPERATIVE,
             )
             for other in FILES[file]:
                 self._functions[other] = module.get_function(other)
@@ -74,12 +76,26 @@ class Kernels:
 
 
 def _source(file: str) -> str:
-    # One text, because CuPy's cache does not look into included files.
     try:
-        paths = (DIRECTORY / "common.cuh", DIRECTORY / f"{file}.cu")
-        return "".join(f'#line 1 "{path}"\n{path.read_text()}\n' for path in paths)
+        return _inlined(DIRECTORY / f"{file}.cu")
     except OSError as error:
         raise ConfigError(
             f"the CUDA kernels are not where they were installed ({error}); "
             "install mndmst again"
         ) from error
+
+
+def _inlined(path: Path) -> str:
+    """Return a text with its includes in place: CuPy's cache does not look there.
+
+    The compiler's messages name the real files.
+    """
+    parts = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        include = re.fullmatch(r'#include "(.+)"', line)
+        if include:
+            parts.append(_inlined(path.with_name(include[1])))
+            parts.append(f'#line {number + 1} "{path}"')
+        else:
+            parts.append(line)
+    return "\n".join([f'#line 1 "{path}"', *parts])

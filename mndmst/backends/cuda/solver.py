@@ -19,9 +19,10 @@ from .kernels import NULL, TILE, Kernels
 from .placed import PlacedRows
 
 SAMPLE = 8192  # arcs that estimate the cut
-LIGHT_EDGES = 1.25  # light edges per vertex
+LIGHT_EDGES = 1.25  # light edges per vertex where degrees are even
 SPARSE_EDGES = 3.0  # edges per vertex below which all are light
 EDGE_NBYTES = 48  # of a listed edge, with both lists of live edges
+ENDLESS = np.uint64((1 << 64) - 1)  # NONE of common.cuh; a cut after all edges
 SLACK = 1 << 16  # places beyond what a sample lets expect
 
 
@@ -31,8 +32,9 @@ class _State(IntEnum):
     FOUND = 0
     CAPACITY = auto()
     CHOSEN = auto()
-    BASE = auto()
     SIZE = auto()
+    LEVEL1 = auto()
+    TOP = auto()
     NEXT = auto()
     LIVE = auto()
     LIVE_OTHER = auto()
@@ -46,6 +48,7 @@ class _State(IntEnum):
     CUT_END = auto()
     LEAST_KEY = auto()
     GREATEST_KEY = auto()
+    DEGREES = auto()
     OUTSIDE = auto()
 
 
@@ -63,8 +66,7 @@ class Solver:
     Attributes
     ----------
     parent : device array of uint32
-        After solving, for each vertex its component, numbered from `vertices` on,
-        or the vertex itself where no edge of it was seen.
+        The stack of components that components.cuh describes.
     """
 
     def __init__(self, kernels: Kernels, vertices: int) -> None:
@@ -83,7 +85,7 @@ class Solver:
         self.parent[:n] = component
         self.parent[:n] += np.uint32(n)
         self.parent[n : 2 * n] = cupy.arange(n, 2 * n, dtype=np.uint32)
-        self.state[_State.BASE] = self.state[_State.SIZE] = n
+        self.state[_State.SIZE] = n
 
     # A list of edges
 
@@ -115,14 +117,16 @@ class Solver:
         capacity = self._expected(share)
         best = None if labelled else self._best
         while True:
-            self._sample(share)
+            self._sample(share, even=solved > 0)
             edges = self._scan(choice, share, capacity, best)
             if best is not None:
                 self._hook()
                 best = None
             self._run_rounds(edges)
-            if share is not None and rows.complete:
-                self._list_outside()
+            if share is not None:
+                self._flatten()
+                if rows.complete:
+                    self._list_outside()
             state = self.state.get()
             found = int(state[_State.FOUND])
             if found > capacity:  # nothing was solved: list again, all or less
@@ -156,29 +160,37 @@ class Solver:
             return int(1.25 * share * arcs) + SLACK
         return min(arcs, int(SPARSE_EDGES * self.vertices) + SLACK)
 
-    def _sample(self, share: float | None) -> None:
-        """Set the cut so that a share of the band's arcs is before it."""
-        if share is None and self.kernels.key is np.uint32:
-            return
+    def _sample(self, share: float | None, even: bool) -> None:
+        """Set the cut so that a share of the band's arcs is before it.
+
+        Unless told that degrees are `even`, the share shrinks with their skew.
+        """
+        if share is None:
+            self.state[_State.CUT_KEY : _State.CUT_END + 1] = ENDLESS
+            if self.kernels.key is np.uint32:
+                return
         rows = self._rows
         keys = cupy.empty(SAMPLE, self.kernels.key)
         ends = cupy.empty(SAMPLE, np.uint32)
         self.kernels.launch(
             "draw_sample", SAMPLE, rows.indptr, np.uint64(rows.own),
             np.uint32(rows.first), rows.ends, rows.keys, np.uint64(rows.num_arcs),
-            *self._band_bounds(), keys, ends, np.uint32(SAMPLE),
+            *self._bounds(), keys, ends, np.uint32(SAMPLE), self.state,
         )  # fmt: skip
+        mean = 0.0 if even else rows.num_arcs / rows.own
         self.kernels.launch(
-            "choose_cut", SAMPLE, keys, ends, np.uint32(SAMPLE),
-            np.float64(share or 0.0), self.state,
+            "choose_cut", 32 * SAMPLE, keys, ends, np.uint32(SAMPLE),
+            np.float64(1.0 if share is None else share), np.float64(mean),
+            np.uint32(share is not None), self.state,
         )  # fmt: skip
 
-    def _band_bounds(self) -> tuple[Any, ...]:
-        bounds: list[Any] = []
-        for bound in (self._band.low, self._band.high):
-            bounds.append(np.uint32(bound is not None))
-            bounds.append(self.kernels.key(bound or 0))
-        return tuple(bounds)
+    def _bounds(self) -> tuple[Any, Any]:
+        """Return the least and the greatest key of the band."""
+        key, top = self.kernels.key, int(np.iinfo(self.kernels.key).max)
+        low, high = self._band
+        if low is not None and low >= top:
+            return key(1), key(0)  # no key at all
+        return key(0 if low is None else low + 1), key(top if high is None else high)
 
     def _scan(
         self,
@@ -199,16 +211,14 @@ class Solver:
             "find_tiles", tiles + 1, choice.offset, np.uint64(choice.rows), arcs,
             tile_row, np.uint64(tiles),
         )  # fmt: skip
-        label = NULL
-        if best is None:
-            label = self.parent
-        else:
-            best.fill(np.iinfo(np.uint64).max)
+        if best is not None:
+            best.fill(ENDLESS)
+        name = "scan_all" if best is None else "scan_first"
         self.kernels.launch(
-            "scan_rows", tiles * 256, choice.offset,
-            NULL if choice.vertex is None else choice.vertex, rows.indptr, arcs,
-            np.uint32(rows.first), np.uint64(rows.own), rows.ends, rows.keys,
-            tile_row, label, *self._band_bounds(), np.uint32(share is not None),
+            name if choice.vertex is None else "scan_chosen", tiles * 256,
+            choice.offset, NULL if choice.vertex is None else choice.vertex,
+            rows.indptr, arcs, np.uint32(rows.first), np.uint64(rows.own),
+            rows.ends, rows.keys, tile_row, self.parent, *self._bounds(),
             NULL if best is None else best, *edges, state,
         )  # fmt: skip
         return edges
@@ -229,11 +239,17 @@ class Solver:
     def _run_rounds(self, edges: Edges, mark: cupy.ndarray | None = None) -> None:
         lists = [cupy.empty((len(edges.key), 4), np.uint32) for _ in range(2)]
         chosen = (NULL, NULL, NULL) if mark is not None else self._chosen
-        self.kernels.run_rounds(
-            self.state, np.uint32(self._hooked), np.uint64(self.vertices), self.parent,
-            self._fresh, self._best, *lists, *edges, np.uint32(mark is not None),
+        self.kernels.launch_together(
+            "run_rounds", self.state, np.uint32(self._hooked),
+            np.uint64(self.vertices), self.parent, self._fresh, self._best,
+            *lists, *edges, np.uint32(mark is not None),
             NULL if mark is None else mark, *chosen,
         )  # fmt: skip
+
+    def _flatten(self) -> None:
+        self.kernels.launch_together(
+            "flatten", self.state, self.parent, self._fresh, np.uint64(self.vertices)
+        )
 
     def _list_outside(self) -> None:
         rows = self._rows
@@ -262,6 +278,7 @@ class Solver:
 
     def labels(self) -> cupy.ndarray:
         """Return for each vertex the smallest vertex of its tree (uint32)."""
+        self._flatten()
         n = np.uint64(self.vertices)
         smallest = cupy.full(self.vertices, np.iinfo(np.uint32).max, np.uint32)
         label = cupy.empty(self.vertices, np.uint32)

@@ -24,14 +24,16 @@ struct State {
     u64 found;                     // edges listed; more than capacity: not all fitted
     u64 capacity;                  // places in the list
     u64 chosen;                    // forest edges written
-    u64 base, size;                // the current level of the stack of components
+    u64 size;                      // components of level 1 at the start of the rounds
+    u64 level1, top;               // their number, and the end of the stack, after them
     u64 next;                      // components of the next level
     u64 live[2];                   // lengths of the two lists of live edges
-    u64 giant;                     // a component that holds much of the graph, or NONE
+    u64 giant;                     // a component that holds much of the graph, or NOBODY
     u64 again[3];                  // whether pointers must be jumped once more
     u64 arrived, generation;       // the barrier of the grid
     u64 cut_key, cut_end;          // the last edge that is listed: key, smaller end
     u64 least_key, greatest_key;   // of the sampled arcs
+    u64 degrees;                   // sum of the sampled arcs' rows' degrees
     u64 outside;                   // rows outside the giant component
 };
 

@@ -1,6 +1,8 @@
 // The first round of Boruvka on rows: every vertex with a row takes its lightest
 // arc. A ghost takes none, since some of its arcs are elsewhere.
 
+#include "common.cuh"
+
 // Finds the vertex at the far end of each vertex's lightest arc, or itself.
 extern "C" __global__ void find_nearest(
     const u64* best, const u32* ends, u32 first, u64 own, u32* nearest, u64 vertices)

@@ -1,5 +1,7 @@
 // Labels of trees: the smallest vertex of each.
 
+#include "common.cuh"
+
 extern "C" __global__ void find_smallest(
     const u32* parent, u64 vertices, u32* smallest)
 {

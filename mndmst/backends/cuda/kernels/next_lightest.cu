@@ -1,5 +1,7 @@
 // The lightest arc of a row after a given one; a block for each row.
 
+#include "common.cuh"
+
 const u32 WIDTH = 128;
 
 __device__ inline bool precedes(Key key, u32 end, Key other_key, u32 other_end) {

@@ -4,13 +4,15 @@
 // giant component (outside any one component, in fact), so that only the rows
 // outside have to be read for heavier edges.
 
+#include "common.cuh"
+
 // Finds the component that most sampled arcs lead to. One block.
 extern "C" __global__ void find_giant(
     const u32* ends, u64 arcs, const u32* parent, State* state)
 {
     u32 giant = most_frequent(parent[ends[scramble(threadIdx.x) % arcs]]);
     if (threadIdx.x == 0) {
-        state->giant = giant == NOBODY ? NONE : giant;
+        state->giant = giant;
         state->outside = 0;
     }
 }

@@ -1,15 +1,11 @@
 // Rounds of Boruvka on a list of edges, all in one launch.
 //
-// Components are numbered densely in every round, so that their slots stay in the
-// cache. The numbers of all rounds form a stack: parent[x] of a component is its
-// number in the next level, or x itself where it has no edge left. Level 0 holds
-// the vertices, level 1 begins at `vertices`; levels halve, so that the stack ends
-// before 3 * vertices.
-//
 // The largest component, if a sample shows one, never picks an edge: the others
 // hook onto it anyway, and its slot would be fought for by all threads at once.
 
-const u32 THREADS = 512;
+#include "components.cuh"
+
+const u32 FEW = 1024;  // so many components have their slots in shared memory
 
 struct Live {  // an edge between two components of the current level
     u32 a, b;  // counted from the level's base
@@ -22,25 +18,6 @@ struct Edges {
     const Key* key;
     bool in_order;  // the place in the list decides between equal keys
 };
-
-// Waits for all blocks; the launch is cooperative, so that all are running.
-__device__ inline void barrier(State* state) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        volatile u64* generation = &state->generation;
-        u64 mine = *generation;
-        if (atomicAdd(&state->arrived, 1) == gridDim.x - 1) {
-            state->arrived = 0;
-            __threadfence();
-            *generation = mine + 1;
-        } else {
-            while (*generation == mine) {}
-        }
-        __threadfence();
-    }
-    __syncthreads();
-}
 
 __device__ inline bool before(const Edges& edges, u32 i, u32 j) {
     if (edges.key[i] != edges.key[j]) return edges.key[i] < edges.key[j];
@@ -63,9 +40,9 @@ __device__ inline void lower(
     u64* slot, const Live& edge, u32 place, const Live* list, const Edges& edges)
 {
     u64 mine = u64(edge.rank) << 32 | place;
-    u64 seen = __ldca(slot);  // may be old, but slots only fall
+    u64 seen = *slot;  // may be old, but slots only fall
     if (seen != NONE && edge.rank > seen >> 32) return;
-    seen = __ldcg(slot);
+    seen = *(volatile u64*)slot;
     while (seen == NONE || edge.rank < seen >> 32
            || (edge.rank == seen >> 32
                && before(edges, edge.ref, list[u32(seen)].ref))) {
@@ -75,162 +52,103 @@ __device__ inline void lower(
     }
 }
 
-// Makes every hooked component of a level point to its root. A thread takes a
-// bounded number of steps at a time: threads shorten each other's ways, so that a
-// long chain needs a logarithmic number of passes.
-__device__ void jump(State* state, u32* parent, u64 base, u64 size) {
-    for (u32 pass = 0;; pass++) {
-        if (thread_of_grid() == 0) state->again[(pass + 1) % 3] = 0;
-        bool far = false;
-        for (u64 c = base + thread_of_grid(); c < base + size; c += threads_of_grid()) {
-            u32 old = __ldcg(&parent[c]), p = old, q = __ldcg(&parent[p]);
-            for (u32 step = 0; step < 32 && q != p; step++) {
-                p = q;
-                q = __ldcg(&parent[p]);
-            }
-            if (p != old) parent[c] = p;
-            far |= q != p;
-        }
-        if (__syncthreads_or(far) && threadIdx.x == 0) state->again[pass % 3] = 1;
-        barrier(state);
-        if (!__ldcg(&state->again[pass % 3])) return;
-    }
-}
-
-// Numbers the roots of a level that go on (fresh != NOBODY) and lifts every
-// component to its root's number. Returns the size of the next level.
-__device__ u64 lift(State* state, u32* parent, u32* fresh, u64 base, u64 size) {
-    u64 above = base + size;
-    for (u64 c0 = u64(blockIdx.x) * THREADS; c0 < size; c0 += threads_of_grid()) {
-        u64 c = c0 + threadIdx.x;
-        bool root = c < size && parent[base + c] == base + c && fresh[c] != NOBODY;
-        u64 number = above + reserve(root, &state->next);
-        if (root) {
-            fresh[c] = number;
-            parent[number] = number;
-        }
-    }
-    if (thread_of_grid() == 0) for (u32 i = 0; i < 3; i++) state->again[i] = 0;
-    barrier(state);
-    for (u64 c = thread_of_grid(); c < size; c += threads_of_grid()) {
-        u32 number = __ldcg(&fresh[parent[base + c] - base]);
-        if (number != NOBODY) parent[base + c] = number;
-    }
-    u64 next = __ldcg(&state->next);
-    barrier(state);
-    return next;
-}
-
-// Lists the edges between different components of the first level.
-__device__ void enliven(
-    State* state, const Edges& edges, u64 found, const u32* parent, u64 base,
-    Live* list, Key least, u32 shift)
+// Finds the lightest live edge of every component but the giant one. Few components
+// are many threads to a slot: each block then begins with slots of its own.
+__device__ void pick(
+    u64* best, u64 size, u32 giant, const Live* list, u64 live, const Edges& edges)
 {
-    for (u64 i0 = u64(blockIdx.x) * THREADS; i0 < found; i0 += threads_of_grid()) {
-        u64 i = i0 + threadIdx.x;
-        u32 a = 0, b = 0;
-        if (i < found) {
-            a = __ldcg(&parent[edges.u[i]]);
-            b = __ldcg(&parent[edges.v[i]]);
-        }
-        u64 place = reserve(a != b, &state->live[0]);
-        if (a != b)
-            list[place] = {u32(a - base), u32(b - base),
-                           rank_of(edges.key[i], least, shift), u32(i)};
+    __shared__ u64 own[FEW];
+    bool few = size <= FEW;
+    u64* slots = few ? own : best;
+    if (few) {
+        for (u32 c = threadIdx.x; c < size; c += THREADS) own[c] = NONE;
+        __syncthreads();
     }
-}
-
-// Moves the live edges up a level and drops those inside a component.
-__device__ void move_up(
-    const u32* parent, u64 base, u64 above, const Live* list, u64 live,
-    Live* next_list, u64* next_live)
-{
-    for (u64 i0 = u64(blockIdx.x) * THREADS; i0 < live; i0 += threads_of_grid()) {
-        u64 i = i0 + threadIdx.x;
-        Live edge = {0, 0, 0, 0};
-        if (i < live) {
-            edge = list[i];
-            edge.a = __ldcg(&parent[base + edge.a]) - above;
-            edge.b = __ldcg(&parent[base + edge.b]) - above;
-        }
-        bool stays = edge.a != edge.b;
-        u64 place = reserve(stays, next_live);
-        if (stays) next_list[place] = edge;
+    for (u64 i = thread_of_grid(); i < live; i += threads_of_grid()) {
+        Live edge = list[i];
+        if (edge.a != giant) lower(&slots[edge.a], edge, i, list, edges);
+        if (edge.b != giant) lower(&slots[edge.b], edge, i, list, edges);
+    }
+    if (!few) return;
+    __syncthreads();
+    for (u32 c = threadIdx.x; c < size; c += THREADS) {
+        if (own[c] == NONE) continue;
+        u32 place = own[c];
+        lower(&best[c], list[place], place, list, edges);
     }
 }
 
 // Hooks every component onto the other end of its lightest edge; of two that have
-// picked the same edge the smaller one stays a root.
+// picked the same edge the smaller one stays a root. The others' edges are chosen.
 __device__ void hook(
     State* state, const u64* best, const Live* list, const Edges& edges,
-    u32* parent, u32* fresh, u64 base, u64 size, u64 giant,
+    u32* parent, u32* fresh, u64 base, u64 size, u32 giant,
     u8* mark, u32* chosen_u, u32* chosen_v, Key* chosen_key)
 {
-    for (u64 c0 = u64(blockIdx.x) * THREADS; c0 < size; c0 += threads_of_grid()) {
-        u64 c = c0 + threadIdx.x;
-        u64 slot = c < size ? __ldcg(&best[c]) : NONE;
-        u32 other = c, ref = 0;
-        bool root = true;
-        if (slot != NONE) {
-            Live edge = list[u32(slot)];
-            other = edge.a == c ? edge.b : edge.a;
-            ref = edge.ref;
-            root = c < other && __ldcg(&best[other]) == slot;
+    for (u64 begin = blockIdx.x * CHUNK; begin < size; begin += gridDim.x * CHUNK) {
+        u32 ref[EACH], hooks = 0;
+        #pragma unroll
+        for (u32 j = 0; j < EACH; j++) {
+            u64 c = begin + j * THREADS + threadIdx.x;
+            if (c >= size) continue;
+            u64 slot = best[c];
+            u32 other = c;
+            if (slot != NONE) {
+                Live edge = list[u32(slot)];
+                other = edge.a == c ? edge.b : edge.a;
+                ref[j] = edge.ref;
+                if (c < other && best[other] == slot) other = c;
+            }
+            if (other != c) hooks |= 1u << j;
+            parent[base + c] = base + other;
+            fresh[c] = slot == NONE && c != giant ? NOBODY : 0;
         }
-        if (c < size) {
-            parent[base + c] = base + (root ? c : other);
-            fresh[c] = slot == NONE && base + c != giant ? NOBODY : 0;
-        }
-        if (mark) {
-            if (!root) mark[ref] = 1;
-            continue;
-        }
-        u64 place = reserve(!root, &state->chosen);
-        if (!root) {
-            chosen_u[place] = edges.u[ref];
-            chosen_v[place] = edges.v[ref];
-            chosen_key[place] = edges.key[ref];
+        u64 place = mark ? 0 : reserve(__popc(hooks), &state->chosen);
+        #pragma unroll
+        for (u32 j = 0; j < EACH; j++) {
+            if (!(hooks >> j & 1)) continue;
+            if (mark) {
+                mark[ref[j]] = 1;
+            } else {
+                chosen_u[place] = edges.u[ref[j]];
+                chosen_v[place] = edges.v[ref[j]];
+                chosen_key[place++] = edges.key[ref[j]];
+            }
         }
     }
 }
 
-// Takes the stack down to two levels: every vertex points to its component, and
-// these are numbered densely from `vertices` on.
-__device__ void flatten(
-    State* state, u32* parent, u32* fresh, u64 vertices, u64 level1, u64 top)
-{
-    // 1. Number what is left
-    if (thread_of_grid() == 0) state->size = 0;
-    barrier(state);
-    for (u64 x0 = vertices + u64(blockIdx.x) * THREADS; x0 < top;
-         x0 += threads_of_grid()) {
-        u64 x = x0 + threadIdx.x;
-        bool root = x < top && parent[x] == x;
-        u64 number = vertices + reserve(root, &state->size);
-        if (root) fresh[x - vertices] = number;
-    }
-    barrier(state);
-    // 2. Level 1 points to the new numbers; no way leads through it from below
-    for (u64 x = vertices + thread_of_grid(); x < vertices + level1;
-         x += threads_of_grid()) {
-        u32 p = x, q = parent[x];
-        while (p != q) {
-            p = q;
-            q = parent[p];
+// Appends the edges that have their ends in different components to a list.
+// `edge_at(i)` returns the i-th edge, with both ends alike if it is to be dropped.
+template <typename EdgeAt>
+__device__ void keep_live(u64 count, EdgeAt edge_at, Live* list, u64* length) {
+    for (u64 begin = blockIdx.x * CHUNK; begin < count; begin += gridDim.x * CHUNK) {
+        Live edge[EACH];
+        u32 stays = 0;
+        #pragma unroll
+        for (u32 j = 0; j < EACH; j++) {
+            u64 i = begin + j * THREADS + threadIdx.x;
+            if (i >= count) continue;
+            edge[j] = edge_at(i);
+            if (edge[j].a != edge[j].b) stays |= 1u << j;
         }
-        parent[x] = __ldcg(&fresh[p - vertices]);
+        u64 place = reserve(__popc(stays), length);
+        #pragma unroll
+        for (u32 j = 0; j < EACH; j++)
+            if (stays >> j & 1) list[place++] = edge[j];
     }
-    barrier(state);
-    // 3. So do the vertices
-    for (u64 x = thread_of_grid(); x < vertices; x += threads_of_grid()) {
-        u32 p = parent[x];
-        if (p >= vertices) parent[x] = __ldcg(&parent[p]);
+}
+
+// Looks for a component that a sample of the live edges leads to; one block.
+__device__ void find_hub(State* state, const Live* list, u64 live) {
+    u64 random = scramble(threadIdx.x);
+    u32 end = NOBODY;
+    if (live) {
+        Live edge = list[random % live];
+        end = random >> 63 ? edge.a : edge.b;
     }
-    barrier(state);
-    u64 size = __ldcg(&state->size);
-    for (u64 i = thread_of_grid(); i < size; i += threads_of_grid())
-        parent[vertices + i] = vertices + i;
-    if (thread_of_grid() == 0) state->base = vertices;
+    u32 hub = most_frequent(end);
+    if (threadIdx.x == 0) state->giant = hub;
 }
 
 // Solves the listed edges. With `hooked` the vertices have just been hooked by the
@@ -244,47 +162,33 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
     Edges edges = {u, v, key, bool(in_order)};
     u64 found = state->found;
     if (found > state->capacity) return;
-    u64 base = state->base, size = state->size;
+    u64 base = vertices, size = state->size;
     Key least = state->least_key, spread = state->greatest_key - least;
     u32 shift = sizeof(Key) == 4 ? 0 : max(0, 32 - __clzll(spread));
 
     // 1. Contract the first round
     if (hooked) {
         jump(state, parent, 0, vertices);
-        base = vertices;
         size = lift(state, parent, fresh, 0, vertices);
     }
     u64 level1 = size;
 
     // 2. Relabel the list, and find the component that shall not pick
-    enliven(state, edges, found, parent, base, list, least, shift);
+    keep_live(found, [&](u64 i) {
+        return Live{u32(parent[u[i]] - base), u32(parent[v[i]] - base),
+                    rank_of(key[i], least, shift), u32(i)};
+    }, list, &state->live[0]);
     for (u64 c = thread_of_grid(); c < size; c += threads_of_grid()) best[c] = NONE;
     barrier(state);
     u64 live = __ldcg(&state->live[0]);
-    if (blockIdx.x == 0) {
-        u64 random = scramble(threadIdx.x);
-        u32 end = NOBODY;
-        if (live) {
-            const Live* edge = &list[random % live];
-            end = random >> 63 ? __ldcg(&edge->a) : __ldcg(&edge->b);
-        }
-        u32 giant = most_frequent(end);
-        if (threadIdx.x == 0) {
-            state->giant = giant == NOBODY ? NONE : base + giant;
-            state->next = 0;
-        }
-    }
+    if (blockIdx.x == 0) find_hub(state, list, live);
     barrier(state);
-    u64 giant = __ldcg(&state->giant);
+    u32 giant = __ldcg(&state->giant);
 
     // 3. Rounds
     u32 turn = 0;
     while (live) {
-        for (u64 i = thread_of_grid(); i < live; i += threads_of_grid()) {
-            Live edge = list[i];
-            if (base + edge.a != giant) lower(&best[edge.a], edge, i, list, edges);
-            if (base + edge.b != giant) lower(&best[edge.b], edge, i, list, edges);
-        }
+        pick(best, size, giant, list, live, edges);
         barrier(state);
         if (thread_of_grid() == 0) state->next = state->live[1 - turn] = 0;
         hook(state, best, list, edges, parent, fresh, base, size, giant,
@@ -293,11 +197,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
         jump(state, parent, base, size);
         u64 next = lift(state, parent, fresh, base, size);
         u64 above = base + size;
-        move_up(parent, base, above, list, live, next_list, &state->live[1 - turn]);
+        turn = 1 - turn;
+        keep_live(live, [&](u64 i) {
+            Live edge = list[i];
+            edge.a = parent[base + edge.a] - above;
+            edge.b = parent[base + edge.b] - above;
+            return edge;
+        }, next_list, &state->live[turn]);
         for (u64 c = thread_of_grid(); c < next; c += threads_of_grid()) best[c] = NONE;
         barrier(state);
-        if (giant != NONE) giant = __ldcg(&parent[giant]);
-        turn = 1 - turn;
+        if (giant != NOBODY) giant = parent[base + giant] - above;
         live = __ldcg(&state->live[turn]);
         Live* other = list;
         list = next_list;
@@ -305,9 +214,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
         base = above;
         size = next;
     }
-    flatten(state, parent, fresh, vertices, level1, base + size);
-    if (thread_of_grid() == 0) {
-        state->found = state->next = 0;
-        state->live[0] = state->live[1] = 0;
-    }
+    if (thread_of_grid() != 0) return;
+    state->level1 = level1;
+    state->top = base + size;
+    state->found = state->next = state->live[0] = state->live[1] = 0;
 }

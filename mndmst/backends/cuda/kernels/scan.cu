@@ -4,7 +4,12 @@
 // and a thousand short rows cost the same. A row that crosses threads is put
 // together by a segmented scan over the warp; one that crosses warps, in memory.
 
-const u32 ITEMS = 8;
+#include "common.cuh"
+
+#ifndef ITEMS_OF_THREAD
+#define ITEMS_OF_THREAD 8
+#endif
+const u32 ITEMS = ITEMS_OF_THREAD;
 const u32 BLOCK = 256;
 const u32 TILE = ITEMS * BLOCK;
 
@@ -20,16 +25,12 @@ __device__ inline Pick lighter(Pick earlier, Pick later) {
     return take ? later : earlier;
 }
 
-// Records a pick of a row; other warps may hold other stretches of the row.
+// Records the pick of a stretch of a row that may go on in other warps.
 __device__ inline void settle(
-    u64* best, const i64* offset, const Key* keys, u32 row, Pick pick, i64 warp_begin)
+    u64* best, const Key* keys, u32 row, Pick pick, i64 warp_begin)
 {
     if (pick.at < 0) return;
     u64 place = warp_begin + pick.at;
-    if (offset[row] >= warp_begin && offset[row + 1] <= warp_begin + 32 * ITEMS) {
-        best[row] = place;
-        return;
-    }
     u64 seen = *(volatile u64*)&best[row];
     while (seen == NONE || pick.key < keys[seen]
            || (pick.key == keys[seen] && place < seen)) {
@@ -43,7 +44,7 @@ __device__ inline void settle(
 // that a thread begins with, `run` that of the row it ends with; they are one
 // stretch, held in `run`, unless a row ends between them (`split`).
 __device__ inline void join_warp(
-    u64* best, const i64* offset, const Key* keys, i64 warp_begin,
+    u64* best, const Key* keys, i64 warp_begin,
     u32 head_row, Pick head, u32 row, Pick run, bool split)
 {
     u32 lane = threadIdx.x % 32;
@@ -64,12 +65,15 @@ __device__ inline void join_warp(
     Pick carry;
     carry.key = __shfl_up_sync(~0u, run.key, 1);
     carry.at = __shfl_up_sync(~0u, run.at, 1);
-    if (split) {
-        if (follows) head = lighter(carry, head);
-        settle(best, offset, keys, head_row, head, warp_begin);
-    }
-    if (lane == 31 || row_after != row)
-        settle(best, offset, keys, row, run, warp_begin);
+    // Only the first and the last row of a warp can go on in others.
+    u32 first_row = __shfl_sync(~0u, head_row, 0);
+    u32 last_row = __shfl_sync(~0u, row, 31);
+    auto record = [&](u32 of, Pick pick) {
+        if (of == first_row || of == last_row) settle(best, keys, of, pick, warp_begin);
+        else if (pick.at >= 0) best[of] = warp_begin + pick.at;
+    };
+    if (split) record(head_row, follows ? lighter(carry, head) : head);
+    if (lane == 31 || row_after != row) record(row, run);
 }
 
 // Reads ITEMS consecutive values, aligned to their size, 16 bytes at a time.
@@ -89,93 +93,128 @@ extern "C" __global__ void find_tiles(
     tile_row[tile] = row_of(offset, 0, rows - 1, min(tile * TILE, arcs - 1));
 }
 
-// Rows are either all rows in order (vertex == nullptr: row r is the vertex
-// first + r) or a choice of non-empty ones, whose arcs are counted by `offset` and
-// found by `indptr`. An optional result is asked for by its array:
-// `best`: the lightest arc of each row, for rows in order;
-// `u`, `v`, `list_key`: the edges up to the cut, each once.
-// With `label`, arcs inside a component are left out.
-extern "C" __global__ void __launch_bounds__(BLOCK) scan_rows(
+// Finds the row of each of a thread's arcs. Every row marks where it begins in the
+// tile; an arc belongs to the last mark before it.
+__device__ inline void find_rows(
+    const i64* offset, u32 first_row, u32 last_row, i64 tile_begin, u32* row)
+{
+    __shared__ alignas(16) u32 marks[TILE];
+    __shared__ u32 last_of_warp[BLOCK / 32];
+    uint4* mine = (uint4*)(marks + threadIdx.x * ITEMS);
+    #pragma unroll
+    for (u32 i = 0; i < ITEMS / 4; i++) mine[i] = {0, 0, 0, 0};
+    __syncthreads();
+    for (u64 r = u64(first_row) + 1 + threadIdx.x; r <= last_row; r += BLOCK) {
+        i64 begin = offset[r] - tile_begin;
+        if (begin < TILE && offset[r + 1] > offset[r]) marks[begin] = r;
+    }
+    __syncthreads();
+    #pragma unroll
+    for (u32 i = 0; i < ITEMS / 4; i++) ((uint4*)row)[i] = mine[i];
+    u32 last = 0;
+    #pragma unroll
+    for (u32 j = 0; j < ITEMS; j++) row[j] = last = max(last, row[j]);
+    u32 lane = threadIdx.x % 32;
+    for (u32 step = 1; step < 32; step *= 2)
+        last = max(last, __shfl_up_sync(~0u, last, min(step, lane)));
+    if (lane == 31) last_of_warp[threadIdx.x / 32] = last;
+    __syncthreads();
+    u32 before = __shfl_up_sync(~0u, last, 1);
+    if (lane == 0) before = 0;
+    before = max(before, first_row);
+    for (u32 i = 0; i < threadIdx.x / 32; i++) before = max(before, last_of_warp[i]);
+    #pragma unroll
+    for (u32 j = 0; j < ITEMS; j++) row[j] = max(row[j], before);
+}
+
+// Rows are either all rows in order (row r is the vertex first + r) or, if CHOSEN,
+// a choice of non-empty ones, whose arcs are counted by `offset` and found by
+// `indptr`. The edges of keys [lowest, highest] and up to the cut are listed, each
+// once. If FIRST, the lightest arc of each row goes to `best`; otherwise arcs inside
+// a component are left out.
+template <bool FIRST, bool CHOSEN>
+__device__ void scan_tile(
     const i64* offset, const u32* vertex, const i64* indptr, u64 arcs,
     u32 first, u64 own, const u32* ends, const Key* keys, const u32* tile_row,
-    const u32* label, u32 has_low, Key low, u32 has_high, Key high, u32 has_cut,
+    const u32* label, Key lowest, Key highest,
     u64* best, u32* u, u32* v, Key* list_key, State* state)
 {
-    i64 begin = i64(blockIdx.x) * TILE + threadIdx.x * ITEMS;
-    i64 warp_begin = i64(blockIdx.x) * TILE + threadIdx.x / 32 * 32 * ITEMS;
-    u32 last_row = tile_row[blockIdx.x + 1];
+    i64 tile_begin = i64(blockIdx.x) * TILE;
+    i64 begin = tile_begin + threadIdx.x * ITEMS;
+    i64 warp_begin = tile_begin + threadIdx.x / 32 * 32 * ITEMS;
     Key cut_key = state->cut_key;
     u32 cut_end = state->cut_end;
-    u64 giant = vertex ? state->giant : NONE;
+    u32 giant = CHOSEN ? state->giant : NOBODY;
 
+    // 1. Read the arcs
     alignas(16) Key key[ITEMS];
-    alignas(16) u32 far[ITEMS];
-    u32 near[ITEMS];
-    bool whole = !vertex && begin + ITEMS <= i64(arcs);
+    alignas(16) u32 far[ITEMS], row[ITEMS];
+    bool whole = !CHOSEN && begin + ITEMS <= i64(arcs);
     if (whole) {
         load(keys + begin, key);
         load(ends + begin, far);
     }
-    u32 row = NOBODY, head_row = NOBODY, me = 0;
-    i64 end = begin, shift = 0;
-    Pick head = {0, -1}, run = {0, -1};
-    bool split = false;
-    u32 listed = 0;  // one bit for each arc
-
+    find_rows(offset, tile_row[blockIdx.x], tile_row[blockIdx.x + 1], tile_begin, row);
+    auto near = [&](u32 j) { return CHOSEN ? vertex[row[j]] : first + row[j]; };
     #pragma unroll
     for (u32 j = 0; j < ITEMS; j++) {
         i64 arc = begin + j;
-        if (arc >= i64(arcs)) continue;
-        if (arc == end) {
-            // 1. A row begins
-            if (j == 0) {
-                row = row_of(offset, tile_row[blockIdx.x], last_row, arc);
-                head_row = row;
-            } else {
-                if (split) {
-                    if (best) settle(best, offset, keys, row, run, warp_begin);
-                } else {
-                    head = run;
-                }
-                split = true;
-                run.at = -1;
-                row++;
-                if (offset[row + 1] <= arc) row = row_of(offset, row, last_row, arc);
-            }
-            end = offset[row + 1];
-            me = vertex ? vertex[row] : first + row;
-            shift = vertex ? indptr[me - first] - offset[row] : 0;
-        }
-        // 2. Look at the arc
-        if (!whole) {
-            key[j] = keys[arc + shift];
-            far[j] = ends[arc + shift];
-        }
-        near[j] = me;
-        bool counts = far[j] != me && (!has_low || key[j] > low)
-                      && (!has_high || key[j] <= high);
-        if (!counts || (label && label[me] == label[far[j]])) continue;
-        run = lighter(run, Pick{key[j], int(arc - warp_begin)});
-        // 3. List the edge, unless the row of the other end does
-        u64 other = u64(far[j]) - first;
-        bool twice = other < own && !(vertex && label[far[j]] == giant);
-        u32 smaller = min(me, far[j]);
-        bool light = !has_cut || key[j] < cut_key
-                     || (key[j] == cut_key && smaller <= cut_end);
-        if (light && (me < far[j] || !twice)) listed |= 1u << j;
+        if (whole || arc >= i64(arcs)) continue;
+        if (CHOSEN) arc += indptr[near(j) - first] - offset[row[j]];
+        key[j] = keys[arc];
+        far[j] = ends[arc];
     }
-    if (best)
-        join_warp(best, offset, keys, warp_begin, head_row, head, row, run, split);
-    if (!u) return;
+
+    // 2. Find the lightest arc of each row, and mark the edges to list
+    Pick head = {0, -1}, run = {0, -1};
+    bool split = false;
+    u32 listed = 0;  // one bit for each arc
+    #pragma unroll
+    for (u32 j = 0; j < ITEMS; j++) {
+        if (FIRST && j > 0 && row[j] != row[j - 1]) {
+            if (!split) head = run;
+            else if (run.at >= 0) best[row[j - 1]] = warp_begin + run.at;
+            split = true;
+            run.at = -1;
+        }
+        u32 x = near(j), y = far[j];
+        if (begin + j >= i64(arcs) || x == y) continue;
+        if (key[j] < lowest || key[j] > highest) continue;
+        if (!FIRST && label[x] == label[y]) continue;
+        if (FIRST) run = lighter(run, Pick{key[j], int(begin + j - warp_begin)});
+        if (key[j] > cut_key || (key[j] == cut_key && min(x, y) > cut_end)) continue;
+        // The row of the other end lists the edge, too, if that row is read.
+        bool twice = u64(y) - first < own && !(CHOSEN && label[y] == giant);
+        if (x < y || !twice) listed |= 1u << j;
+    }
+
+    // 3. Write them
+    if (FIRST)
+        join_warp(best, keys, warp_begin, row[0], head, row[ITEMS - 1], run, split);
     u64 place = reserve(__popc(listed), &state->found);
     #pragma unroll
     for (u32 j = 0; j < ITEMS; j++) {
         if (!(listed >> j & 1)) continue;
         if (place < state->capacity) {
-            u[place] = min(near[j], far[j]);
-            v[place] = max(near[j], far[j]);
+            u[place] = min(near(j), far[j]);
+            v[place] = max(near(j), far[j]);
             list_key[place] = key[j];
         }
         place++;
     }
 }
+
+#define SCAN(name, FIRST, CHOSEN)                                                    \
+    extern "C" __global__ void __launch_bounds__(BLOCK) name(                        \
+        const i64* offset, const u32* vertex, const i64* indptr, u64 arcs,           \
+        u32 first, u64 own, const u32* ends, const Key* keys, const u32* tile_row,   \
+        const u32* label, Key lowest, Key highest,                                   \
+        u64* best, u32* u, u32* v, Key* list_key, State* state)                      \
+    {                                                                                \
+        scan_tile<FIRST, CHOSEN>(offset, vertex, indptr, arcs, first, own, ends,     \
+            keys, tile_row, label, lowest, highest, best, u, v, list_key, state);    \
+    }
+
+SCAN(scan_first, true, false)
+SCAN(scan_all, false, false)
+SCAN(scan_chosen, false, true)

@@ -1,0 +1,52 @@
+#include "components.cuh"
+
+// Takes the stack down to two levels: every vertex points to its component, and
+// these are numbered densely from `vertices` on.
+extern "C" __global__ void __launch_bounds__(THREADS, 2) flatten(
+    State* state, u32* parent, u32* fresh, u64 vertices)
+{
+    if (state->found) return;  // the list was too long: nothing was solved
+    u64 level1 = state->level1, top = state->top;
+
+    // 1. Number what is left
+    for (u64 begin = vertices + blockIdx.x * CHUNK; begin < top;
+         begin += gridDim.x * CHUNK) {
+        u32 roots = 0;
+        #pragma unroll
+        for (u32 j = 0; j < EACH; j++) {
+            u64 x = begin + j * THREADS + threadIdx.x;
+            roots |= u32(x < top && parent[x] == x) << j;
+        }
+        u64 number = vertices + reserve(__popc(roots), &state->next);
+        #pragma unroll
+        for (u32 j = 0; j < EACH; j++)
+            if (roots >> j & 1)
+                fresh[begin + j * THREADS + threadIdx.x - vertices] = number++;
+    }
+    barrier(state);
+    // 2. Level 1 points to the new numbers; no way leads through it from below
+    for (u64 x = vertices + thread_of_grid(); x < vertices + level1;
+         x += threads_of_grid()) {
+        u32 p = x, q = parent[x];
+        while (p != q) {
+            p = q;
+            q = parent[p];
+        }
+        parent[x] = fresh[p - vertices];
+    }
+    barrier(state);
+    // 3. So do the vertices
+    for (u64 x = thread_of_grid(); x < vertices; x += threads_of_grid()) {
+        u32 p = parent[x];
+        if (p >= vertices) parent[x] = parent[p];
+    }
+    barrier(state);
+    u64 size = state->next;
+    for (u64 i = thread_of_grid(); i < size; i += threads_of_grid())
+        parent[vertices + i] = vertices + i;
+    barrier(state);
+    if (thread_of_grid() != 0) return;
+    state->size = state->level1 = size;
+    state->top = vertices + size;
+    state->next = 0;
+}
