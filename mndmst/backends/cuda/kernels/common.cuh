@@ -43,31 +43,42 @@ __device__ inline u64 thread_of_grid() {
 
 __device__ inline u64 threads_of_grid() { return u64(gridDim.x) * blockDim.x; }
 
-// Gives every thread `count` places of a list; all threads of the block take part.
-__device__ inline u64 reserve(u32 count, u64* length) {
-    __shared__ u32 sums[32];
-    __shared__ u64 begin;
-    u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    u32 sum = count;
-    for (u32 step = 1; step < 32; step *= 2) {
-        u32 other = __shfl_up_sync(~0u, sum, step);
-        if (lane >= step) sum += other;
+// Places of a list for the threads of a warp, which take them side by side.
+struct Places {
+    u64 next;
+
+    // Returns a place for each thread that wants one; the whole warp takes part.
+    __device__ inline u64 take(bool wanted) {
+        u32 takers = __ballot_sync(~0u, wanted);
+        u64 place = next + __popc(takers & ((1u << threadIdx.x % 32) - 1));
+        next += __popc(takers);
+        return place;
     }
-    if (lane == 31) sums[warp] = sum;
+};
+
+// Reserves `count` places for every thread; all threads of the block take part.
+__device__ inline Places reserve(u32 count, u64* length) {
+    __shared__ u64 begins[32];
+    u32 lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    u32 sum = __reduce_add_sync(~0u, count);
+    if (lane == 0) begins[threadIdx.x / 32] = sum;
     __syncthreads();
-    if (threadIdx.x == 0) {
-        u32 total = 0;
-        for (u32 i = 0; i < blockDim.x / 32; i++) {
-            u32 here = sums[i];
-            sums[i] = total;
-            total += here;
+    if (threadIdx.x < 32) {
+        u32 of_warp = lane < warps ? u32(begins[lane]) : 0;
+        u32 up_to = of_warp;
+        for (u32 step = 1; step < 32; step *= 2) {
+            u32 other = __shfl_up_sync(~0u, up_to, step);
+            if (lane >= step) up_to += other;
         }
-        begin = total ? atomicAdd(length, u64(total)) : 0;
+        u64 begin = 0;
+        if (lane == 31 && up_to) begin = atomicAdd(length, u64(up_to));
+        begin = __shfl_sync(~0u, begin, 31);
+        begins[lane] = begin + up_to - of_warp;
     }
     __syncthreads();
-    u64 place = begin + sums[warp] + sum - count;
+    Places places = {begins[threadIdx.x / 32]};
     __syncthreads();
-    return place;
+    return places;
 }
 
 // Returns the most frequent id among one per thread, or NOBODY if none has at

@@ -65,13 +65,13 @@ __device__ u64 lift(State* state, u32* parent, u32* fresh, u64 base, u64 size) {
             bool root = c < size && parent[base + c] == base + c && fresh[c] != NOBODY;
             roots |= u32(root) << j;
         }
-        u64 number = above + reserve(__popc(roots), &state->next);
+        Places places = reserve(__popc(roots), &state->next);
         #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
+            u64 number = above + places.take(roots >> j & 1);
             if (!(roots >> j & 1)) continue;
             fresh[begin + j * THREADS + threadIdx.x] = number;
             parent[number] = number;
-            number++;
         }
     }
     if (thread_of_grid() == 0) for (u32 i = 0; i < 3; i++) state->again[i] = 0;

@@ -29,7 +29,7 @@ extern "C" __global__ void hook_vertices(
         fresh[x] = lonely ? NOBODY : 0;
     }
     bool hooks = x < vertices && !root;
-    u64 place = reserve(hooks, &state->chosen);
+    u64 place = reserve(hooks, &state->chosen).take(hooks);
     if (!hooks) return;
     chosen_u[place] = min(u32(x), other);
     chosen_v[place] = max(u32(x), other);

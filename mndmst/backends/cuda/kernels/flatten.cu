@@ -17,11 +17,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) flatten(
             u64 x = begin + j * THREADS + threadIdx.x;
             roots |= u32(x < top && parent[x] == x) << j;
         }
-        u64 number = vertices + reserve(__popc(roots), &state->next);
+        Places places = reserve(__popc(roots), &state->next);
         #pragma unroll
-        for (u32 j = 0; j < EACH; j++)
+        for (u32 j = 0; j < EACH; j++) {
+            u64 number = vertices + places.take(roots >> j & 1);
             if (roots >> j & 1)
-                fresh[begin + j * THREADS + threadIdx.x - vertices] = number++;
+                fresh[begin + j * THREADS + threadIdx.x - vertices] = number;
+        }
     }
     barrier(state);
     // 2. Level 1 points to the new numbers; no way leads through it from below

@@ -27,7 +27,7 @@ extern "C" __global__ void list_outside(
     i64 arcs = 0;
     if (row < own && parent[x] >= vertices && parent[x] != state->giant)
         arcs = indptr[row + 1] - indptr[row];
-    u64 place = reserve(arcs > 0, &state->outside);
+    u64 place = reserve(arcs > 0, &state->outside).take(arcs > 0);
     if (arcs == 0) return;
     vertex[place] = x;
     degree[place] = arcs;

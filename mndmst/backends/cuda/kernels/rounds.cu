@@ -7,7 +7,7 @@
 
 const u32 FEW = 1024;  // so many components have their slots in shared memory
 
-struct Live {  // an edge between two components of the current level
+struct alignas(16) Live {  // an edge between two components of the current level
     u32 a, b;  // counted from the level's base
     u32 rank;  // the key, or as much of it as 32 bits hold
     u32 ref;   // place in the list of edges
@@ -103,16 +103,17 @@ __device__ void hook(
             parent[base + c] = base + other;
             fresh[c] = slot == NONE && c != giant ? NOBODY : 0;
         }
-        u64 place = mark ? 0 : reserve(__popc(hooks), &state->chosen);
+        Places places = reserve(__popc(hooks), &state->chosen);
         #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
+            u64 place = places.take(hooks >> j & 1);
             if (!(hooks >> j & 1)) continue;
             if (mark) {
                 mark[ref[j]] = 1;
             } else {
                 chosen_u[place] = edges.u[ref[j]];
                 chosen_v[place] = edges.v[ref[j]];
-                chosen_key[place++] = edges.key[ref[j]];
+                chosen_key[place] = edges.key[ref[j]];
             }
         }
     }
@@ -132,10 +133,12 @@ __device__ void keep_live(u64 count, EdgeAt edge_at, Live* list, u64* length) {
             edge[j] = edge_at(i);
             if (edge[j].a != edge[j].b) stays |= 1u << j;
         }
-        u64 place = reserve(__popc(stays), length);
+        Places places = reserve(__popc(stays), length);
         #pragma unroll
-        for (u32 j = 0; j < EACH; j++)
-            if (stays >> j & 1) list[place++] = edge[j];
+        for (u32 j = 0; j < EACH; j++) {
+            u64 place = places.take(stays >> j & 1);
+            if (stays >> j & 1) list[place] = edge[j];
+        }
     }
 }
 

@@ -104,6 +104,7 @@ __device__ inline void find_rows(
     #pragma unroll
     for (u32 i = 0; i < ITEMS / 4; i++) mine[i] = {0, 0, 0, 0};
     __syncthreads();
+    #pragma unroll 1
     for (u64 r = u64(first_row) + 1 + threadIdx.x; r <= last_row; r += BLOCK) {
         i64 begin = offset[r] - tile_begin;
         if (begin < TILE && offset[r + 1] > offset[r]) marks[begin] = r;
@@ -122,7 +123,9 @@ __device__ inline void find_rows(
     u32 before = __shfl_up_sync(~0u, last, 1);
     if (lane == 0) before = 0;
     before = max(before, first_row);
-    for (u32 i = 0; i < threadIdx.x / 32; i++) before = max(before, last_of_warp[i]);
+    #pragma unroll
+    for (u32 i = 0; i < BLOCK / 32; i++)
+        if (i < threadIdx.x / 32) before = max(before, last_of_warp[i]);
     #pragma unroll
     for (u32 j = 0; j < ITEMS; j++) row[j] = max(row[j], before);
 }
@@ -156,19 +159,22 @@ __device__ void scan_tile(
     }
     find_rows(offset, tile_row[blockIdx.x], tile_row[blockIdx.x + 1], tile_begin, row);
     auto near = [&](u32 j) { return CHOSEN ? vertex[row[j]] : first + row[j]; };
-    #pragma unroll
-    for (u32 j = 0; j < ITEMS; j++) {
-        i64 arc = begin + j;
-        if (whole || arc >= i64(arcs)) continue;
-        if (CHOSEN) arc += indptr[near(j) - first] - offset[row[j]];
-        key[j] = keys[arc];
-        far[j] = ends[arc];
+    if (!whole) {
+        #pragma unroll
+        for (u32 j = 0; j < ITEMS; j++) {
+            i64 arc = begin + j;
+            far[j] = near(j);  // beyond the end: a loop, which does not count
+            if (arc >= i64(arcs)) continue;
+            if (CHOSEN) arc += indptr[near(j) - first] - offset[row[j]];
+            key[j] = keys[arc];
+            far[j] = ends[arc];
+        }
     }
 
     // 2. Find the lightest arc of each row, and mark the edges to list
     Pick head = {0, -1}, run = {0, -1};
     bool split = false;
-    u32 listed = 0;  // one bit for each arc
+    u32 listed = 0;  // one bit for each arc that may be listed
     #pragma unroll
     for (u32 j = 0; j < ITEMS; j++) {
         if (FIRST && j > 0 && row[j] != row[j - 1]) {
@@ -177,30 +183,36 @@ __device__ void scan_tile(
             split = true;
             run.at = -1;
         }
-        u32 x = near(j), y = far[j];
-        if (begin + j >= i64(arcs) || x == y) continue;
-        if (key[j] < lowest || key[j] > highest) continue;
-        if (!FIRST && label[x] == label[y]) continue;
-        if (FIRST) run = lighter(run, Pick{key[j], int(begin + j - warp_begin)});
-        if (key[j] > cut_key || (key[j] == cut_key && min(x, y) > cut_end)) continue;
-        // The row of the other end lists the edge, too, if that row is read.
-        bool twice = u64(y) - first < own && !(CHOSEN && label[y] == giant);
-        if (x < y || !twice) listed |= 1u << j;
+        bool counts = far[j] != near(j) && key[j] >= lowest && key[j] <= highest;
+        if (!FIRST && counts) counts = label[near(j)] != label[far[j]];
+        bool take = FIRST && counts && (run.at < 0 || key[j] < run.key);
+        run.key = take ? key[j] : run.key;
+        run.at = take ? int(threadIdx.x % 32 * ITEMS + j) : run.at;
+        listed |= u32(counts && key[j] <= cut_key) << j;
     }
-
-    // 3. Write them
     if (FIRST)
         join_warp(best, keys, warp_begin, row[0], head, row[ITEMS - 1], run, split);
-    u64 place = reserve(__popc(listed), &state->found);
+
+    // 3. Of the edges, leave those after the cut and those listed by the other row
     #pragma unroll
     for (u32 j = 0; j < ITEMS; j++) {
         if (!(listed >> j & 1)) continue;
-        if (place < state->capacity) {
-            u[place] = min(near(j), far[j]);
-            v[place] = max(near(j), far[j]);
-            list_key[place] = key[j];
-        }
-        place++;
+        u32 x = near(j), y = far[j];
+        bool heavy = key[j] == cut_key && min(x, y) > cut_end;
+        bool twice = u64(y) - first < own && !(CHOSEN && label[y] == giant);
+        if (heavy || (x > y && twice)) listed ^= 1u << j;
+    }
+
+    // 4. Write the others
+    Places places = reserve(__popc(listed), &state->found);
+    u64 capacity = state->capacity;
+    #pragma unroll
+    for (u32 j = 0; j < ITEMS; j++) {
+        u64 place = places.take(listed >> j & 1);
+        if (!(listed >> j & 1) || place >= capacity) continue;
+        u[place] = min(near(j), far[j]);
+        v[place] = max(near(j), far[j]);
+        list_key[place] = key[j];
     }
 }
 
