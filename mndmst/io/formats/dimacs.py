@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import build as kernels
+from ...backends.numba import dimacs as kernels
 from ...errors import InputError
 from ...order import id_dtype
 from ..edges import MAX_VERTICES, Edges, checked_edges, narrow_integers
