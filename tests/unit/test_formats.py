@@ -1,0 +1,196 @@
+"""Graphs in other formats: one small graph in each, round trips, and mistakes."""
+
+import gzip
+import lzma
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mndmst.errors import ConfigError, InputError, MissingExtraError
+from mndmst.io.build import build_shards, symmetric_rows
+from mndmst.io.edges import Edges
+from mndmst.io.formats import read_edges, write_edges
+
+DATA = Path(__file__).parents[1] / "data"
+SQUARE = [(0, 1, 7), (0, 2, 7), (0, 3, 0), (1, 2, -2), (2, 3, 5)]
+
+
+def triples(edges):
+    """Return each undirected edge once, as (smaller end, larger end, weight)."""
+    indptr, indices, weights = symmetric_rows(edges)
+    rows = np.repeat(np.arange(edges.num_vertices), np.diff(indptr))
+    arcs = zip(rows.tolist(), indices.tolist(), weights.tolist(), strict=True)
+    return [(u, v, w) for u, v, w in arcs if u < v]
+
+
+def square(dtype=np.int32):
+    src, dst, weight = (np.array(column) for column in zip(*SQUARE, strict=True))
+    ends = src.astype(np.uint32), dst.astype(np.uint32)
+    return Edges(5, *ends, weight.astype(dtype), directed=False)
+
+
+@pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz"])
+def test_the_square_in_every_format(suffix):
+    edges = read_edges(DATA / f"square{suffix}")
+    assert edges.num_vertices == 5
+    assert (edges.src.dtype, edges.weight.dtype) == (np.uint32, np.int32)
+    assert triples(edges) == SQUARE
+
+
+@pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz"])
+@pytest.mark.parametrize(("packed", "pack"), [(".gz", gzip), (".xz", lzma)])
+def test_packed_files_and_what_is_left_of_them(tmp_path, suffix, packed, pack):
+    whole = pack.compress((DATA / f"square{suffix}").read_bytes())
+    path = tmp_path / f"square{suffix}{packed}"
+    path.write_bytes(whole)
+    assert triples(read_edges(path)) == SQUARE
+    for rest in (whole[:-5], whole[: len(whole) // 2], b"not packed"):
+        path.write_bytes(rest)
+        with pytest.raises(InputError, match=rf"square{suffix}{packed}: damaged"):
+            read_edges(path)
+
+
+def test_shards_are_a_format(tmp_path):
+    build_shards(square(np.float32), tmp_path / "shards", 3)
+    for path in (tmp_path / "shards", tmp_path / "shards" / "index.h5"):
+        edges = read_edges(path)
+        assert len(edges) == 5
+        assert edges.weight.dtype == np.float32
+        assert triples(edges) == SQUARE
+
+
+@pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float64"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_round_trips_keep_every_digit(tmp_path, suffix, dtype, directed):
+    weight = {"int32": [1, -5, 0, 2**31 - 1, 7], "int64": [2**53 + 1, -4, 0, 1, 2]}.get(
+        dtype, [0.1, -1 / 3, 5e-324, 1.7976931348623157e308, 2.0]
+    )
+    edges = square(dtype)
+    edges = Edges(5, edges.src, edges.dst, np.array(weight, dtype), directed)
+    write_edges(edges, tmp_path / f"graph{suffix}")
+    found = read_edges(tmp_path / f"graph{suffix}")
+    assert found.weight.dtype == dtype
+    assert triples(found) == triples(edges)
+    assert [file.name for file in tmp_path.iterdir()] == [f"graph{suffix}"]
+
+
+@pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz"])
+@pytest.mark.parametrize("num_vertices", [0, 3])
+def test_graphs_without_edges(tmp_path, suffix, num_vertices):
+    nothing = np.empty(0, np.uint32)
+    edges = Edges(num_vertices, nothing, nothing, np.empty(0, np.int32), False)
+    write_edges(edges, tmp_path / f"empty{suffix}")
+    found = read_edges(tmp_path / f"empty{suffix}")
+    assert (found.num_vertices, len(found)) == (num_vertices, 0)
+
+
+def test_a_pattern_has_weights_one(tmp_path):
+    header = "%%MatrixMarket matrix coordinate pattern general\n"
+    (tmp_path / "p.mtx").write_text(header + "3 3 2\n1 2\n3 1\n")
+    edges = read_edges(tmp_path / "p.mtx")
+    assert edges.weight.dtype == np.int32
+    assert triples(edges) == [(0, 1, 1), (0, 2, 1)]
+
+
+def test_parallel_entries_are_not_added_up(tmp_path):
+    header = "%%MatrixMarket matrix coordinate integer general\n"
+    (tmp_path / "p.mtx").write_text(header + "2 2 3\n1 2 4\n1 2 3\n2 1 5\n")
+    assert triples(read_edges(tmp_path / "p.mtx")) == [(0, 1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("bool", "int32"), ("int8", "int32"), ("uint16", "int32"), ("int64", "int64"),
+     ("uint32", "uint32"), ("uint64", "uint64"), ("float32", "float32")],
+)  # fmt: skip
+def test_types_of_npz_weights(tmp_path, given, kept):
+    matrix = scipy.sparse.coo_array((np.array([1, 1], given), ([0, 1], [1, 2])), (3, 3))
+    scipy.sparse.save_npz(tmp_path / "m.npz", matrix)
+    edges = read_edges(tmp_path / "m.npz")
+    assert edges.weight.dtype == kept
+    assert triples(edges) == [(0, 1, 1), (1, 2, 1)]
+
+
+@settings(deadline=None)  # the first call compiles
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_reals_in_gr_are_read_as_python_reads_them(tmp_path_factory, numbers):
+    path = tmp_path_factory.getbasetemp() / "reals.gr"
+    lines = [f"a 1 2 {number!r}" for number in numbers]
+    path.write_text("\n".join([f"p sp 2 {len(numbers) + 1}", *lines, "a 2 1 .5"]))
+    weight = read_edges(path).weight
+    np.testing.assert_array_equal(weight, [*numbers, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [(["a 1 2 3"], "no line"), (["p sp 3 x"], "no line"),
+     (["p sp 3 1", "a 1 2"], "line 2 is"), (["p sp 3 1", "a 1 2 x"], "line 2 is"),
+     (["p sp 3 1", "a 1 2 3 4"], "line 2 is"), (["p sp 3 1", "b 1 2 3"], "line 2 is"),
+     (["p sp 3 1", "a 1.5 2 3"], "line 2 is"), (["p sp 3 1", "a 1 2 3x"], "line 2 is"),
+     (["p sp 3 1", "", "c", "a 1 4 3"], "line 4 joins"),
+     (["p sp 3 1", "a 0 1 3"], "line 2 joins"),
+     (["p sp 3 1", "a 1 2 nan"], "line 2 is not"),
+     (["p sp 3 2", "a 1 2 1.5", "a 1 3 2.x"], "line 3 is not"),
+     (["p sp 3 1", "a 1 2 3", "a 1 2 3"], "line 3 is an arc more"),
+     (["p sp 3 2", "a 1 2 3"], "holds 1 arcs.*says 2"),
+     (["p sp 3 999999999", "a 1 2 3"], "more than the file can hold"),
+     (["p sp 3 1", "a 1 2 12345678901234567890"], "line 2 has a weight of over")],
+)  # fmt: skip
+def test_mistakes_in_gr(tmp_path, lines, message):
+    (tmp_path / "bad.gr").write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=rf"bad\.gr.*{message}"):
+        read_edges(tmp_path / "bad.gr")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("nothing\n", "bad.mtx"),
+     ("%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 2 1 1\n", "complex"),
+     ("%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n", "array"),
+     ("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 2 1\n", "2 by 3"),
+     ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n", "Line 3"),
+     ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 nan\n", "is NaN"),
+     ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n", "bad.mtx"),
+     ("%%MatrixMarket matrix coordinate real general\n2 2 99999\n1 2 1\n", "can hold")],
+)  # fmt: skip
+def test_mistakes_in_mtx(tmp_path, text, message):
+    (tmp_path / "bad.mtx").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_edges(tmp_path / "bad.mtx")
+
+
+def test_mistakes_in_npz(tmp_path):
+    (tmp_path / "bad.npz").write_bytes(b"PK")
+    with pytest.raises(InputError, match=r"bad\.npz: is not a sparse matrix"):
+        read_edges(tmp_path / "bad.npz")
+    for name, matrix in {
+        "shape": scipy.sparse.coo_array((2, 3)),
+        "cannot be kept": scipy.sparse.coo_array(np.array([[0, 1j], [0, 0]])),
+        "is NaN": scipy.sparse.coo_array(np.array([[0, np.nan], [0, 0]])),
+    }.items():
+        scipy.sparse.save_npz(tmp_path / "bad.npz", matrix)
+        with pytest.raises(InputError, match=rf"bad\.npz.*{name}"):
+            read_edges(tmp_path / "bad.npz")
+
+
+def test_names_that_say_nothing(tmp_path):
+    (tmp_path / "graph.txt").touch()
+    with pytest.raises(InputError, match=r"unknown format \.txt"):
+        read_edges(tmp_path / "graph.txt")
+    with pytest.raises(InputError, match="no such file"):
+        read_edges(tmp_path / "graph.gr")
+    with pytest.raises(ConfigError, match=r"cannot write \.txt"):
+        write_edges(square(), tmp_path / "graph.txt")
+
+
+def test_without_scipy_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.io", None)
+    with pytest.raises(MissingExtraError, match=r"pip install \"mndmst\[formats\]\""):
+        read_edges(DATA / "square.mtx")
+    assert triples(read_edges(DATA / "square.gr")) == SQUARE

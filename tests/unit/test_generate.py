@@ -1,0 +1,112 @@
+"""Random graphs: the same for a seed, weights as promised, the shipped one as said."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracle import kruskal
+
+from mndmst.errors import ConfigError, MissingExtraError
+from mndmst.io.build import symmetric_rows
+from mndmst.io.formats import read_edges
+from mndmst.io.generate import KINDS, generate, generate_edges
+from mndmst.io.shards import open_graph
+from mndmst.order import WEIGHT_DTYPES
+
+SMALL = {
+    "rmat": {"scale": 8, "edge_factor": 4},
+    "gnm": {"n": 200, "m": 900},
+    "rgg2d": {"n": 200, "degree": 8},
+    "rgg3d": {"n": 200, "degree": 8},
+    "rhg": {"n": 200, "degree": 8, "gamma": 2.8},
+    "grid2d": {"side": 16, "keep": 0.7},
+    "grid3d": {"side": 6, "keep": 0.7},
+}
+PARTITIONS = Path(__file__).parents[2] / "partitions"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_seed_gives_one_graph_in_any_parts(tmp_path, kind):
+    one = generate(kind, tmp_path / "one", 1, seed=3, **SMALL[kind])
+    many = generate(kind, tmp_path / "many", 5, seed=3, **SMALL[kind])
+    other = generate(kind, tmp_path / "other", 5, seed=4, **SMALL[kind])
+    assert one.uuid == many.uuid != other.uuid
+    assert one.num_vertices == {"rmat": 256, "grid2d": 256, "grid3d": 216}.get(
+        kind, 200
+    )
+    assert one.num_arcs > one.num_vertices
+
+
+def test_sizes_are_as_asked():
+    indptr, _, _ = symmetric_rows(generate_edges("gnm", n=200, m=900))
+    assert indptr[-1] == 2 * 900
+    indptr, _, _ = symmetric_rows(generate_edges("rgg2d", n=20000, degree=12))
+    assert indptr[-1] / 20000 == pytest.approx(12, rel=0.1)
+    indptr, _, _ = symmetric_rows(generate_edges("grid2d", side=30))
+    assert indptr[-1] == 2 * 2 * 30 * 29
+
+
+@pytest.mark.parametrize("dtype", WEIGHT_DTYPES, ids=str)
+def test_weights_are_uniform_over_the_range_of_their_type(dtype):
+    weight = generate_edges("gnm", 1, dtype, n=2000, m=20000).weight
+    assert weight.dtype == dtype
+    top = 1.0 if dtype.kind == "f" else 2.0 ** (24 if dtype.itemsize == 4 else 40)
+    shares = np.histogram(weight.astype(np.float64) / top, 10, (0, 1))[0] / len(weight)
+    assert shares.sum() == pytest.approx(1)  # none is outside
+    assert shares == pytest.approx(0.1, abs=0.02)
+    assert weight.min() > 0
+    assert dtype.kind != "f" or weight.max() < 1
+
+
+def test_weights_depend_on_the_ends_and_the_seed_alone():
+    edges = generate_edges("gnm", 1, "int64", n=300, m=2000)
+    u, v = np.minimum(edges.src, edges.dst), np.maximum(edges.src, edges.dst)
+    pairs, first, place = np.unique(
+        u.astype(np.int64) * 300 + v, return_index=True, return_inverse=True
+    )
+    assert len(pairs) == 2000
+    np.testing.assert_array_equal(edges.weight, edges.weight[first][place])
+    assert len(np.unique(edges.weight)) == 2000
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "message"),
+    [("torus", {}, "no kind of graph is called torus.*grid2d"),
+     ("gnm", {"n": 10}, "gnm needs m; its parameters are n, m"),
+     ("gnm", {"n": 10, "m": 20, "side": 3}, "gnm does not take side"),
+     ("gnm", {"n": 10, "m": 20, "seed": -1}, "seed is from 0"),
+     ("gnm", {"n": 10, "m": 20, "weights": "int8"}, "type int8 are not supported"),
+     ("gnm", {"n": -10, "m": 20}, "KaGen cannot make gnm")],
+)  # fmt: skip
+def test_what_cannot_be_made(kind, parameters, message):
+    with pytest.raises(ConfigError, match=message):
+        generate_edges(kind, **parameters)
+
+
+def test_without_kagen_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kagen", None)
+    with pytest.raises(MissingExtraError, match=r"pip install \"mndmst\[generate\]\""):
+        generate_edges("gnm", n=10, m=20)
+
+
+@pytest.mark.parametrize(
+    "recipe", sorted(PARTITIONS.glob("*.toml")), ids=lambda p: p.stem
+)
+def test_recipes_give_the_shipped_graph_and_its_answer(recipe, tmp_path):
+    plan = tomllib.loads(recipe.read_text())
+    shipped = open_graph(recipe.with_suffix(""))
+    assert shipped.num_parts == plan["parts"]
+    made = generate(out=tmp_path / "graph", parts=plan["parts"], **plan["generate"])
+    assert made.uuid == shipped.uuid == plan["uuid"]
+    edges = read_edges(recipe.with_suffix(""))
+    answer = kruskal(edges.num_vertices, edges.src, edges.dst, edges.weight)
+    assert plan["answer"] == {
+        "vertices": edges.num_vertices,
+        "edges": answer.m,
+        "forest_edges": len(answer.src),
+        "trees": answer.trees,
+        "weight": answer.total,
+        "digest": answer.digest,
+    }
