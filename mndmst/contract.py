@@ -115,7 +115,7 @@ def cut_off(
     """
     leaves = chosen[graph.a] | chosen[graph.b]
     stays = graph.own & ~chosen
-    remains = stays[graph.a] | stays[graph.b]
+    remains = ~leaves | stays[graph.a] | stays[graph.b]
     segment = replace(graph.take(leaves), own=chosen)
     rest = replace(graph.take(remains), own=stays)
     return drop_unused(segment), drop_unused(rest)

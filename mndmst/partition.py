@@ -26,9 +26,9 @@ def share_of_first(
     share : float
         The part of the rows in each.
     """
-    length = max(1, int(share * len(rows)))
+    length = min(len(rows), 1 + int(share * len(rows)))
     generator = np.random.default_rng(rows.first)
-    starts = generator.integers(0, max(1, len(rows) - length), samples)
+    starts = generator.integers(0, len(rows) - length + 1, samples)
     runs = [rows.cut(int(start), int(start) + length) for start in starts]
     ratios = []
     for backend in backends:

@@ -23,7 +23,7 @@ from .memory import Budget
 from .progress import Progress
 from .read import balanced_vtxdist, read_rows
 from .report import Report
-from .run import Run, merge_contractions, merge_parts
+from .run import Run, contract_graph, merge_contractions, merge_parts
 from .workers import deal, make_backends, place, warm_up
 from .write import Summary, write_forest
 
@@ -63,13 +63,13 @@ def solve(
         if target is not None:
             check_writable(comm, target)
     with report.stage("start"):
+        with comm.together():
+            graph = open_graph(path, check=comm.rank == 0)
         backends = make_backends(comm, config, report)
-        warm_up(comm, backends, progress)
+        warm_up(comm, backends, graph, progress)
 
     # 1. Every rank reads its rows, balanced by arcs
     with report.stage("read"):
-        with comm.together():
-            graph = open_graph(path, check=comm.rank == 0)
         vtxdist = balanced_vtxdist(comm, graph)
         rows, num_edges = read_rows(comm, graph, vtxdist, budget)
     report.level("read", num_edges)
@@ -116,10 +116,15 @@ def solve(
 
 
 def independent_computation(run: Run, band) -> ReducedGraph:
-    """Contract the rows of all workers of this rank, at once."""
+    """Contract the rows of all workers of this rank, at once.
+
+    What was the border between them is not one any more, so what they have left is
+    contracted once again.
+    """
     gain = run.config.round_gain
     contractions = run.at_once([
         lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band, gain)
         for worker in run.workers
     ])  # fmt: skip
-    return merge_contractions(run, contractions)
+    left = merge_contractions(run, contractions)
+    return contract_graph(run, left) if len(contractions) > 1 else left

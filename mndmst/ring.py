@@ -22,8 +22,9 @@ def ring_rounds(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGra
     group : Comm or None
         This rank's group; None if the rank has given its graph to a leader.
     """
-    edges = group.sum(len(graph)) if group else 0
-    going = group is not None and group.size > 1 and edges > run.config.leader_edges
+    edges, own = group.sum(np.array([len(graph), graph.own.sum()])) if group else (0, 0)
+    going = group is not None and own > 0 and edges > run.config.leader_edges
+    going = going and group.size > 1
     number = 0
     while run.comm.max(int(going)):
         with run.report.stage("ring", round=number) as entry:
@@ -34,8 +35,8 @@ def ring_rounds(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGra
             entry["edges_after"] = len(graph)
         if group is not None and going:
             before, edges = edges, group.sum(len(graph))
-            gain = 1 - edges / before
-            going = gain >= run.config.ring_gain and edges > run.config.leader_edges
+            shrunk = edges < before * (1 - run.config.ring_gain)
+            going = shrunk and edges > run.config.leader_edges
         number += 1
         run.report.level(f"ring round {number}", run.comm.sum(len(graph)))
     return graph
@@ -61,7 +62,7 @@ def _segment(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
     degree = np.bincount(graph.a, minlength=count)
     degree += np.bincount(graph.b, minlength=count)
     load = np.cumsum(np.where(graph.own, degree, 0))
-    per_edge = graph.nbytes / max(1, len(graph))
+    per_edge = (graph.nbytes + 1) / (len(graph) + 1)
     limit = min(len(graph) * 2 / parts, room / per_edge)
     return graph.own & (load <= limit)
 

@@ -67,7 +67,11 @@ class Run:
         old = np.concatenate([pair[0] for pair in self.renamed] or [np.empty(0, int)])
         new = np.concatenate([pair[1] for pair in self.renamed] or [np.empty(0, int)])
         order = np.argsort(old)
-        self.directory.record(old[order], new[order])
+        old, new = old[order], new[order]
+        # A name that was itself given up since: ghosts ask for one step only.
+        while (hit := found(old, new)).any():
+            new[hit] = new[np.searchsorted(old, new[hit])]
+        self.directory.record(old, new)
         self.renamed.clear()
 
     def at_once(self, tasks: list) -> list:
@@ -115,11 +119,17 @@ def merge_contractions(run: Run, contractions: list[Contraction]) -> ReducedGrap
 
 def _renamed(graph: ReducedGraph, old: np.ndarray, new: np.ndarray) -> ReducedGraph:
     names = graph.labels.copy()
-    if len(old):
-        place = np.minimum(np.searchsorted(old, names), len(old) - 1)
-        hit = old[place] == names
-        names[hit] = new[place[hit]]
+    hit = found(old, names)
+    names[hit] = new[np.searchsorted(old, names[hit])]
     return rename(graph, names)
+
+
+def found(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return a mask of the values that are in an ascending array."""
+    if len(ascending) == 0:
+        return np.zeros(len(values), np.bool_)
+    place = np.searchsorted(ascending, values)
+    return ascending[np.minimum(place, len(ascending) - 1)] == values
 
 
 def merge_parts(run: Run, graph: ReducedGraph) -> ReducedGraph:

@@ -16,6 +16,8 @@ from .comm import Comm
 from .config import Config
 from .errors import MissingExtraError
 from .graph import Rows
+from .io.shards import ShardedGraph
+from .order import id_dtype, key_dtype
 from .partition import bounded_ratio, share_of_first, split
 from .progress import Progress
 from .report import Report
@@ -55,12 +57,16 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
     return backends
 
 
-def warm_up(comm: Comm, backends: list[Backend], progress: Progress) -> None:
+def warm_up(
+    comm: Comm, backends: list[Backend], graph: ShardedGraph, progress: Progress
+) -> None:
     """Compile the kernels once on every machine; the other ranks load them."""
+    ids, keys = id_dtype(graph.num_vertices), key_dtype(graph.weight_dtype)
     node = comm.node()
     for turn in range(2):
         if (node.rank > 0) == turn:
-            warm_up_kernels(backends[-1] if turn else backends[0], progress.say)
+            for backend in backends:
+                warm_up_kernels(backend, ids, keys, progress.say)
         node.barrier()
     node.free()
 

@@ -114,10 +114,8 @@ def to_homes(directory: Directory, fixed: list[EdgeList]) -> EdgeList:
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:
-    """Return for each vertex at home here the smallest of its tree. Collective.
-
-    The directory must have been resolved.
-    """
+    """Return for each vertex at home here the smallest of its tree. Collective."""
+    directory.resolve()
     names, first = np.unique(directory.parent, return_index=True)
     names = names.astype(np.int64)
     _, (name, vertex) = directory.comm.exchange(

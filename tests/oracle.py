@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,15 @@ class Answer(NamedTuple):
     def total(self) -> int | float:
         """The forest's weight: exact for integers, else the nearest float."""
         values = self.weight.tolist()
-        return sum(values) if self.weight.dtype.kind in "iu" else math.fsum(values)
+        if self.weight.dtype.kind in "iu":
+            return sum(values)
+        if not all(map(math.isfinite, values)):
+            return sum(value for value in values if not math.isfinite(value))
+        exact = sum(map(Fraction, values))
+        try:
+            return float(exact)
+        except OverflowError:
+            return math.copysign(math.inf, exact)
 
     @property
     def digest(self) -> str:

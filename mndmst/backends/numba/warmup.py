@@ -4,7 +4,6 @@ Numba keeps compiled kernels in a cache on disk. A tiny graph that takes every p
 fills it, so that of many ranks on a machine only the first one compiles.
 """
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,27 +13,33 @@ from ...graph import ReducedGraph, Rows
 from ..base import Backend, Band
 from .inspect import inspect_rows
 from .lists import compact, lightest_edges, merge
+from .select import select
+
+_warm: set[tuple[str, np.dtype, np.dtype]] = set()
 
 
-def warm_up_kernels(backend: Backend, say: Callable[[str], None]) -> float:
-    """Run every kernel on a tiny graph; return the seconds it took.
+def warm_up_kernels(
+    backend: Backend, ids: np.dtype, keys: np.dtype, say: Callable[[str], None]
+) -> None:
+    """Run every kernel for some types on a tiny graph, once a process.
 
     Parameters
     ----------
     say : callable
-        Told that kernels are compiled, if none are cached.
+        Told that kernels are being compiled, if the cache has none.
     """
-    begin = time.perf_counter()
-    if not any(Path(__file__).parent.glob("**/*.nbi")):
-        say("compiling kernels for this machine, once; this takes about half a minute")
-    for keys in (np.uint32, np.uint64):
-        _run_all(backend, _clique(64, np.dtype(keys)))
-    return time.perf_counter() - begin
+    if (backend.name, ids, keys) in _warm:
+        return
+    cache = Path(select.stats.cache_path)
+    if not any(cache.glob("select.*.nbi")):
+        say("compiling kernels, once on this machine; this takes half a minute")
+    _run_all(backend, _clique(64, ids, keys))
+    _warm.add((backend.name, ids, keys))
 
 
-def _clique(size: int, keys: np.dtype) -> Rows:
+def _clique(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
     """Return a complete graph, dense enough for the light band."""
-    row = np.arange(size, dtype=np.uint32)
+    row = np.arange(size, dtype=ids)
     indices = np.concatenate([np.delete(row, i) for i in range(size)])
     tails = np.repeat(row, size - 1)
     weights = (np.minimum(tails, indices) * 7 + np.maximum(tails, indices) * 3) % 31

@@ -1,0 +1,112 @@
+"""The same forest for every number of ranks and every way to compute it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import graphs
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from oracle import find, kruskal
+
+PROGRAM = Path(__file__).with_name("solve_program.py")
+
+# Thresholds low enough that tiny graphs take every path of large ones.
+CONFIGS: list[dict] = [
+    {},
+    {"group_size": 2, "merge": "ring", "leader_edges": 0, "ring_gain": 0.0},
+    {"group_size": 3, "merge": "ring", "leader_edges": 0, "light_edges": 0},
+    {"group_size": 8, "merge": "ring", "light_edges": 0.4},
+    {"merge": "boruvka"},
+    {"merge": "auto", "leader_edges": 0, "stall_share": 0.0, "light_edges": 0.4},
+    {"two_workers": True, "ratio": 0.3, "recursion_edges": 0},
+    {"two_workers": True, "ratio": None, "light_edges": 0, "merge": "ring"},
+    {"two_workers": True, "ratio": 1.0, "threads": 2},
+]
+
+pytestmark = pytest.mark.mpi
+
+
+def dense(n: int, m: int, distinct: int, dtype: str, seed: int) -> graphs.Graph:
+    """Return a graph with enough edges for light bands, and many ties."""
+    values = np.random.default_rng(seed).integers(0, distinct, m)
+    return graphs.random(n, m, seed).with_weights(values.tolist(), dtype)
+
+
+def clustered(clusters: int, size: int) -> graphs.Graph:
+    """Return cliques of heavy edges, joined by still heavier ones: no giant."""
+    first = np.repeat(np.arange(clusters) * size, size * (size - 1) // 2)
+    ends = np.tile(np.triu_indices(size, 1), clusters) + first
+    bridges = np.stack([np.arange(clusters - 1), np.arange(1, clusters)]) * size
+    src, dst = np.concatenate([ends, bridges], axis=1)
+    weight = np.concatenate([ends.sum(axis=0) % 7, bridges.sum(axis=0) + 100])
+    return graphs.Graph(clusters * size, src, dst, weight.astype(np.int32))
+
+
+def drawn(count: int) -> list[graphs.Graph]:
+    """Return graphs drawn by hypothesis, the same ones every time."""
+    found: list[graphs.Graph] = []
+
+    @settings(
+        max_examples=count,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(graphs.graphs())
+    def draw(graph: graphs.Graph) -> None:
+        found.append(graph)
+
+    draw()
+    return found[:count]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with graphs, their answers and the configurations."""
+    folder = tmp_path_factory.mktemp("cases")
+    chosen = [
+        *graphs.NASTY.values(),
+        dense(60, 2500, 4, "int32", 1),
+        dense(200, 6000, 1 << 30, "uint64", 2),
+        dense(500, 6000, 50, "float64", 3),
+        dense(300, 5000, 1, "int64", 4),
+        clustered(12, 10),
+        *drawn(25),
+    ]
+    cases = []
+    for number, graph in enumerate(chosen):
+        graphs.write_graph(folder / str(number), graph, parts=1 + number % 5)
+        answer = kruskal(*graph)
+        cases.append(
+            {
+                "graph": str(number),
+                "digest": answer.digest,
+                "weight": str(answer.total),
+                "edges": len(answer.src),
+                "m": answer.m,
+                "labels": smallest_of_trees(graph.n, answer.src, answer.dst),
+            }
+        )
+    (folder / "cases.json").write_text(json.dumps(cases))
+    (folder / "configs.json").write_text(json.dumps(CONFIGS))
+    return folder
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 16])
+def test_one_forest(mpirun: Callable, folder: Path, ranks: int) -> None:
+    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, folder, timeout=280)
+    assert run.returncode == 0, run.stderr[-3000:]
+    cases = json.loads((folder / "cases.json").read_text())
+    assert run.stdout.split()[-1] == str(len(cases) * len(CONFIGS))
+
+
+def smallest_of_trees(n: int, src: np.ndarray, dst: np.ndarray) -> list[int]:
+    """Return the smallest vertex of each vertex's tree."""
+    parent = list(range(n))
+    for ends in zip(src.tolist(), dst.tolist(), strict=True):
+        low, high = sorted(find(parent, end) for end in ends)
+        parent[high] = low
+    return [find(parent, vertex) for vertex in range(n)]
