@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from mndmst.backends.base import Band
-from mndmst.backends.cuda import available
+from mndmst.backends.cuda import unavailable
 from mndmst.graph import EdgeList, ReducedGraph, Rows
 
-reason = available()
+reason = unavailable()
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(reason is not None, reason=str(reason)),
@@ -145,12 +145,12 @@ def test_msf_of_many_small_graphs(backend, seed, keys):
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("shape", ("dense", "tied", "equal", "star"))
 def test_msf_when_lists_overflow(backend, shape, keys, monkeypatch):
-    from mndmst.backends.cuda import solver
+    from mndmst.backends.cuda import row_solver
 
-    monkeypatch.setattr(solver, "SLACK", 0)
-    monkeypatch.setattr(solver, "SPARSE_EDGES", 0.5)
-    monkeypatch.setattr(solver, "LIGHT_EDGES", 0.1)
-    monkeypatch.setattr(solver, "_free_nbytes", lambda: 48 * 1500)
+    monkeypatch.setattr(row_solver, "SLACK", 0)
+    monkeypatch.setattr(row_solver, "SPARSE_EDGES", 0.5)
+    monkeypatch.setattr(row_solver, "LIGHT_EDGES", 0.1)
+    monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 48 * 1500)
     n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
     forest = backend.msf(backend.place(csr(n, u, v, key, np.uint32)))
     check(forest.edges, kruskal(u, v, key), np.uint32, keys)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .backend import CudaBackend
 
-__all__ = ["CudaBackend", "available", "device_count"]
+__all__ = ["CudaBackend", "device_count", "device_names", "unavailable"]
 
 
-def available() -> str | None:
+def unavailable() -> str | None:
     """Return None if CUDA can be used here, else why not and what would help."""
     if find_spec("cupy") is None:
         return "CuPy is not installed; pip install 'mndmst[cuda]'"
@@ -30,6 +30,14 @@ def device_count() -> int:
     import cupy
 
     return int(cupy.cuda.runtime.getDeviceCount())
+
+
+def device_names() -> list[str]:
+    """Return the names of the visible CUDA devices."""
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties
+    return [properties(device)["name"].decode() for device in range(device_count())]
 
 
 def __getattr__(name: str) -> Any:

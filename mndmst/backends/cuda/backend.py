@@ -9,9 +9,10 @@ import numpy as np
 from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, Forest, Growth, Memory
-from . import available
+from . import unavailable
 from .kernels import Kernels
 from .placed import PlacedRows, place
+from .row_solver import RowSolver
 from .solver import Edges, Solver
 from .transfer import Transfer
 
@@ -39,7 +40,7 @@ class CudaBackend(Backend):
     name = "cuda"
 
     def __init__(self, device: int = 0, host: Backend | None = None) -> None:
-        reason = available()
+        reason = unavailable()
         if reason is not None:
             raise ConfigError(f"--backend cuda: {reason}")
         count = cupy.cuda.runtime.getDeviceCount()
@@ -103,8 +104,9 @@ class CudaBackend(Backend):
     def msf(self, rows: PlacedRows) -> Forest:
         """Return the forest of rows that are the whole graph (no ghosts)."""
         with self._current():
-            solver = Solver(self._kernels_for(rows.keys.dtype), rows.vertices)
-            edges = solver.solve_rows(rows, Band(), labelled=False)
+            kernels = self._kernels_for(rows.keys.dtype)
+            solver = RowSolver(kernels, rows.vertices, rows, Band())
+            edges = solver.solve_rows(labelled=False)
             label = rows.to_global(solver.labels())
             return Forest(self._edge_list(rows, edges), self._transfer.to_host(label))
 
@@ -115,13 +117,12 @@ class CudaBackend(Backend):
         with self._current():
             kernels = self._kernels_for(rows.keys.dtype)
             if label is None:
-                solver = Solver(kernels, rows.vertices)
+                solver = RowSolver(kernels, rows.vertices, rows, band)
             else:
                 component, count = self._components(rows, label)
-                solver = Solver(kernels, count)
+                solver = RowSolver(kernels, count, rows, band)
                 solver.start_from(component)
-            edges = solver.solve_rows(rows, band, labelled=label is not None)
-            return self._edge_list(rows, edges)
+            return self._edge_list(rows, solver.solve_rows(label is not None))
 
     def _components(
         self, rows: PlacedRows, label: np.ndarray
@@ -187,7 +188,7 @@ class CudaBackend(Backend):
             edges = Edges(a, b, to_device(graph.edges.key))
             kernels = self._kernels_for(graph.edges.key.dtype)
             solver = Solver(kernels, len(graph.labels))
-            final = to_host(solver.solve_list(edges)).view(bool)
+            final = to_host(solver.solve(edges)).view(bool)
             return Growth(final, to_host(solver.labels()).astype(graph.a.dtype))
 
     def grow(self, graph: ReducedGraph, round_gain: float) -> Growth:

@@ -15,7 +15,7 @@ import numpy as np
 from ..base import Band
 from .kernels import Kernels
 from .placed import PlacedRows
-from .solver import Solver
+from .row_solver import RowSolver
 
 
 def rmat(scale: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
@@ -122,7 +122,7 @@ def bench(graph: str, keys: np.dtype, times: int = 7) -> dict[str, Any]:
     cupy.get_default_memory_pool().free_all_blocks()
 
     def solve(kernels: Kernels) -> Any:
-        return Solver(kernels, rows.vertices).solve_rows(rows, Band(), labelled=False)
+        return RowSolver(kernels, rows.vertices, rows, Band()).solve_rows(False)
 
     kernels, timed = Kernels(keys), TimedKernels(keys)
     solve(kernels)

@@ -20,12 +20,12 @@ FILES = {
     "scan": ("find_tiles", "scan_first", "scan_all", "scan_chosen"),
     "first_round": ("find_nearest", "hook_vertices"),
     "rounds": ("run_rounds",),
-    "flatten": ("flatten",),
+    "levels": ("contract", "flatten"),
     "outside": ("find_giant", "list_outside"),
     "label": ("find_smallest", "write_labels"),
     "next_lightest": ("find_next",),
 }
-COOPERATIVE = ("rounds", "flatten")  # files whose blocks wait for each other
+COOPERATIVE = ("rounds", "levels")  # files whose blocks wait for each other
 COOPERATIVE_THREADS = 512  # of a block in components.cuh
 TILE = 2048  # arcs of a block in scan.cu
 NULL = np.uint64(0)

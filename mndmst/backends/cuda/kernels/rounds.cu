@@ -154,10 +154,9 @@ __device__ void find_hub(State* state, const Live* list, u64 live) {
     if (threadIdx.x == 0) state->giant = hub;
 }
 
-// Solves the listed edges. With `hooked` the vertices have just been hooked by the
-// first round and level 1 does not exist yet.
+// Solves the listed edges.
 extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
-    State* state, u32 hooked, u64 vertices, u32* parent, u32* fresh, u64* best,
+    State* state, u64 vertices, u32* parent, u32* fresh, u64* best,
     Live* list, Live* next_list,
     const u32* u, const u32* v, const Key* key, u32 in_order,
     u8* mark, u32* chosen_u, u32* chosen_v, Key* chosen_key)
@@ -169,14 +168,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
     Key least = state->least_key, spread = state->greatest_key - least;
     u32 shift = sizeof(Key) == 4 ? 0 : max(0, 32 - __clzll(spread));
 
-    // 1. Contract the first round
-    if (hooked) {
-        jump(state, parent, 0, vertices);
-        size = lift(state, parent, fresh, 0, vertices);
-    }
-    u64 level1 = size;
-
-    // 2. Relabel the list, and find the component that shall not pick
+    // 1. Relabel the list, and find the component that shall not pick
     keep_live(found, [&](u64 i) {
         return Live{u32(parent[u[i]] - base), u32(parent[v[i]] - base),
                     rank_of(key[i], least, shift), u32(i)};
@@ -188,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
     barrier(state);
     u32 giant = __ldcg(&state->giant);
 
-    // 3. Rounds
+    // 2. Rounds
     u32 turn = 0;
     while (live) {
         pick(best, size, giant, list, live, edges);
@@ -218,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
         size = next;
     }
     if (thread_of_grid() != 0) return;
-    state->level1 = level1;
+    state->level1 = state->size;
     state->top = base + size;
     state->found = state->next = state->live[0] = state->live[1] = 0;
 }

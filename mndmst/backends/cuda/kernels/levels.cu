@@ -1,8 +1,21 @@
+// The stack of components before and after the rounds on a list.
+
 #include "components.cuh"
+
+// Makes level 1 of the vertices that the first round has hooked.
+extern "C" __global__ void __launch_bounds__(THREADS, 4) contract(
+    State* state, u32* parent, u32* fresh, u64 vertices)
+{
+    jump(state, parent, 0, vertices);
+    u64 size = lift(state, parent, fresh, 0, vertices);
+    if (thread_of_grid() != 0) return;
+    state->size = size;
+    state->next = 0;
+}
 
 // Takes the stack down to two levels: every vertex points to its component, and
 // these are numbered densely from `vertices` on.
-extern "C" __global__ void __launch_bounds__(THREADS, 2) flatten(
+extern "C" __global__ void __launch_bounds__(THREADS, 4) flatten(
     State* state, u32* parent, u32* fresh, u64 vertices)
 {
     if (state->found) return;  // the list was too long: nothing was solved

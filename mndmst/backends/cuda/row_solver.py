@@ -1,0 +1,209 @@
+"""Minimum spanning forest of placed rows.
+
+1. Every vertex takes its lightest arc: a round of Boruvka without any conflict.
+2. Rounds on the list of light edges, about as many as vertices, which leave one
+   giant component in most graphs.
+3. Rounds on what is left. Without ghosts only the rows outside the giant component
+   are read for it.
+
+Light edges first is filter-Kruskal (Osipov, Sanders and Singler 2009).
+"""
+
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+
+from ..base import Band
+from .kernels import NULL, TILE, Kernels
+from .placed import PlacedRows
+from .solver import Edges, Solver
+from .state import NONE, Field
+
+SAMPLE = 8192  # arcs that estimate the cut
+LIGHT_EDGES = 1.25  # light edges per vertex where degrees are even
+SPARSE_EDGES = 3.0  # edges per vertex below which all are light
+SLACK = 1 << 16  # places beyond what a sample lets expect
+
+
+class RowSolver(Solver):
+    """The computation of the forest of a band of rows."""
+
+    def __init__(
+        self, kernels: Kernels, vertices: int, rows: PlacedRows, band: Band
+    ) -> None:
+        super().__init__(kernels, vertices)
+        self._rows, self._band = rows, band
+        self._chosen = Edges.empty(vertices, kernels.key)
+        # Bytes of a listed edge and of its places in both lists of live edges.
+        self._limit = _free_nbytes() // (8 + np.dtype(kernels.key).itemsize + 32)
+
+    def solve_rows(self, labelled: bool) -> Edges:
+        """Return the forest, in no order.
+
+        With `labelled` the components of `start_from` are kept; otherwise the first
+        round makes them.
+        """
+        rows = self._rows
+        if rows.num_arcs == 0:
+            self.parent[: self.vertices] = cupy.arange(self.vertices, dtype=np.uint32)
+            return self._chosen.cut(0)
+        choice = _Choice(rows.indptr, None, rows.num_arcs)
+        solved, share = 0.0, self._light_share()
+        capacity = self._expected(share)
+        first = not labelled
+        while choice.num_arcs:
+            capacity = min(capacity, self._limit)
+            self._set_cut(share, even=solved > 0)
+            edges = self._scan(choice, capacity, first)
+            if first:
+                self._hook()
+                first = False
+            self._run_rounds(edges, self._chosen)
+            if share is not None:
+                self._over_levels("flatten")
+                self._list_outside()
+            state = self.state.get()
+            found = int(state[Field.FOUND])
+            if found > capacity:  # nothing was solved: make room, or list less
+                capacity = found
+                if found > self._limit:
+                    upper = 1.0 if share is None else share
+                    share = solved + (upper - solved) * self._limit / found / 2
+            elif share is None:
+                break
+            else:
+                solved, share = share, None
+                if rows.complete:
+                    choice = self._outside(int(state[Field.OUTSIDE]))
+                capacity = min(choice.num_arcs, 4 * self.vertices + SLACK)
+        return self._chosen.cut(int(state[Field.CHOSEN]))
+
+    def _light_share(self) -> float | None:
+        """Return the share of the arcs that is listed first; None: all."""
+        edges = self._rows.num_arcs / 2
+        if self._band.high is not None or edges <= SPARSE_EDGES * self.vertices:
+            return None
+        return LIGHT_EDGES * self.vertices / edges
+
+    def _expected(self, share: float | None) -> int:
+        arcs = self._rows.num_arcs
+        if share is None:
+            return min(arcs, int(SPARSE_EDGES * self.vertices) + SLACK)
+        return int(1.25 * share * arcs) + SLACK
+
+    def _bounds(self) -> tuple[Any, Any]:
+        """Return the least and the greatest key of the band."""
+        key, top = self.kernels.key, int(np.iinfo(self.kernels.key).max)
+        low, high = self._band
+        if low is not None and low >= top:
+            return key(1), key(0)  # no key at all
+        return key(0 if low is None else low + 1), key(top if high is None else high)
+
+    def _set_cut(self, share: float | None, even: bool) -> None:
+        """Set the cut so that a share of the band's arcs is before it.
+
+        Unless told that degrees are `even`, the share shrinks with their skew.
+        """
+        if share is None:
+            self.state[Field.CUT_KEY : Field.CUT_END + 1] = NONE
+            if self.kernels.key is np.uint32:
+                return  # wide keys need the least and the greatest of the sample
+        rows = self._rows
+        self.state[Field.DEGREES] = 0
+        keys = cupy.empty(SAMPLE, self.kernels.key)
+        ends = cupy.empty(SAMPLE, np.uint32)
+        self.kernels.launch(
+            "draw_sample", SAMPLE, rows.indptr, np.uint64(rows.own),
+            np.uint32(rows.first), rows.ends, rows.keys, np.uint64(rows.num_arcs),
+            *self._bounds(), keys, ends, np.uint32(SAMPLE), self.state,
+        )  # fmt: skip
+        mean = 0.0 if even else rows.num_arcs / rows.own
+        self.kernels.launch(
+            "choose_cut", 32 * SAMPLE, keys, ends, np.uint32(SAMPLE),
+            np.float64(1.0 if share is None else share), np.float64(mean),
+            np.uint32(share is not None), self.state,
+        )  # fmt: skip
+
+    def _scan(self, choice: "_Choice", capacity: int, first: bool) -> Edges:
+        """List the edges of chosen rows up to the cut.
+
+        The first time it finds each row's lightest arc as well.
+        """
+        rows, state = self._rows, self.state
+        edges = Edges.empty(capacity, self.kernels.key)
+        state[Field.FOUND] = 0
+        state[Field.CAPACITY] = capacity
+        tiles = -(-choice.num_arcs // TILE)
+        tile_row = cupy.empty(tiles + 1, np.uint32)
+        arcs = np.uint64(choice.num_arcs)
+        self.kernels.launch(
+            "find_tiles", tiles + 1, choice.offset, np.uint64(choice.rows), arcs,
+            tile_row, np.uint64(tiles),
+        )  # fmt: skip
+        if first:
+            self._best.fill(NONE)
+            name = "scan_first"
+        else:
+            name = "scan_all" if choice.vertex is None else "scan_chosen"
+        self.kernels.launch(
+            name, tiles * 256, choice.offset,
+            NULL if choice.vertex is None else choice.vertex, rows.indptr, arcs,
+            np.uint32(rows.first), np.uint64(rows.own), rows.ends, rows.keys,
+            tile_row, self.parent, *self._bounds(), self._best, *edges, state,
+        )  # fmt: skip
+        return edges
+
+    def _hook(self) -> None:
+        """Hook every vertex along its lightest arc, and make level 1."""
+        rows, n = self._rows, np.uint64(self.vertices)
+        first, own = np.uint32(rows.first), np.uint64(rows.own)
+        nearest = cupy.empty(self.vertices, np.uint32)
+        self.kernels.launch(
+            "find_nearest", self.vertices, self._best, rows.ends, first, own, nearest, n
+        )
+        self.kernels.launch(
+            "hook_vertices", self.vertices, nearest, self._best, rows.keys, first, own,
+            self.parent, self._fresh, n, *self._chosen, self.state,
+        )  # fmt: skip
+        self._over_levels("contract")
+
+    def _list_outside(self) -> None:
+        """List the rows outside the giant component, if no vertex is a ghost."""
+        rows = self._rows
+        if not rows.complete:
+            return
+        self.kernels.launch(
+            "find_giant", 1024, rows.ends, np.uint64(rows.num_arcs), self.parent,
+            self.state, block=1024,
+        )  # fmt: skip
+        self._outside_vertex = cupy.empty(rows.own, np.uint32)
+        self._outside_degree = cupy.empty(rows.own, np.int64)
+        self.kernels.launch(
+            "list_outside", rows.own, rows.indptr, np.uint32(rows.first),
+            np.uint64(rows.own), self.parent, np.uint64(self.vertices),
+            self._outside_vertex, self._outside_degree, self.state,
+        )  # fmt: skip
+
+    def _outside(self, count: int) -> "_Choice":
+        offset = cupy.zeros(count + 1, np.int64)
+        cupy.cumsum(self._outside_degree[:count], out=offset[1:])
+        return _Choice(offset, self._outside_vertex[:count], int(offset[-1]))
+
+
+class _Choice(NamedTuple):
+    """Rows to scan: where their arcs begin, counted over the chosen rows alone."""
+
+    offset: cupy.ndarray
+    vertex: cupy.ndarray | None  # None: all rows
+    num_arcs: int
+
+    @property
+    def rows(self) -> int:
+        return len(self.offset) - 1
+
+
+def _free_nbytes() -> int:
+    """Return the bytes that new arrays may take."""
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(0.8 * (free + cupy.get_default_memory_pool().free_bytes()))
