@@ -80,7 +80,10 @@ def _solve(arguments: argparse.Namespace) -> int:
 
     given = vars(arguments)
     flags = {name: given[name] for name in Config().as_dict() if name in given}
-    return _run(world(), arguments, Config.load(arguments.config, flags))
+    comm = world()
+    with comm.together():
+        config = Config.load(arguments.config, flags)
+    return _run(comm, arguments, config)
 
 
 def _run(comm: Any, arguments: argparse.Namespace, config: Any) -> int:
@@ -129,6 +132,7 @@ def _add_partition(commands: Any) -> None:
     partition.add_argument("file", type=Path)
     partition.add_argument("out", type=Path, help="directory to make")
     partition.add_argument("--parts", type=int, default=1, help="number of shards")
+    partition.add_argument("--overwrite", action="store_true", help="replace a graph")
     partition.set_defaults(process=_partition)
 
 
@@ -136,7 +140,8 @@ def _partition(arguments: argparse.Namespace) -> int:
     from .io.build import build_shards
     from .io.formats import read_edges
 
-    build_shards(read_edges(arguments.file), arguments.out, arguments.parts)
+    edges = read_edges(arguments.file)
+    build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
     return _describe(arguments.out)
 
 
@@ -252,7 +257,9 @@ def _info(arguments: argparse.Namespace) -> int:
 def _describe(path: Path, as_json: bool = False) -> int:
     from .io.describe import describe
 
-    return _print(describe(path), as_json)
+    facts = describe(path)
+    _print(facts, as_json)
+    return 1 if facts.get("damage") else 0
 
 
 def _print(facts: dict[str, Any], as_json: bool) -> int:
@@ -262,5 +269,6 @@ def _print(facts: dict[str, Any], as_json: bool) -> int:
         return 0
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name:<{width}}  {value}")
+        shown = "(see --json)" if isinstance(value, dict) else value
+        print(f"{name:<{width}}  {shown}")
     return 0

@@ -6,7 +6,6 @@ it sends, cuts large messages into pieces (Open MPI 4 refuses counts of 2^31), a
 keeps no array that grows with the square of the number of ranks.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,33 +13,21 @@ from typing import Any
 import numpy as np
 
 from .errors import ConfigError, MndmstError
+from .launcher import launched_processes, prepare_environment
 
 PIECE_BYTES = 64 << 20
 
-# How launchers tell a process, before MPI starts, how many there are.
-_WORLD_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-_LOCAL_SIZE_VARIABLES = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 
+def library_version() -> str:
+    """Return the name and version of the MPI library, without starting MPI."""
+    import mpi4py
 
-def _first_integer(variables: Sequence[str]) -> int | None:
-    for name in variables:
-        if os.environ.get(name, "").isdigit():
-            return int(os.environ[name])
-    return None
-
-
-def prepare_environment() -> None:
-    """Set what the MPI library needs on this machine, before it starts.
-
-    With more ranks than cores a waiting rank must give its core away, or the
-    ranks that compute crawl; with enough cores the same setting would slow every
-    message. Settings that the user has made are kept.
-    """
-    local = _first_integer(_LOCAL_SIZE_VARIABLES) or 1
-    if local > len(os.sched_getaffinity(0)):
-        os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
-        os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
-        os.environ.setdefault("I_MPI_THREAD_YIELD", "3")
+    initialize, mpi4py.rc.initialize = mpi4py.rc.initialize, False
+    try:
+        from mpi4py import MPI
+    finally:
+        mpi4py.rc.initialize = initialize
+    return str(MPI.Get_library_version()).splitlines()[0].strip("\0 \t:")
 
 
 def world() -> "Comm":
@@ -55,11 +42,11 @@ def world() -> "Comm":
     from mpi4py import MPI
 
     comm = Comm(MPI.COMM_WORLD.Dup())
-    launched = _first_integer(_WORLD_SIZE_VARIABLES)
-    if comm.size == 1 and launched is not None and launched > 1:
+    launched = launched_processes()
+    if comm.size == 1 and launched > 1:
         raise ConfigError(
             f"the launcher started {launched} processes, but the MPI library sees "
-            f"only one ({MPI.Get_library_version().splitlines()[0].strip()}). Use the "
+            f"only one ({library_version()}). Use the "
             "mpirun or srun --mpi=... that belongs to this library, or point "
             "MPI4PY_LIBMPI at the library of your launcher."
         )

@@ -96,11 +96,15 @@ class Config:
     stall_share: float = 0.5
 
     def __post_init__(self) -> None:
-        _require(self.backend in ("auto", "cpu", "cuda"), "backend", self.backend)
-        _require(self.merge in ("auto", "ring", "boruvka"), "merge", self.merge)
-        _require(self.group_size >= 2, "group_size", self.group_size)
-        _require(self.ratio_samples >= 1, "ratio_samples", self.ratio_samples)
-        _require(0 < self.ratio_share <= 1, "ratio_share", self.ratio_share)
+        _one_of("backend", self.backend, ("auto", "cpu", "cuda"))
+        _one_of("merge", self.merge, ("auto", "ring", "boruvka"))
+        _at_least("group_size", self.group_size, 2)
+        _at_least("ratio_samples", self.ratio_samples, 1)
+        _at_least("threads", self.threads, 0)
+        if not 0 < self.ratio_share <= 1:
+            raise ConfigError(
+                f"ratio_share is {self.ratio_share}; give more than 0, at most 1"
+            )
 
     @classmethod
     def load(
@@ -157,6 +161,11 @@ class Config:
         return asdict(self)
 
 
-def _require(condition: bool, name: str, value: object) -> None:
-    if not condition:
-        raise ConfigError(f"option {name} cannot be {value!r}")
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{name} is '{value}'; give one of {', '.join(choices)}")
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise ConfigError(f"{name} is {value}; give {least} or more")

@@ -72,7 +72,9 @@ def read_rows(
         rows.indptr, rows.indices, rows.keys, rows.first, 0, len(rows)
     )
     if comm.sum(np.array([balance], np.uint64))[0] != 0:
-        raise _asymmetry(comm, graph, rows)
+        error = _asymmetry(comm, graph, rows)
+        with comm.together():
+            raise error
     return rows, comm.sum(int(edges))
 
 

@@ -38,7 +38,7 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
     node = comm.node()
     local_rank, local_size = node.rank, node.size
     node.free()
-    reason = cuda.available() if config.backend != "cpu" else "not asked for"
+    reason = cuda.unavailable() if config.backend != "cpu" else "not asked for"
     with comm.together():
         if config.backend == "cuda" and reason is not None:
             raise MissingExtraError(f"--backend cuda: {reason}")

@@ -32,7 +32,7 @@ def warm_up_kernels(
         return
     cache = Path(select.stats.cache_path)
     if not any(cache.glob("select.*.nbi")):
-        say("compiling kernels, once on this machine; this takes half a minute")
+        say("compiling kernels, once on this machine; this takes about a minute")
     _run_all(backend, _clique(64, ids, keys))
     _warm.add((backend.name, ids, keys))
 
