@@ -84,4 +84,3 @@ def cycle_filter(backend: Backend, graph: ReducedGraph) -> ReducedGraph:
     """Drop every edge that is the heaviest of a cycle in this graph."""
     kept = backend.forest(graph).final
     return graph if kept.all() else drop_unused(graph.take(kept))
-

@@ -14,7 +14,10 @@ from .graph import EdgeList, ReducedGraph
 
 
 def reduced_graph(
-    edges: EdgeList, ends: tuple[np.ndarray, np.ndarray], first: int, last: int,
+    edges: EdgeList,
+    ends: tuple[np.ndarray, np.ndarray],
+    first: int,
+    last: int,
     own: bool,
 ) -> ReducedGraph:
     """Return the reduced graph of some edges.
@@ -35,9 +38,9 @@ def reduced_graph(
 
 def empty_graph(edges: EdgeList) -> ReducedGraph:
     """Return a reduced graph without edges, with the types of `edges`."""
+    nothing = EdgeList.empty(edges.u.dtype, edges.key.dtype)
     none = np.empty(0, np.uint32)
-    labels, own = np.empty(0, np.int64), np.empty(0, np.bool_)
-    return ReducedGraph(edges.take(slice(0, 0)), none, none, labels, own)
+    return ReducedGraph(nothing, none, none, np.empty(0, np.int64), np.empty(0, bool))
 
 
 def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:

@@ -36,7 +36,11 @@ def bands(run: Run) -> Iterator[Band]:
     )  # fmt: skip
     low = None
     alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
-    if run.config.light_edges and not alone and arcs > SPARSE_ARCS_PER_VERTEX * occupied:
+    if (
+        run.config.light_edges
+        and not alone
+        and arcs > SPARSE_ARCS_PER_VERTEX * occupied
+    ):
         sample = np.sort(_sample(run, arcs, run.workers[0].rows.keys.dtype, _keys))
         share = 2 * run.config.light_edges * occupied / arcs
         while share < 0.5 and len(sample):
@@ -111,7 +115,8 @@ def band_graph(run: Run, band: Band) -> ReducedGraph:
 def _graph_of_arcs(run: Run, columns: list[tuple[np.ndarray, ...]]) -> ReducedGraph:
     """Return the reduced graph of arcs (tail, head, key, component, component)."""
     ids, keys = run.directory.parent.dtype, run.workers[0].rows.keys.dtype
-    kinds = (ids, ids, keys, np.int64, np.int64)
+    wide = np.dtype(np.int64)
+    kinds = (ids, ids, keys, wide, wide)
     tail, head, key, near, far = (
         np.concatenate([*(c[i] for c in columns), np.empty(0, kind)]).astype(kind)
         for i, kind in enumerate(kinds)

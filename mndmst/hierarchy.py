@@ -58,9 +58,7 @@ def to_leader(group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
     return graph
 
 
-def _rounds_if_stalled(
-    run: Run, graph: ReducedGraph, components: int
-) -> ReducedGraph:
+def _rounds_if_stalled(run: Run, graph: ReducedGraph, components: int) -> ReducedGraph:
     """Merge by global rounds where asked for, or where little has been contracted."""
     merge_by = run.config.merge
     left = run.comm.sum(int(graph.own.sum()))

@@ -7,12 +7,9 @@ there are is known to `workers.py` alone.
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from .boruvka import contract_rows
 from .comm import Comm
 from .config import Config
-from .contract import empty_graph
 from .ghosts import Directory
 from .graph import ReducedGraph
 from .heavy import band_graph, bands, giant_component, heavy_graph

@@ -104,7 +104,9 @@ def versions() -> dict[str, str]:
 
 def text(record: dict[str, Any]) -> str:
     """Return a short table of a report, for people."""
-    names = list(dict.fromkeys(e["stage"] for r in record["ranks"] for e in r["stages"]))
+    names = list(
+        dict.fromkeys(e["stage"] for r in record["ranks"] for e in r["stages"])
+    )
     lines = [f"{'stage':<12} {'seconds (min mean max over ranks)':>36} {'MB sent':>10}"]
     for name in names:
         seconds, sent = [], 0

@@ -23,8 +23,8 @@ def ring_rounds(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGra
         This rank's group; None if the rank has given its graph to a leader.
     """
     edges, own = group.sum(np.array([len(graph), graph.own.sum()])) if group else (0, 0)
-    going = group is not None and own > 0 and edges > run.config.leader_edges
-    going = going and group.size > 1
+    going = own > 0 and edges > run.config.leader_edges
+    going = going and group is not None and group.size > 1
     number = 0
     while run.comm.max(int(going)):
         with run.report.stage("ring", round=number) as entry:

@@ -27,9 +27,7 @@ def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
     return merge_parts(run, released)
 
 
-def _choose(
-    run: Run, graph: ReducedGraph
-) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+def _choose(run: Run, graph: ReducedGraph) -> tuple[np.ndarray, np.ndarray, EdgeList]:
     """Return for components at home here their lightest edge and its far end."""
     best = lightest_edges(graph.a, graph.b, graph.edges.key, len(graph.labels))
     here = np.arange(len(best))

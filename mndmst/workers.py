@@ -6,8 +6,6 @@ This is the only module of the algorithm that knows that there are a CPU and GPU
 import os
 from collections.abc import Callable
 
-import numpy as np
-
 from .backends import cuda
 from .backends.base import Backend
 from .backends.numba import NumbaBackend
@@ -86,9 +84,7 @@ def deal(
         return [Worker(backends[0], rows)], 1.0
     ratio = config.ratio
     if ratio is None:
-        ratio = share_of_first(
-            backends, rows, config.ratio_samples, config.ratio_share
-        )
+        ratio = share_of_first(backends, rows, config.ratio_samples, config.ratio_share)
     ratio = bounded_ratio(backends[0], rows, ratio)
     report.facts["ratio"] = ratio
     parts = zip(backends, split(rows, ratio), strict=True)

@@ -92,13 +92,13 @@ def write_forest(
                 graph.uuid, graph.num_vertices, weight, digest, config, record
             )
             write_forest_file(comm, targets.forest, edges, weights, header, labels)
-    record = run.report.gather(config=config, **results)
+    final = run.report.gather(config=config, **results)
     if targets.report is not None:
         with comm.together():
             if comm.rank == 0:
-                _write_json(targets.report, record)
+                _write_json(targets.report, final)
     seconds = comm.max(run.report.seconds)
-    return Summary(**results, seconds=seconds, report=record)
+    return Summary(**results, seconds=seconds, report=final)
 
 
 def to_homes(directory: Directory, fixed: list[EdgeList]) -> EdgeList:

@@ -108,7 +108,10 @@ class Backend(ABC):
 
     @abstractmethod
     def next_lightest(
-        self, rows: Any, vertices: np.ndarray, after_key: np.ndarray,
+        self,
+        rows: Any,
+        vertices: np.ndarray,
+        after_key: np.ndarray,
         after_end: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return for each of some rows its lightest arc after a given one.

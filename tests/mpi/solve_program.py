@@ -1,12 +1,14 @@
-"""Solve many graphs in one MPI job, each under every configuration given.
+"""Solve many graphs in one MPI job; rank 0 prints what was found, as JSON.
 
-Arguments: a folder with graphs and `cases.json`, a list of {graph, digest, weight,
-edges, m}, and `configs.json`, a list of options; `two_workers` among them puts two
-CPU workers on every rank. Rank 0 prints how many runs there were.
+Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.json`, a
+list of options, and a stride: the runs whose case and configuration add up to a
+multiple of it are done. `two_workers` in a configuration puts two CPU workers on
+every rank.
 """
 
 import json
 import sys
+import zlib
 from pathlib import Path
 
 from mndmst import pipeline
@@ -18,32 +20,32 @@ from mndmst.pipeline import Targets, solve
 from mndmst.progress import Progress
 
 comm = world()
-folder = Path(sys.argv[1])
+folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
-one_worker = pipeline.make_backends
-runs = 0
-for config in configs:
+make_backends = pipeline.make_backends
+target = folder / f"forest-{comm.size}.h5"
+found = []
+for j, config in enumerate(configs):
     two = config.pop("two_workers", False)
     pipeline.make_backends = (
-        (lambda *_: [NumbaBackend(1), NumbaBackend(2)]) if two else one_worker
+        (lambda *_: [NumbaBackend(1), NumbaBackend(2)]) if two else make_backends
     )
-    for case in cases:
-        target = folder / f"forest-{comm.size}.h5"
+    for i, graph in enumerate(cases):
+        if (i + j) % stride:
+            continue
         summary = solve(
             comm,
-            folder / case["graph"],
+            graph,
             Config(backend="cpu", **config),
             Targets(target, None, labels=True),
             Progress(False),
         )
-        found = (summary.digest, str(summary.weight), summary.forest_edges)
-        expected = (case["digest"], case["weight"], case["edges"])
-        assert found == expected, (case["graph"], config, comm.size, found, expected)
-        assert summary.num_edges == case["m"], (case["graph"], summary.num_edges)
         if comm.rank == 0:
             labels = read_forest(target).read_labels(0, summary.num_vertices)
-            assert labels.tolist() == case["labels"], (case["graph"], config)
-        runs += 1
+            run = {"case": i, "config": j, "digest": summary.digest}
+            run |= {"weight": str(summary.weight), "edges": summary.forest_edges}
+            run |= {"m": summary.num_edges, "labels": zlib.crc32(labels.tobytes())}
+            found.append(run)
 if comm.rank == 0:
-    print("runs", runs)
+    print(json.dumps(found))

@@ -1,6 +1,7 @@
 """The same forest for every number of ranks and every way to compute it."""
 
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,9 +64,15 @@ def drawn(count: int) -> list[graphs.Graph]:
     return found[:count]
 
 
+def write_cases(folder: Path, cases: list[Path], configs: list[dict]) -> None:
+    """Write the input of the program."""
+    (folder / "cases.json").write_text(json.dumps(list(map(str, cases))))
+    (folder / "configs.json").write_text(json.dumps(configs))
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with graphs, their answers and the configurations."""
+def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]:
+    """Return a folder with graphs and configurations, and the right answers."""
     folder = tmp_path_factory.mktemp("cases")
     chosen = [
         *graphs.NASTY.values(),
@@ -76,37 +83,38 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         clustered(12, 10),
         *drawn(25),
     ]
-    cases = []
+    answers = []
     for number, graph in enumerate(chosen):
         graphs.write_graph(folder / str(number), graph, parts=1 + number % 5)
         answer = kruskal(*graph)
-        cases.append(
-            {
-                "graph": str(number),
-                "digest": answer.digest,
-                "weight": str(answer.total),
-                "edges": len(answer.src),
-                "m": answer.m,
-                "labels": smallest_of_trees(graph.n, answer.src, answer.dst),
-            }
-        )
-    (folder / "cases.json").write_text(json.dumps(cases))
-    (folder / "configs.json").write_text(json.dumps(CONFIGS))
-    return folder
+        labels = smallest_of_trees(graph.n, answer.src, answer.dst)
+        found = {"digest": answer.digest, "weight": str(answer.total)}
+        found |= {"edges": len(answer.src), "m": answer.m}
+        answers.append(found | {"labels": zlib.crc32(labels.tobytes())})
+    write_cases(folder, [folder / str(i) for i in range(len(chosen))], CONFIGS)
+    return folder, answers
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 16])
-def test_one_forest(mpirun: Callable, folder: Path, ranks: int) -> None:
-    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, folder, timeout=280)
+# With more ranks than cores every message waits for its turn: fewer runs there,
+# but every graph and every configuration.
+@pytest.mark.parametrize(("ranks", "stride"), [(1, 1), (2, 1), (3, 2), (4, 2), (16, 5)])
+def test_one_forest(
+    mpirun: Callable, answers: tuple[Path, list[dict]], ranks: int, stride: int
+) -> None:
+    folder, expected = answers
+    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, folder, stride, timeout=280)
     assert run.returncode == 0, run.stderr[-3000:]
-    cases = json.loads((folder / "cases.json").read_text())
-    assert run.stdout.split()[-1] == str(len(cases) * len(CONFIGS))
+    runs = json.loads(run.stdout)
+    assert len(runs) >= len(expected) * len(CONFIGS) // stride
+    for found in runs:
+        place = found.pop("case"), CONFIGS[found.pop("config")]
+        assert found == expected[place[0]], place
 
 
-def smallest_of_trees(n: int, src: np.ndarray, dst: np.ndarray) -> list[int]:
+def smallest_of_trees(n: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     """Return the smallest vertex of each vertex's tree."""
     parent = list(range(n))
     for ends in zip(src.tolist(), dst.tolist(), strict=True):
         low, high = sorted(find(parent, end) for end in ends)
         parent[high] = low
-    return [find(parent, vertex) for vertex in range(n)]
+    return np.array([find(parent, vertex) for vertex in range(n)])

@@ -35,9 +35,9 @@ def _lightest_to(keys, indices, begin, end, above, root, component):
     found = -1
     for arc in range(begin, end):
         key = keys[arc]
-        if key > above and (found < 0 or key < keys[found]):
-            if root[indices[arc]] == component:
-                found = arc
+        lighter = key > above and (found < 0 or key < keys[found])
+        if lighter and root[indices[arc]] == component:
+            found = arc
     return found
 
 
@@ -108,9 +108,7 @@ def heavy_arcs(indptr, indices, keys, root, giant, above, vertices):
 
 
 @njit(nogil=True, cache=True)
-def next_lightest(
-    indptr, indices, keys, first, vertices, after_key, after_end, arcs
-):
+def next_lightest(indptr, indices, keys, first, vertices, after_key, after_end, arcs):
     """Write for each row its lightest arc after (after_key, after_end), or -1.
 
     See `Backend.next_lightest`; `arcs` (int64) takes the arcs' positions.

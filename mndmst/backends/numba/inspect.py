@@ -68,8 +68,8 @@ def arcs_of_bucket(indptr, indices, first, count, bucket):
         tail = np.int64(first + row)
         for arc in range(indptr[row], indptr[row + 1]):
             head = np.int64(indices[arc])
-            if head != tail:
-                if mix(min(tail, head), max(tail, head), 0) % count == bucket:
-                    tails.append(tail)
-                    arcs.append(arc)
+            place = mix(min(tail, head), max(tail, head), 0) % count
+            if head != tail and place == bucket:
+                tails.append(tail)
+                arcs.append(arc)
     return np.array(tails), np.array(arcs)

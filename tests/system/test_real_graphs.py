@@ -1,0 +1,63 @@
+"""The real graphs: known weights, one digest for every number of ranks, a proof."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from processes import ROOT
+
+PROGRAM = ROOT / "tests" / "mpi" / "solve_program.py"
+RANKS = (1, 2, 4, 16)
+
+pytestmark = [pytest.mark.mpi, pytest.mark.data, pytest.mark.timeout(1200)]
+
+
+@pytest.fixture(scope="module")
+def shards(
+    mndmst: Callable, real_graphs: list, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return a folder with every real graph in 16 parts."""
+    folder = tmp_path_factory.mktemp("real")
+    for graph in real_graphs:
+        run = mndmst(
+            "partition", graph.path, folder / graph.name, "--parts", 16, timeout=120
+        )
+        assert run.returncode == 0, run.stderr
+    cases = [str(folder / graph.name) for graph in real_graphs]
+    (folder / "cases.json").write_text(json.dumps(cases))
+    return folder
+
+
+def test_known_answers_on_any_ranks(
+    mpirun: Callable, shards: Path, real_graphs: list
+) -> None:
+    digests = set()
+    for ranks in RANKS:
+        configs = [{"threads": 1}, {"merge": "boruvka"}] if ranks == 4 else [{}]
+        (shards / "configs.json").write_text(json.dumps(configs))
+        run = mpirun(ranks, "-m", "mpi4py", PROGRAM, shards, 1, timeout=500)
+        assert run.returncode == 0, run.stderr[-3000:]
+        found = json.loads(run.stdout)
+        assert len(found) == len(real_graphs) * len(configs)
+        for one in found:
+            graph = real_graphs[one["case"]]
+            assert one["weight"] == str(graph.weight), graph.name
+            assert one["m"] == graph.m, graph.name
+            assert one["edges"] == graph.n - graph.trees, graph.name
+            digests.add((graph.name, one["digest"], one["labels"]))
+    assert len(digests) == len(real_graphs)
+
+
+def test_the_command_and_its_proof(
+    mpirun: Callable, mndmst: Callable, shards: Path, real_graph: object
+) -> None:
+    graph, forest = shards / real_graph.name, shards / f"{real_graph.name}.h5"
+    solved = mpirun(4, "-m", "mndmst", "solve", graph, "-o", forest, "-q")
+    assert solved.returncode == 0, solved.stderr
+    assert solved.result["weight"] == str(real_graph.weight)
+    assert solved.result["trees"] == str(real_graph.trees)
+    proof = mndmst("verify", graph, forest)
+    assert proof.returncode == 0, proof.stdout + proof.stderr
+    facts = json.loads(mndmst("info", forest, "--json").stdout)
+    assert facts["digest"] == solved.result["digest"]

@@ -1,0 +1,170 @@
+"""Each step of the CPU backend against Kruskal's algorithm in plain Python."""
+
+from functools import cache
+
+import graphs
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import kruskal
+
+from mndmst.backends.base import Band
+from mndmst.backends.numba import NumbaBackend
+from mndmst.backends.numba.sorting import sort_positions
+from mndmst.boruvka import contract
+from mndmst.contract import reduced_graph
+from mndmst.graph import EdgeList, Rows
+from mndmst.order import weights_to_keys
+
+
+@cache
+def backend(threads: int) -> NumbaBackend:
+    return NumbaBackend(threads)
+
+
+def rows_of(graph: graphs.Graph, ids: type) -> Rows:
+    """Return all rows of a graph, unsorted parallels and loops included."""
+    keys = weights_to_keys(graph.weight.copy())
+    other = graph.src != graph.dst
+    tail = np.concatenate([graph.src, graph.dst[other]])
+    head = np.concatenate([graph.dst, graph.src[other]])
+    key = np.concatenate([keys, keys[other]])
+    order = np.lexsort((head, tail))
+    indptr = np.searchsorted(tail[order], np.arange(graph.n + 1))
+    return Rows(0, graph.n, indptr, head[order].astype(ids), key[order])
+
+
+def triples(edges: EdgeList) -> list[tuple[int, int, int]]:
+    return list(zip(*(c.tolist() for c in (edges.u, edges.v, edges.key)), strict=True))
+
+
+def expected(graph: graphs.Graph, chosen: np.ndarray | None = None) -> list:
+    """Return the forest of the chosen edges as (u, v, key)."""
+    chosen = np.ones(len(graph.src), bool) if chosen is None else chosen
+    keys = weights_to_keys(graph.weight.copy())
+    answer = kruskal(graph.n, graph.src[chosen], graph.dst[chosen], keys[chosen])
+    columns = (answer.src, answer.dst, answer.weight)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@st.composite
+def dense_graphs(draw: st.DrawFn) -> graphs.Graph:
+    """Draw a graph with enough edges for light bands, a hub and outsiders."""
+    n = draw(st.integers(20, 150))
+    m = draw(st.integers(8 * n, 20 * n))
+    generator = np.random.default_rng(draw(st.integers(0, 1 << 30)))
+    src, dst = generator.integers(0, n, (2, m))
+    src[: m // 4] = draw(st.integers(0, n - 1))
+    top = draw(st.sampled_from([1, 2, 50, 1 << 31, (1 << 63) - 1]))
+    weight = generator.integers(0, top, m).astype(np.uint64)
+    return graphs.Graph(n, src, dst, weight)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.one_of(graphs.graphs(), dense_graphs()),
+    st.sampled_from([np.uint32, np.int64]),
+    st.sampled_from([1, 2]),
+)
+def test_msf(graph: graphs.Graph, ids: type, threads: int) -> None:
+    rows = rows_of(graph, ids)
+    forest = backend(threads).msf(rows)
+    assert triples(forest.edges) == expected(graph)
+    components = {}
+    for u, v in zip(forest.edges.u.tolist(), forest.edges.v.tolist(), strict=True):
+        assert forest.label[u] == forest.label[v]
+    for label in forest.label.tolist():
+        components[label] = components.get(label, 0) + 1
+    assert len(components) == graph.n - len(forest.edges)
+
+
+@pytest.mark.parametrize("name", graphs.NASTY)
+def test_msf_of_nasty_graphs(name: str) -> None:
+    graph = graphs.NASTY[name]
+    rows = rows_of(graph, np.uint32)
+    assert triples(backend(2).msf(rows).edges) == expected(graph)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(graphs.graphs(), dense_graphs()), st.data())
+def test_band_forest_of_some_rows(graph: graphs.Graph, data: st.DataObject) -> None:
+    begin = data.draw(st.integers(0, graph.n))
+    end = data.draw(st.integers(begin, graph.n))
+    keys = weights_to_keys(graph.weight.copy())
+    low, high = (
+        data.draw(st.one_of(st.none(), st.sampled_from(keys.tolist() or [0])))
+        for _ in range(2)
+    )
+    if low is not None and high is not None and low > high:
+        low, high = high, low
+    piece = rows_of(graph, np.uint32).cut(begin, end)
+    edges = backend(1).band_forest(piece, Band(low, high), None)
+    ends = [(end_ >= begin) & (end_ < end) for end_ in (graph.src, graph.dst)]
+    chosen = ends[0] | ends[1]
+    # Parallel edges are one edge, the lightest in the band.
+    chosen &= (keys > low) if low is not None else True
+    chosen &= (keys <= high) if high is not None else True
+    assert triples(edges) == expected(graph, chosen)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(graphs.graphs(), dense_graphs()), st.data())
+def test_contraction_fixes_forest_edges_only(
+    graph: graphs.Graph, data: st.DataObject
+) -> None:
+    begin = data.draw(st.integers(0, graph.n))
+    end = data.draw(st.integers(begin, graph.n))
+    piece = rows_of(graph, np.uint32).cut(begin, end)
+    edges = backend(1).band_forest(piece, Band(), None)
+    reduced = reduced_graph(edges, (edges.u, edges.v), begin, end, own=True)
+    fixed, old, new, left = contract(backend(1), reduced, 0.0)
+    forest = set(expected(graph))
+    assert set(triples(fixed)) <= forest
+    assert len(old) == len(fixed) == len(set(old.tolist()))
+    assert (old > new).all()
+    # No component that is left may have an inner edge as its lightest.
+    for component in np.flatnonzero(left.own):
+        touching = np.flatnonzero((left.a == component) | (left.b == component))
+        first = min(touching, key=lambda i: (left.edges.key[i], i))
+        assert not (left.own[left.a[first]] and left.own[left.b[first]])
+
+
+@settings(max_examples=40, deadline=None)
+@given(dense_graphs(), st.data())
+def test_next_lightest_walks_through_the_rows(
+    graph: graphs.Graph, data: st.DataObject
+) -> None:
+    begin = data.draw(st.integers(0, graph.n - 1))
+    piece = rows_of(graph, np.uint32).cut(begin, graph.n)
+    vertices = np.arange(begin, graph.n)
+    key = np.zeros(len(vertices), np.uint64)
+    end = np.full(len(vertices), -1)
+    seen: list[list] = [[] for _ in vertices]
+    for _ in range(3):
+        found, key, end = backend(2).next_lightest(piece, vertices, key, end)
+        for vertex, hit, k, e in zip(vertices, found, key, end, strict=True):
+            if hit:
+                seen[vertex - begin].append((int(k), int(e)))
+    for vertex, walked in zip(vertices, seen, strict=True):
+        arcs = slice(*piece.indptr[vertex - begin : vertex - begin + 2])
+        pairs = zip(
+            piece.keys[arcs].tolist(), piece.indices[arcs].tolist(), strict=True
+        )
+        assert walked[:3] == sorted({p for p in pairs if p[1] != vertex})[:3]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=300), st.integers(0, 64))
+def test_sort_positions(values: list[int], bits: int) -> None:
+    # Keys that differ in few bits only, to force runs of equal leading bits.
+    keys = np.array(values, np.uint64) & np.uint64(2**64 - 2 ** min(bits, 63))
+    keys |= np.array(values, np.uint64) & np.uint64(3)
+    assert sort_positions(keys).tolist() == np.argsort(keys, kind="stable").tolist()
+
+
+def test_sort_positions_of_long_runs() -> None:
+    # All keys agree in their leading bits, save one.
+    keys = np.random.default_rng(1).integers(0, 50, 5000).astype(np.uint64)
+    keys[17] = np.uint64(2**64 - 1)
+    assert (sort_positions(keys) == np.argsort(keys, kind="stable")).all()
