@@ -18,7 +18,7 @@ DIRECTORY = Path(__file__).with_name("kernels")
 FILES = {
     "sample": ("draw_sample", "choose_cut"),
     "scan": ("find_tiles", "scan_first", "scan_all", "scan_chosen"),
-    "first_round": ("find_nearest", "hook_vertices"),
+    "first_round": ("hook_vertices",),
     "rounds": ("run_rounds",),
     "levels": ("contract", "flatten"),
     "outside": ("find_giant", "list_outside"),

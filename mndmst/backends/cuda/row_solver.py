@@ -156,15 +156,11 @@ class RowSolver(Solver):
 
     def _hook(self) -> None:
         """Hook every vertex along its lightest arc, and make level 1."""
-        rows, n = self._rows, np.uint64(self.vertices)
-        first, own = np.uint32(rows.first), np.uint64(rows.own)
-        nearest = cupy.empty(self.vertices, np.uint32)
+        rows = self._rows
         self.kernels.launch(
-            "find_nearest", self.vertices, self._best, rows.ends, first, own, nearest, n
-        )
-        self.kernels.launch(
-            "hook_vertices", self.vertices, nearest, self._best, rows.keys, first, own,
-            self.parent, self._fresh, n, *self._chosen, self.state,
+            "hook_vertices", self.vertices, self._best, rows.ends, rows.keys,
+            np.uint32(rows.first), np.uint64(rows.own), self.parent, self._fresh,
+            np.uint64(self.vertices), *self._chosen, self.state,
         )  # fmt: skip
         self._over_levels("contract")
 

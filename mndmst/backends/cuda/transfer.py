@@ -10,8 +10,8 @@ import cupy
 import cupyx
 import numpy as np
 
-PIECE_BYTES = 16 << 20
-PIECES = 4
+PIECE_BYTES = 8 << 20
+PIECES = 8
 
 
 class Transfer:

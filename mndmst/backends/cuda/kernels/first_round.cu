@@ -3,32 +3,28 @@
 
 #include "common.cuh"
 
-// Finds the vertex at the far end of each vertex's lightest arc, or itself.
-extern "C" __global__ void find_nearest(
-    const u64* best, const u32* ends, u32 first, u64 own, u32* nearest, u64 vertices)
-{
-    u64 x = thread_of_grid();
-    if (x >= vertices) return;
-    u64 place = x - first < own ? best[x - first] : NONE;
-    nearest[x] = place == NONE ? u32(x) : ends[place];
-}
-
-// Hooks every vertex onto its nearest. Of two that have picked each other the
-// smaller one stays a root. Every other hook is an edge of the forest.
+// Hooks every vertex onto the far end of its lightest arc. Of two that have picked
+// each other the smaller one stays a root. Every other hook is an edge of the forest.
 extern "C" __global__ void hook_vertices(
-    const u32* nearest, const u64* best, const Key* keys, u32 first, u64 own,
+    const u64* best, const u32* ends, const Key* keys, u32 first, u64 own,
     u32* parent, u32* fresh, u64 vertices,
     u32* chosen_u, u32* chosen_v, Key* chosen_key, State* state)
 {
+    auto nearest = [&](u32 x) {
+        u64 row = u64(x) - first;
+        u64 place = row < own ? best[row] : NONE;
+        return place == NONE ? x : ends[place];
+    };
     u64 x = thread_of_grid();
-    u32 other = x < vertices ? nearest[x] : u32(x);
-    bool root = other == x || (x < other && nearest[other] == x);
+    bool hooks = false;
+    u32 other = 0;
     if (x < vertices) {
+        other = nearest(x);
+        hooks = other != x && !(x < other && nearest(other) == x);
         bool lonely = other == x && x - first < own;
-        parent[x] = root ? u32(x) : other;
+        parent[x] = hooks ? other : u32(x);
         fresh[x] = lonely ? NOBODY : 0;
     }
-    bool hooks = x < vertices && !root;
     u64 place = reserve(hooks, &state->chosen).take(hooks);
     if (!hooks) return;
     chosen_u[place] = min(u32(x), other);
