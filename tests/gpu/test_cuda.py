@@ -8,6 +8,7 @@ import pytest
 
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
+from mndmst.errors import ConfigError
 from mndmst.graph import EdgeList, ReducedGraph, Rows
 
 reason = unavailable()
@@ -328,6 +329,24 @@ def test_rows_without_arcs(backend):
     placed = backend.place(rows)
     assert len(backend.band_forest(placed, Band(), None)) == 0
     assert len(backend.band_forest(placed, Band(), np.array([2, 3, 4]))) == 0
+
+
+def test_a_device_that_does_not_exist():
+    from mndmst.backends.cuda import CudaBackend
+
+    with pytest.raises(ConfigError, match="CUDA device 99 does not exist"):
+        CudaBackend(99)
+
+
+def test_too_little_memory(backend, monkeypatch):
+    from mndmst.backends.cuda import row_solver
+
+    n, u, v, key = edges_of("dense", np.random.default_rng(9), np.uint32)
+    placed = backend.place(csr(n, u, v, key, np.uint32))
+    monkeypatch.setattr(row_solver, "SLACK", 1 << 40)
+    monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 1 << 48)
+    with pytest.raises(ConfigError, match="too little free memory"):
+        backend.msf(placed)
 
 
 def test_numba_agrees(backend):

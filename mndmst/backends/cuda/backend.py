@@ -63,8 +63,14 @@ class CudaBackend(Backend):
     def _current(self) -> Iterator[None]:
         # Device and stream are current per thread, so each step sets them.
         with self.device, self._stream:
-            yield
-            self._stream.synchronize()
+            try:
+                yield
+                self._stream.synchronize()
+            except cupy.cuda.memory.OutOfMemoryError as error:
+                raise ConfigError(
+                    f"{self.describe()} has too little free memory ({error}). Give "
+                    "the GPU a smaller share with --ratio, or use more ranks."
+                ) from error
 
     def _kernels_for(self, keys: np.dtype) -> Kernels:
         if keys not in self._kernels:

@@ -5,7 +5,8 @@
 
 #include "components.cuh"
 
-const u32 FEW = 1024;  // so many components have their slots in shared memory
+const u32 FEW = 1024;   // so many components have their slots in shared memory
+const u32 HOT = 16384;  // the slots of so many stay in the first level of the cache
 
 struct alignas(16) Live {  // an edge between two components of the current level
     u32 a, b;  // counted from the level's base
@@ -35,14 +36,16 @@ __device__ inline u32 rank_of(Key key, Key least, u32 shift) {
 }
 
 // Lowers a slot, a rank and a place in the list of live edges, to this edge. The
-// place of no edge is ~0, so an empty slot differs from every rank.
+// place of no edge is ~0, so an empty slot differs from every rank. Where slots are
+// `hot`, most edges are turned away by the first level of the cache: what it holds
+// may be old, but slots only fall.
 __device__ inline void lower(
-    u64* slot, const Live& edge, u32 place, const Live* list, const Edges& edges)
+    u64* slot, const Live& edge, u32 place, const Live* list, const Edges& edges,
+    bool hot)
 {
     u64 mine = u64(edge.rank) << 32 | place;
-    u64 seen = *slot;  // may be old, but slots only fall
-    if (seen != NONE && edge.rank > seen >> 32) return;
-    seen = *(volatile u64*)slot;
+    if (hot && edge.rank > *slot >> 32) return;
+    u64 seen = *(volatile u64*)slot;
     while (seen == NONE || edge.rank < seen >> 32
            || (edge.rank == seen >> 32
                && before(edges, edge.ref, list[u32(seen)].ref))) {
@@ -58,7 +61,7 @@ __device__ void pick(
     u64* best, u64 size, u32 giant, const Live* list, u64 live, const Edges& edges)
 {
     __shared__ u64 own[FEW];
-    bool few = size <= FEW;
+    bool few = size <= FEW, hot = size <= HOT;
     u64* slots = few ? own : best;
     if (few) {
         for (u32 c = threadIdx.x; c < size; c += THREADS) own[c] = NONE;
@@ -66,15 +69,15 @@ __device__ void pick(
     }
     for (u64 i = thread_of_grid(); i < live; i += threads_of_grid()) {
         Live edge = list[i];
-        if (edge.a != giant) lower(&slots[edge.a], edge, i, list, edges);
-        if (edge.b != giant) lower(&slots[edge.b], edge, i, list, edges);
+        if (edge.a != giant) lower(&slots[edge.a], edge, i, list, edges, hot);
+        if (edge.b != giant) lower(&slots[edge.b], edge, i, list, edges, hot);
     }
     if (!few) return;
     __syncthreads();
     for (u32 c = threadIdx.x; c < size; c += THREADS) {
         if (own[c] == NONE) continue;
         u32 place = own[c];
-        lower(&best[c], list[place], place, list, edges);
+        lower(&best[c], list[place], place, list, edges, false);
     }
 }
 
