@@ -23,6 +23,7 @@ from .state import NONE, Field
 SAMPLE = 8192  # arcs that estimate the cut
 LIGHT_EDGES = 1.25  # light edges per vertex where degrees are even
 SPARSE_EDGES = 3.0  # edges per vertex below which all are light
+MAX_LISTED = (1 << 32) - 2  # places are 32-bit in the rounds, one of them means none
 SLACK = 1 << 16  # places beyond what a sample lets expect
 
 
@@ -35,8 +36,9 @@ class RowSolver(Solver):
         super().__init__(kernels, vertices)
         self._rows, self._band = rows, band
         self._chosen = Edges.empty(vertices, kernels.key)
-        # Bytes of a listed edge and of its places in both lists of live edges.
-        self._limit = _free_nbytes() // (8 + np.dtype(kernels.key).itemsize + 32)
+        # A listed edge takes its own bytes and a place in both lists of live edges.
+        nbytes = 8 + np.dtype(kernels.key).itemsize + 32
+        self._limit = min(_free_nbytes() // nbytes, MAX_LISTED)
 
     def solve_rows(self, labelled: bool) -> Edges:
         """Return the forest, in no order.
@@ -54,7 +56,7 @@ class RowSolver(Solver):
         first = not labelled
         while choice.num_arcs:
             capacity = min(capacity, self._limit)
-            self._set_cut(share, even=solved > 0)
+            self._set_cut(share, again=solved > 0)
             edges = self._scan(choice, capacity, first)
             if first:
                 self._hook()
@@ -100,15 +102,16 @@ class RowSolver(Solver):
             return key(1), key(0)  # no key at all
         return key(0 if low is None else low + 1), key(top if high is None else high)
 
-    def _set_cut(self, share: float | None, even: bool) -> None:
+    def _set_cut(self, share: float | None, again: bool) -> None:
         """Set the cut so that a share of the band's arcs is before it.
 
-        Unless told that degrees are `even`, the share shrinks with their skew.
+        The first time the share shrinks with the skew of the degrees: where arcs
+        crowd in hubs, fewer edges make a giant component.
         """
         if share is None:
             self.state[Field.CUT_KEY : Field.CUT_END + 1] = NONE
-            if self.kernels.key is np.uint32:
-                return  # wide keys need the least and the greatest of the sample
+            if again or self.kernels.key is np.uint32:
+                return  # wide keys need the least and the greatest of a sample
         rows = self._rows
         self.state[Field.DEGREES] = 0
         keys = cupy.empty(SAMPLE, self.kernels.key)
@@ -118,7 +121,7 @@ class RowSolver(Solver):
             np.uint32(rows.first), rows.ends, rows.keys, np.uint64(rows.num_arcs),
             *self._bounds(), keys, ends, np.uint32(SAMPLE), self.state,
         )  # fmt: skip
-        mean = 0.0 if even else rows.num_arcs / rows.own
+        mean = 0.0 if again else rows.num_arcs / rows.own
         self.kernels.launch(
             "choose_cut", 32 * SAMPLE, keys, ends, np.uint32(SAMPLE),
             np.float64(1.0 if share is None else share), np.float64(mean),
