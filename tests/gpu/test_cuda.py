@@ -344,6 +344,7 @@ def test_too_little_memory(backend, monkeypatch):
     n, u, v, key = edges_of("dense", np.random.default_rng(9), np.uint32)
     placed = backend.place(csr(n, u, v, key, np.uint32))
     monkeypatch.setattr(row_solver, "SLACK", 1 << 40)
+    monkeypatch.setattr(row_solver, "MAX_LISTED", 1 << 40)
     monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 1 << 48)
     with pytest.raises(ConfigError, match="too little free memory"):
         backend.msf(placed)
