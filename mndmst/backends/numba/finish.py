@@ -13,6 +13,9 @@ from numba import njit
 from .intrinsics import prefetch
 
 ROWS_AHEAD = 6
+PREFETCHED_ARCS = 48
+# After so many arcs of a row in order, the rest of it is taken as it stands.
+PROBES = 16
 
 
 @njit(nogil=True, cache=True)
@@ -20,30 +23,32 @@ def lightest_above(keys, begin, end, above):
     """Return the first lightest arc of [begin, end) with key > above, or -1."""
     largest = ~keys.dtype.type(0)
     least = largest
-    for arc in range(begin, end):
+    # Unsigned indices let LLVM turn both loops into vector code.
+    for arc in range(np.uint64(begin), np.uint64(end)):
         key = keys[arc]
         least = min(least, key if key > above else largest)
-    for arc in range(begin, end):
-        if keys[arc] == least:
-            return arc if least > above else -1
-    return -1
+    if least > above:
+        for arc in range(np.uint64(begin), np.uint64(end)):
+            if keys[arc] == least:
+                return np.int64(arc)
+    return np.int64(-1)
 
 
 @njit(nogil=True, cache=True)
-def _lightest_to(keys, indices, begin, end, above, root, component):
-    """Return the first lightest arc above a key into a component, or -1."""
-    found = -1
-    for arc in range(begin, end):
-        key = keys[arc]
-        lighter = key > above and (found < 0 or key < keys[found])
-        if lighter and root[indices[arc]] == component:
-            found = arc
-    return found
+def _following(keys, arc, end, begin):
+    """Return the arc of a row that comes after one in the order, or -1.
+
+    The arcs of a row are ordered by (key, far end), and their far ends ascend.
+    """
+    for other in range(np.uint64(arc + 1), np.uint64(end)):
+        if keys[other] == keys[arc]:
+            return np.int64(other)
+    return lightest_above(keys, begin, end, keys[arc])
 
 
 @njit(nogil=True, cache=True)
-def _grown(array, used):
-    larger = np.empty(2 * len(array), array.dtype)
+def _grown(array, used, more):
+    larger = np.empty(2 * len(array) + PROBES + more, array.dtype)
     larger[:used] = array[:used]
     return larger
 
@@ -78,32 +83,29 @@ def heavy_arcs(indptr, indices, keys, root, giant, above, vertices):
         if i + 2 * ROWS_AHEAD < len(vertices):
             prefetch(indptr, np.intp(vertices[i + 2 * ROWS_AHEAD]))
         if i + ROWS_AHEAD < len(vertices):
-            prefetch(keys, np.intp(indptr[vertices[i + ROWS_AHEAD]]))
-        u = vertices[i]
-        begin, end = indptr[u], indptr[u + 1]
-        last = lightest_above(keys, begin, end, above)
-        if last < 0:
-            continue
-        lightest_is_last = root[indices[last]] == giant
-        if not lightest_is_last:
-            last = _lightest_to(keys, indices, begin, end, above, root, giant)
-        # Take what is not after `last` in the order of the row: (key, far end).
-        for arc in range(last if lightest_is_last else begin, end):
-            key = keys[arc]
-            if key <= above or root[indices[arc]] == root[u]:
-                continue
-            if last >= 0 and arc != last:
-                if key > keys[last] or (key == keys[last] and arc > last):
-                    continue
-                if root[indices[arc]] == giant:
-                    continue
-            if used == len(arcs):
-                tail, arcs = _grown(tail, used), _grown(arcs, used)
-            tail[used] = u
-            arcs[used] = arc
-            used += 1
-            if lightest_is_last:
+            ahead = np.intp(indptr[vertices[i + ROWS_AHEAD]])
+            for line in range(PREFETCHED_ARCS // 16):
+                prefetch(keys, ahead + 16 * line)
+                prefetch(indices, ahead + 16 * line)
+        u = np.uint64(vertices[i])
+        begin, end = indptr[u], indptr[u + np.uint64(1)]
+        if used + PROBES + end - begin > len(arcs):
+            tail, arcs = _grown(tail, used, end - begin), _grown(arcs, used, end - begin)
+        arc = lightest_above(keys, begin, end, above)
+        for _ in range(PROBES):
+            if arc < 0:
                 break
+            tail[used], arcs[used] = u, arc
+            component = root[indices[arc]]
+            used += component != root[u]
+            if component == giant:
+                arc = -1
+            else:
+                arc = _following(keys, arc, end, begin)
+        if arc >= 0:
+            for other in range(begin, end):
+                tail[used], arcs[used] = u, other
+                used += keys[other] >= keys[arc] and root[indices[other]] != root[u]
     return tail[:used], arcs[:used]
 
 

@@ -37,19 +37,19 @@ def merge(u1, v1, key1, u2, v2, key2):
 
 
 @njit(nogil=True, cache=True)
-def first_of_pairs(u, v, key):
-    """Return a mask of the lightest edge of each run of equal pairs (u, v)."""
-    kept = np.zeros(len(key), np.bool_)
-    begin = 0
-    while begin < len(key):
-        best = begin
-        end = begin + 1
-        while end < len(key) and u[end] == u[begin] and v[end] == v[begin]:
-            if key[end] < key[best]:
-                best = end
-            end += 1
+def first_of_pairs(order, u, v, key):
+    """Mark, of the edges in `order`, the lightest of each run of equal (u, v)."""
+    kept = np.zeros(len(order), np.bool_)
+    best = 0
+    for i in range(len(order)):
+        edge, lightest = order[i], order[best]
+        if u[edge] != u[lightest] or v[edge] != v[lightest]:
+            kept[best] = True
+            best = i
+        elif key[edge] < key[lightest]:
+            best = i
+    if len(order):
         kept[best] = True
-        begin = end
     return kept
 
 
@@ -160,3 +160,18 @@ def lightest_edges(a, b, key, count):
         if best[b[i]] < 0 or key[i] < key[best[b[i]]]:
             best[b[i]] = i
     return best
+
+
+@njit(nogil=True, cache=True)
+def take(u, v, key, kept):
+    """Return the edges that a mask keeps."""
+    count = 0
+    for i in range(len(kept)):
+        count += kept[i]
+    out_u, out_v = np.empty(count + 1, u.dtype), np.empty(count + 1, v.dtype)
+    out_key = np.empty(count + 1, key.dtype)
+    place = np.uint64(0)
+    for i in range(np.uint64(len(kept))):
+        out_u[place], out_v[place], out_key[place] = u[i], v[i], key[i]
+        place += np.uint64(kept[i])
+    return out_u[:count], out_v[:count], out_key[:count]

@@ -19,7 +19,7 @@ from ...graph import EdgeList, Rows, component_of
 from ..base import Band, Forest
 from .finish import heavy_arcs
 from .kruskal import flatten, kruskal
-from .lists import compact, first_of_pairs, merge
+from .lists import compact, first_of_pairs, merge, take
 from .select import BLOCK, select
 from .sorting import sort_positions
 
@@ -136,7 +136,8 @@ def _without_repeats(u, v, key) -> EdgeList:
     """Drop all but the lightest of parallel edges, which stand side by side."""
     edges = EdgeList(u, v, key)
     if len(key) > 1 and ((u[1:] == u[:-1]) & (v[1:] == v[:-1])).any():
-        return edges.take(first_of_pairs(u, v, key))
+        positions = np.arange(len(key), dtype=np.uint64)
+        return edges.take(first_of_pairs(positions, u, v, key))
     return edges
 
 
@@ -173,7 +174,7 @@ def _kruskal(edges: EdgeList, a, b, parent) -> EdgeList:
     kept = np.zeros(len(edges), np.bool_)
     order = sort_positions(edges.key)
     kruskal(order, _positions(a), _positions(b), parent, kept)
-    return edges.take(kept)
+    return EdgeList(*take(*_columns(edges), kept))
 
 
 def _positions(ids: np.ndarray) -> np.ndarray:
@@ -193,7 +194,8 @@ def _giant(rows: Rows, root: np.ndarray) -> int | None:
 
 def _heavy_edges(rows, root, giant, above, threads) -> EdgeList:
     """Return the edges above a key that may still join components."""
-    outside = np.flatnonzero(root != np.uint32(giant))
+    occupied = rows.indptr[1:] != rows.indptr[:-1]
+    outside = np.flatnonzero((root != np.uint32(giant)) & occupied)
     above = rows.keys.dtype.type(above)
 
     def chunk(begin, end):
@@ -212,8 +214,14 @@ def _heavy_edges(rows, root, giant, above, threads) -> EdgeList:
 
 def pair_order(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> np.ndarray:
     """Return positions in (u, v) order, only the lightest of parallel edges."""
-    if u.dtype == np.uint32:
-        order = sort_positions((u.astype(np.uint64) << np.uint64(32)) | v)
+    if len(u) == 0:
+        return np.empty(0, np.uint64)
+    bits = int(v.max()).bit_length()  # u < v
+    if bits > 32:
+        order = np.lexsort((v, u)).astype(np.uint64)
     else:
-        order = np.lexsort((v, u))
-    return order[first_of_pairs(u[order], v[order], key[order])]
+        wide = u.astype(np.uint64)
+        wide <<= np.uint64(bits)
+        wide |= v.astype(np.uint64)
+        order = sort_positions(wide)
+    return order[first_of_pairs(order, u, v, key)]

@@ -9,32 +9,87 @@ from numba import njit
 
 from .intrinsics import trailing_zeros
 
+# Arcs a mask word stands for, and arcs between the mask pass and its use (in L2).
 BLOCK = 64
+CHUNK = 1 << 15
 
 
 @njit(nogil=True, cache=True)
-def _mask(keys, begin, count, low, high):
-    """Return a bit for each of up to 64 keys: whether low <= key <= high."""
-    mask = np.uint64(0)
-    if count == BLOCK:  # a constant, which LLVM unrolls into vector compares
+def _masks(keys, begin, end, low, high, words):
+    """Write a bit for each arc of [begin, end): whether low <= key <= high."""
+    # Unsigned indices spare the compiler a check for negative ones.
+    blocks = np.uint64((end - begin) // BLOCK)
+    for block in range(blocks):
+        word = np.uint64(0)
+        start = np.uint64(begin) + block * np.uint64(BLOCK)
         for t in range(BLOCK):
-            key = keys[begin + np.uint64(t)]
-            mask |= np.uint64(low <= key <= high) << np.uint64(t)
-    else:
-        for t in range(count):
-            key = keys[begin + np.uint64(t)]
-            mask |= np.uint64(low <= key <= high) << np.uint64(t)
-    return mask
+            key = keys[start + np.uint64(t)]
+            word |= np.uint64(low <= key <= high) << np.uint64(t)
+        words[block] = word
+    rest = np.uint64(begin) + blocks * np.uint64(BLOCK)
+    word = np.uint64(0)
+    for arc in range(rest, np.uint64(end)):
+        word |= np.uint64(low <= keys[arc] <= high) << (arc - rest)
+    words[blocks] = word
 
 
 @njit(nogil=True, cache=True)
-def _room(array, used):
-    """Return the array, moved to twice the size if a block might not fit."""
-    if used + BLOCK <= len(array):
+def _upper(indptr, indices, keys, first, begin, words, row, u, v, key, used):
+    """Append the edges to larger vertices; return the row and the count reached."""
+    after = np.uint64(indptr[row + np.uint64(1)])
+    for i in range(np.uint64(len(words))):
+        word = words[i]
+        block = np.uint64(begin) + i * np.uint64(BLOCK)
+        while word:
+            arc = block + trailing_zeros(word)
+            word &= word - np.uint64(1)
+            while after <= arc:
+                row += np.uint64(1)
+                after = np.uint64(indptr[row + np.uint64(1)])
+            head, tail = np.uint64(indices[arc]), np.uint64(first) + row
+            # Written in any case, kept by the count: half of the arcs go each way,
+            # and a branch on that would be mispredicted as often.
+            u[used], v[used], key[used] = tail, head, keys[arc]
+            used += np.uint64(head > tail)
+    return row, used
+
+
+@njit(nogil=True, cache=True)
+def _lower(indptr, indices, keys, first, begin, words, row, u, v, key, used):
+    """Append the edges to ghosts before the first row, in the order of the rows."""
+    after = np.uint64(indptr[row + np.uint64(1)])
+    for i in range(np.uint64(len(words))):
+        word = words[i]
+        block = np.uint64(begin) + i * np.uint64(BLOCK)
+        while word:
+            arc = block + trailing_zeros(word)
+            word &= word - np.uint64(1)
+            while after <= arc:
+                row += np.uint64(1)
+                after = np.uint64(indptr[row + np.uint64(1)])
+            head = np.uint64(indices[arc])
+            u[used], v[used], key[used] = head, np.uint64(first) + row, keys[arc]
+            used += np.uint64(head < np.uint64(first))
+    return used
+
+
+@njit(nogil=True, cache=True)
+def _room(array, used, more):
+    """Return the array, moved to a larger one if `more` entries might not fit."""
+    if used + more <= len(array):
         return array
-    larger = np.empty(2 * len(array) + BLOCK, array.dtype)
+    larger = np.empty(2 * len(array) + more, array.dtype)
     larger[:used] = array[:used]
     return larger
+
+
+@njit(nogil=True, cache=True)
+def _set_bits(words):
+    """Return an upper bound of the bits set: whole words that are not empty."""
+    count = 0
+    for i in range(len(words)):
+        count += BLOCK * (words[i] != np.uint64(0))
+    return count
 
 
 @njit(nogil=True, cache=True)
@@ -61,38 +116,30 @@ def select(indptr, indices, keys, first, low, high, begin, end, expected):
         in the order of the rows. Edges to smaller vertices of these rows are seen
         from the other end; loops are dropped.
     """
-    u = np.empty(expected + BLOCK, indices.dtype)
-    v = np.empty(expected + BLOCK, indices.dtype)
-    key = np.empty(expected + BLOCK, keys.dtype)
-    lower_u = np.empty(BLOCK, indices.dtype)
-    lower_v = np.empty(BLOCK, indices.dtype)
-    lower_key = np.empty(BLOCK, keys.dtype)
-    used = 0
-    lower = 0
+    ids, kinds = indices.dtype, keys.dtype
+    u, v = np.empty(expected, ids), np.empty(expected, ids)
+    key = np.empty(expected, kinds)
+    lower_u, lower_v = np.empty(0, ids), np.empty(0, ids)
+    lower_key = np.empty(0, kinds)
+    used = lower = np.uint64(0)
     row = np.uint64(np.searchsorted(indptr, begin, side="right") - 1)
-    after = np.uint64(indptr[row + np.uint64(1)])
-    tail = np.int64(first + row)
-    # Unsigned indices spare the compiler a check for negative ones.
-    for block in range(np.uint64(begin), np.uint64(end), np.uint64(BLOCK)):
-        u, v, key = _room(u, used), _room(v, used), _room(key, used)
-        lower_u, lower_v = _room(lower_u, lower), _room(lower_v, lower)
-        lower_key = _room(lower_key, lower)
-        mask = _mask(keys, block, min(BLOCK, np.int64(end - block)), low, high)
-        while mask:
-            arc = block + trailing_zeros(mask)
-            mask &= mask - np.uint64(1)
-            while after <= arc:
-                row += np.uint64(1)
-                after = np.uint64(indptr[row + np.uint64(1)])
-                tail = np.int64(first + row)
-            head = np.int64(indices[arc])
-            if head > tail:
-                u[used], v[used], key[used] = tail, head, keys[arc]
-                used += 1
-            elif head < first:
-                lower_u[lower], lower_v[lower] = head, tail
-                lower_key[lower] = keys[arc]
-                lower += 1
+    buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
+    for start in range(begin, end, CHUNK):
+        stop = min(start + CHUNK, end)
+        words = buffer[: (stop - start) // BLOCK + 1]
+        _masks(keys, start, stop, low, high, words)
+        more = _set_bits(words)
+        u, v, key = _room(u, used, more), _room(v, used, more), _room(key, used, more)
+        if first > 0:
+            lower_u, lower_v = _room(lower_u, lower, more), _room(lower_v, lower, more)
+            lower_key = _room(lower_key, lower, more)
+            lower = _lower(
+                indptr, indices, keys, first, start, words, row,
+                lower_u, lower_v, lower_key, lower,
+            )  # fmt: skip
+        row, used = _upper(
+            indptr, indices, keys, first, start, words, row, u, v, key, used
+        )
     return (
         u[:used], v[:used], key[:used],
         lower_u[:lower], lower_v[:lower], lower_key[:lower],
