@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     _add_convert(commands)
     _add_verify(commands)
     _add_info(commands)
+    _add_bench(commands)
     return top
 
 
@@ -252,6 +253,17 @@ def _info(arguments: argparse.Namespace) -> int:
 
         return _print(describe_installation(), arguments.json)
     return _describe(arguments.path, arguments.json)
+
+
+def _add_bench(commands: Any) -> None:
+    from .bench.options import add_devices
+
+    bench = commands.add_parser(
+        "bench",
+        help="time the kernels beside other programs",
+        description="Time the kernels of a device beside other programs.",
+    )
+    add_devices(bench)
 
 
 def _describe(path: Path, as_json: bool = False) -> int:

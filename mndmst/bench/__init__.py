@@ -1,0 +1,1 @@
+"""`python -m mndmst bench`: the kernels timed beside what else a user could run."""

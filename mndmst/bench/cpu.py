@@ -1,0 +1,120 @@
+"""`mndmst bench cpu`: the CPU worker beside every other package that is installed.
+
+All take turns within one run, so that a busy machine hits all of them; times are
+medians. Every answer is compared with ours.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from . import floor, graphs
+from .graphs import Graph
+from .ours import Kernel, extra_bytes, ranks
+from .peers import Peer, ScipyUpper, enter, of_packages
+from .results import Case, take_turns
+
+# What several of a kind are compared with.
+_ALONE = {"threads": "1 thread", "ranks": "1 rank"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure.
+
+    Attributes
+    ----------
+    scale : int
+        See `graphs.make`.
+    threads : tuple of int
+        The kernel runs once with each.
+    repeat : int
+        Turns of every contender.
+    weights : tuple of str
+        Types. Times of the others are compared with the first, which also has the
+        hard weights.
+    graphs : tuple of str
+        Some of `graphs.NAMES`.
+    peers : tuple of str
+        Some of `peers.installed()`.
+    """
+
+    scale: int
+    threads: tuple[int, ...]
+    repeat: int
+    weights: tuple[str, ...]
+    graphs: tuple[str, ...]
+    peers: tuple[str, ...]
+
+
+def run(plan: Plan) -> Iterator[Case]:
+    """Measure graph by graph; yield each case when it is done.
+
+    Raises
+    ------
+    ConfigError
+        If a real graph is not there.
+    MissingExtraError
+        If KaGen, which makes the graphs, is not installed.
+    """
+    for name in plan.graphs:
+        first: Case | None = None
+        for dtype in plan.weights:
+            graph = graphs.make(name, plan.scale, np.dtype(dtype))
+            case = contest(graph, plan, of_packages(plan.peers))
+            if first is not None:
+                _compare(case, first, first.weights)
+            yield case
+            if first is None and name in graphs.GENERATED:
+                yield from _hard_cases(graph, case, plan)
+            first = first or case
+
+
+def contest(graph: Graph, plan: Plan, peers: tuple[type[Peer], ...]) -> Case:
+    """Let the kernel, with every number of threads and as ranks, and peers compete."""
+    rows = graph.rows()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        graph.save(folder)
+        extra = [extra_bytes(folder, threads) for threads in plan.threads]
+        kernels = [Kernel(rows, graph.weights.dtype, t) for t in plan.threads]
+        for kernel in kernels:
+            kernel.solve()  # once untimed
+        with ranks(folder) as alone_and_together:
+            contenders = [*kernels, *alone_and_together, *enter(peers, graph)]
+            results = take_turns(contenders, plan.repeat)
+    floors = [floor.measure(rows, threads) for threads in plan.threads]
+    for result, nbytes, lowest in zip(results, extra, floors, strict=False):
+        result.extra_bytes = nbytes
+        result.floor = lowest.stream / result.ms
+    case = Case(
+        graph.name,
+        graph.order,
+        graph.weights.dtype.name,
+        graph.num_vertices,
+        graph.num_edges,
+        floors,
+        results,
+    )
+    for result in results:
+        base = _ALONE.get(result.contender.partition(" ")[2])
+        if base is not None:
+            result.compare(base, case.ms(base))
+    return case
+
+
+def _hard_cases(graph: Graph, given: Case, plan: Plan) -> Iterator[Case]:
+    """Yield the same graph with hard weights; SciPy alone checks them."""
+    peers = (ScipyUpper,) if ScipyUpper.package in plan.peers else ()
+    for hard in graphs.hardened(graph):
+        case = contest(hard, plan, peers)
+        _compare(case, given, "given")
+        yield case
+
+
+def _compare(case: Case, other: Case, what: str) -> None:
+    for result in case.results:
+        result.compare(what, other.ms(result.contender))

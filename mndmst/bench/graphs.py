@@ -1,0 +1,156 @@
+"""The graphs of a benchmark, as CSR rows in memory."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..graph import Rows
+from ..io.build import symmetric_rows
+from ..io.edges import Edges
+from ..io.formats import read_edges
+from ..io.generate import generate_edges
+from ..order import weights_to_keys
+
+_ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """An undirected graph; every edge is in the rows of both its ends.
+
+    Attributes
+    ----------
+    name : str
+    order : str
+        How the weights are spread: ``given``, or one of the hard ways of `hardened`.
+    indptr : ndarray of int64, shape (num_vertices + 1,)
+    indices : ndarray of uint32 or int64, shape (arcs,)
+    weights : ndarray of one of `order.WEIGHT_DTYPES`, shape (arcs,)
+    """
+
+    name: str
+    order: str
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices there are."""
+        return len(self.indptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """How many undirected edges there are."""
+        return len(self.indices) // 2
+
+    def rows(self) -> Rows:
+        """Return the graph as a worker holds it."""
+        keys = weights_to_keys(self.weights.copy())
+        return Rows(0, self.num_vertices, self.indptr, self.indices, keys)
+
+    def upper(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return ends u < v and weights, each edge once, in (u, v) order."""
+        vertices = np.arange(self.num_vertices, dtype=self.indices.dtype)
+        tails = np.repeat(vertices, np.diff(self.indptr))
+        once = tails < self.indices
+        return tails[once], self.indices[once], self.weights[once]
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays for another process on this machine."""
+        for name in ("indptr", "indices", "weights"):
+            np.save(folder / f"{name}.npy", getattr(self, name))
+
+    @classmethod
+    def load(cls, folder: Path) -> "Graph":
+        """Read what `save` wrote into memory of this process."""
+        names = ("indptr", "indices", "weights")
+        return cls("", "", *(np.load(folder / f"{name}.npy") for name in names))
+
+
+def _generated(name: str, scale: int) -> dict[str, Any]:
+    n = 1 << scale
+    parameters: dict[str, dict[str, Any]] = {
+        "rmat": {"scale": scale, "edge_factor": 16},
+        "gnm": {"n": n, "m": 16 * n},
+        "rgg2d": {"n": n, "degree": 16.0},
+        "rhg": {"n": n, "degree": 32.0, "gamma": 2.8},
+        "grid2d": {"side": 2 * isqrt(n), "keep": 0.6},
+    }
+    return parameters[name]
+
+
+GENERATED = ("rmat", "gnm", "rgg2d", "rhg", "grid2d")
+REAL = {"USA-topo.FLA": "USA-topo.FLA.gr.xz", "web-cnr-2000": "web-cnr-2000.gr.xz"}
+NAMES = (*GENERATED, *REAL)
+
+
+def available() -> tuple[str, ...]:
+    """Return the names of the graphs that can be had here."""
+    return (*GENERATED, *(name for name in REAL if _real_file(name).exists()))
+
+
+def make(name: str, scale: int, dtype: np.dtype) -> Graph:
+    """Generate or read a graph.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    scale : int
+        Generated graphs have 2^scale vertices, the road-like ``grid2d`` four times
+        as many.
+    dtype : dtype
+        One of `order.WEIGHT_DTYPES`. Real graphs have integer weights that fit all.
+
+    Raises
+    ------
+    ConfigError
+        If the file of a real graph is not there.
+    MissingExtraError
+        If KaGen is not installed.
+    """
+    if name in REAL:
+        edges = _read(name, dtype)
+    else:
+        edges = generate_edges(name, 1, dtype, **_generated(name, scale))
+    return Graph(name, "given", *symmetric_rows(edges))
+
+
+def hardened(graph: Graph) -> Iterator[Graph]:
+    """Yield the graph with weights that leave little to filter or many to compare.
+
+    All are ``equal``, or they are ``ascending`` or ``descending`` along every row.
+    """
+    u, v, _ = graph.upper()
+    positions = np.arange(1, len(u) + 1, dtype=graph.weights.dtype)
+    for order, weights in (
+        ("equal", np.ones_like(positions)),
+        ("ascending", positions),
+        ("descending", positions[::-1].copy()),
+    ):
+        edges = Edges(graph.num_vertices, u, v, weights, directed=False)
+        yield Graph(graph.name, order, *symmetric_rows(edges))
+
+
+def _real_file(name: str) -> Path:
+    folder = os.environ.get("MNDMST_TEST_DATA")
+    return (Path(folder) if folder else _ROOT.parent / "shared/data") / REAL[name]
+
+
+def _read(name: str, dtype: np.dtype) -> Edges:
+    file = _real_file(name)
+    if not file.exists():
+        raise ConfigError(
+            f"{file}: the graph {name} is not there. Set MNDMST_TEST_DATA to the "
+            "directory that holds it, or leave it out of --graphs."
+        )
+    edges = read_edges(file)
+    weight = edges.weight.astype(dtype)
+    return Edges(edges.num_vertices, edges.src, edges.dst, weight, edges.directed)

@@ -1,0 +1,117 @@
+"""The options of `mndmst bench`; what they start is imported when it runs."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..order import WEIGHT_DTYPES
+
+
+def add_devices(bench: argparse.ArgumentParser) -> None:
+    """Add a command for each device that can be timed."""
+    devices = bench.add_subparsers(title="devices", metavar="DEVICE", required=True)
+    _add_cpu(devices)
+
+
+def _add_cpu(devices: Any) -> None:
+    cpu = devices.add_parser(
+        "cpu",
+        help="the CPU worker beside SciPy and other packages",
+        description="Time the CPU worker's kernel and every peer that is installed, in "
+        "turn, on the same graphs; check that the weights agree. Lists are separated "
+        "by commas.",
+    )
+    for name, default, kind, what in (
+        ("scale", 20, _positive, "2^scale vertices in generated graphs"),
+        ("threads", "1,2", _list_of(_positive), "numbers of threads of the kernel"),
+        ("repeat", 5, _positive, "turns of everyone"),
+        ("weights", "int32,float64", _list_of(_weights), "types of weights"),
+        ("graphs", None, _names, "which graphs; all that can be had by default"),
+        ("peers", None, _names, "which packages; all installed by default"),
+    ):
+        cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
+    cpu.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
+    cpu.set_defaults(process=_cpu)
+
+
+def _cpu(arguments: argparse.Namespace) -> int:
+    from .cpu import Plan, run
+    from .graphs import NAMES, available
+    from .peers import installed
+    from .table import block, disagreements, header, machine
+
+    plan = Plan(
+        arguments.scale,
+        arguments.threads,
+        arguments.repeat,
+        arguments.weights,
+        _chosen("graph", arguments.graphs, NAMES, available()),
+        _chosen("peer", arguments.peers, installed(), installed()),
+    )
+    facts = machine(plan.peers)
+    print(header(facts), flush=True)
+    cases, wrong = [], []
+    for case in run(plan):
+        print(f"\n{block(case)}", flush=True)
+        wrong += disagreements(case)
+        cases.append(case.as_dict())
+    if arguments.json is not None:
+        record = {"machine": facts, "command": sys.argv, "cases": cases}
+        _write(arguments.json, record | {"disagreements": wrong})
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def _chosen(
+    what: str,
+    given: tuple[str, ...] | None,
+    known: Sequence[str],
+    default: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Return the names given, or the default if none were."""
+    from ..errors import ConfigError
+
+    unknown = set(given or ()) - set(known)
+    if unknown:
+        raise ConfigError(
+            f"no {what} is called {', '.join(sorted(unknown))} here; "
+            f"give some of {', '.join(known) or 'none'} to --{what}s."
+        )
+    return default if given is None else given
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
+    from ..errors import OutputError
+
+    try:
+        path.write_text(json.dumps(record, indent=1) + "\n")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}.") from error
+
+
+def _list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    def convert(text: str) -> tuple[Any, ...]:
+        return tuple(map(kind, text.split(",")))
+
+    return convert
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in text.split(",") if name)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+    return int(text)
+
+
+def _weights(text: str) -> str:
+    names = [dtype.name for dtype in WEIGHT_DTYPES]
+    if text not in names:
+        raise argparse.ArgumentTypeError(f"{text} is none of {', '.join(names)}")
+    return text

@@ -1,0 +1,155 @@
+"""The CPU worker in the contest: in this process, and as ranks of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..backends.base import Forest
+from ..backends.numba import NumbaBackend
+from ..backends.numba.warmup import warm_up_kernels
+from ..graph import Rows
+from ..io.totals import ExactSum
+from ..order import keys_to_weights
+from .contender import Answer, Contender
+
+RANKS = 2
+PROBE = f"{__package__}.probe"
+_PACKAGE_PARENT = Path(__file__).parents[2]
+
+
+class Kernel(Contender):
+    """The CPU worker's kernel, from CSR rows in memory to the forest's edges.
+
+    Parameters
+    ----------
+    rows : Rows
+        The whole graph.
+    dtype : dtype
+        The weights that the keys stand for.
+    threads : int
+    """
+
+    def __init__(self, rows: Rows, dtype: np.dtype, threads: int) -> None:
+        self.name = "1 thread" if threads == 1 else f"{threads} threads"
+        self.rows = rows
+        self.dtype = np.dtype(dtype)
+        self.backend = NumbaBackend(threads)
+        warm_up_kernels(self.backend, rows.indices.dtype, rows.keys.dtype, _say)
+
+    def solve(self) -> Forest:
+        """Return the forest."""
+        return self.backend.msf(self.rows)
+
+    def answer(self, forest: Forest) -> Answer:
+        """Add up the weights exactly."""
+        total = ExactSum(self.dtype)
+        total.add(keys_to_weights(forest.edges.key, self.dtype))
+        return Answer(len(forest.edges), total.total())
+
+
+class Process:
+    """Another process that solves the graph in a folder whenever it is told to.
+
+    Parameters
+    ----------
+    folder : Path
+        As written by `Graph.save`.
+    threads : int
+    core : int, optional
+        The only core it may use.
+    """
+
+    def __init__(self, folder: Path, threads: int, core: int | None = None) -> None:
+        pinned = [] if core is None else [str(core)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", PROBE, str(folder), str(threads), *pinned],
+            cwd=_PACKAGE_PARENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def begin(self) -> None:
+        """Tell it to solve the graph once."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("solve\n")
+        self.process.stdin.flush()
+
+    def end(self) -> dict[str, Any]:
+        """Wait for it: its milliseconds, edges, weight and extra bytes (or None)."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            status = self.process.wait()
+            raise RuntimeError(f"a process of the benchmark ended with status {status}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End it."""
+        self.process.communicate()
+
+
+class Ranks(Contender):
+    """One-thread processes, each alone on its core with a graph of its own.
+
+    Their time is that of the slowest.
+    """
+
+    def __init__(self, processes: list[Process]) -> None:
+        self.name = "1 rank" if len(processes) == 1 else f"{len(processes)} ranks"
+        self.processes = processes
+
+    def solve(self) -> list[dict[str, Any]]:
+        """Let all of them solve their graph at once."""
+        for process in self.processes:
+            process.begin()
+        return [process.end() for process in self.processes]
+
+    def timed(self) -> tuple[float, Any]:
+        """Return the slowest's own time, without the messages in between."""
+        replies = self.solve()
+        return max(reply["ms"] for reply in replies), replies
+
+    def answer(self, forest: list[dict[str, Any]]) -> Answer:
+        """Return the answer of the first; all have the same graph."""
+        return Answer(forest[0]["edges"], forest[0]["weight"])
+
+
+@contextmanager
+def ranks(folder: Path) -> Iterator[list[Ranks]]:
+    """Start processes as ranks; give one of them alone, and all of them at once.
+
+    Neither where there is only one core.
+    """
+    cores = sorted(os.sched_getaffinity(0))[:RANKS]
+    with ExitStack() as stack:
+        processes = [Process(folder, 1, core) for core in cores if len(cores) == RANKS]
+        for process in processes:
+            stack.callback(process.close)
+        contenders = [Ranks(processes[:1]), Ranks(processes)] if processes else []
+        for contender in contenders:
+            contender.solve()  # once untimed
+        yield contenders
+
+
+def extra_bytes(folder: Path, threads: int) -> int | None:
+    """Return the peak memory of a solve beyond the rows, in a fresh process.
+
+    None where the system does not tell.
+    """
+    process = Process(folder, threads)
+    process.begin()
+    reply = process.end()
+    process.close()
+    return reply["extra_bytes"]
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
