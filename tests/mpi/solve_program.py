@@ -37,7 +37,7 @@ for j, config in enumerate(configs):
         summary = solve(
             comm,
             graph,
-            Config(backend="cpu", **config),
+            Config(**{"backend": "cpu", **config}),
             Targets(target, None, labels=True),
             Progress(False),
         )
