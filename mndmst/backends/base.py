@@ -33,7 +33,7 @@ class Forest(NamedTuple):
     Attributes
     ----------
     edges : EdgeList
-        The forest's edges.
+        The edges of the forest, in no particular order.
     label : ndarray of uint32 or int64
         For each vertex the id of a vertex that represents its tree.
     """

@@ -1,16 +1,20 @@
 """The CPU backend: Numba kernels, with plain threads that share the arcs."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, Forest, Growth, Memory
 from .finish import next_lightest
-from .kruskal import border_excepting_kruskal, flatten, kruskal
-from .msf import Threads, band_forest, msf
+from .kruskal import border_excepting_kruskal, flatten
+from .msf import band_forest, msf, spanning_edges
 from .sorting import sort_positions
+from .threads import Threads
+
+# Half of what 32 bits number, so that ghosts have room beside the rows.
+MAX_ROWS = 1 << 31
 
 
 class NumbaBackend(Backend):
@@ -25,8 +29,7 @@ class NumbaBackend(Backend):
     name = "cpu"
 
     def __init__(self, threads: int = 1) -> None:
-        pool = ThreadPoolExecutor(threads, "mndmst-cpu") if threads > 1 else None
-        self.threads = Threads(pool, threads)
+        self.threads = Threads(threads)
 
     def describe(self) -> str:
         """Return the number of threads."""
@@ -50,7 +53,18 @@ class NumbaBackend(Backend):
         return edges * (2 * ids + keys + 24) + 20 * len(rows)
 
     def place(self, rows: Rows) -> Rows:
-        """Return the rows: they are where the CPU can read them."""
+        """Return the rows: they are where the CPU can read them.
+
+        Raises
+        ------
+        ConfigError
+            If there are too many; components are numbered in 32 bits.
+        """
+        if len(rows) > MAX_ROWS:
+            raise ConfigError(
+                f"a CPU worker takes at most {MAX_ROWS:,} rows, not {len(rows):,}; "
+                "use more ranks"
+            )
         return rows
 
     def msf(self, rows: Rows) -> Forest:
@@ -72,7 +86,7 @@ class NumbaBackend(Backend):
                 after_key[part], after_end[part], arcs[part],
             )  # fmt: skip
 
-        self.threads.map(chunk, self.threads.ranges(len(vertices), grain=16))
+        self.threads.map(chunk, self.threads.ranges(len(vertices)))
         found = arcs >= 0
         arcs[~found] = 0
         if rows.num_arcs == 0:
@@ -82,16 +96,14 @@ class NumbaBackend(Backend):
     def forest(self, graph: ReducedGraph) -> Growth:
         """See `Backend.forest`."""
         root = np.arange(len(graph.labels), dtype=np.uint32)
-        final = np.zeros(len(graph), np.bool_)
-        kruskal(sort_positions(graph.edges.key), graph.a, graph.b, root, final)
-        flatten(root)
-        return Growth(final, root)
+        key = graph.edges.key
+        return Growth(spanning_edges(key, graph.a, graph.b, root, self.threads), root)
 
     def grow(self, graph: ReducedGraph, round_gain: float) -> Growth:
         """See `Backend.grow`; one ordered pass reaches the end, there is no round."""
         root = np.arange(len(graph.labels), dtype=np.uint32)
         final = np.zeros(len(graph), np.bool_)
-        order = sort_positions(graph.edges.key)
+        order = sort_positions(graph.edges.key, self.threads)
         border_excepting_kruskal(order, graph.a, graph.b, graph.own, root, final)
         flatten(root)
         return Growth(final, root)

@@ -54,8 +54,8 @@ def _grown(array, used, more):
 
 
 @njit(nogil=True, cache=True)
-def heavy_arcs(indptr, indices, keys, root, giant, above, vertices):
-    """Return the arcs of some rows outside the giant component that may matter.
+def heavy_edges(indptr, indices, keys, root, giant, above, vertices):
+    """Return the edges of some rows outside the giant component that may matter.
 
     Parameters
     ----------
@@ -72,13 +72,12 @@ def heavy_arcs(indptr, indices, keys, root, giant, above, vertices):
 
     Returns
     -------
-    tail, arc : ndarray of int64
-        Rows and arcs between different components; an edge may occur from both
-        ends.
+    u, v, key : ndarray
+        Edges between different components, u < v; one may occur from both ends.
     """
-    tail = np.empty(len(vertices) + 64, np.int64)
-    arcs = np.empty(len(vertices) + 64, np.int64)
-    used = 0
+    u, v = np.empty(0, indices.dtype), np.empty(0, indices.dtype)
+    key = np.empty(0, keys.dtype)
+    used = np.uint64(0)
     for i in range(len(vertices)):
         if i + 2 * ROWS_AHEAD < len(vertices):
             prefetch(indptr, np.intp(vertices[i + 2 * ROWS_AHEAD]))
@@ -87,26 +86,29 @@ def heavy_arcs(indptr, indices, keys, root, giant, above, vertices):
             for line in range(PREFETCHED_ARCS // 16):
                 prefetch(keys, ahead + 16 * line)
                 prefetch(indices, ahead + 16 * line)
-        u = np.uint64(vertices[i])
-        begin, end = indptr[u], indptr[u + np.uint64(1)]
-        if used + PROBES + end - begin > len(arcs):
-            tail, arcs = _grown(tail, used, end - begin), _grown(arcs, used, end - begin)
+        tail = np.uint64(vertices[i])
+        begin, end = indptr[tail], indptr[tail + np.uint64(1)]
+        if used + np.uint64(PROBES + end - begin) > np.uint64(len(key)):
+            more = end - begin + len(vertices)
+            u, v = _grown(u, used, more), _grown(v, used, more)
+            key = _grown(key, used, more)
+        # Walk the row in its order until an arc leads to the giant component.
         arc = lightest_above(keys, begin, end, above)
         for _ in range(PROBES):
             if arc < 0:
                 break
-            tail[used], arcs[used] = u, arc
-            component = root[indices[arc]]
-            used += component != root[u]
-            if component == giant:
-                arc = -1
-            else:
-                arc = _following(keys, arc, end, begin)
+            head = np.uint64(indices[arc])
+            u[used], v[used], key[used] = min(tail, head), max(tail, head), keys[arc]
+            used += np.uint64(root[head] != root[tail])
+            arc = -1 if root[head] == giant else _following(keys, arc, end, begin)
         if arc >= 0:
             for other in range(begin, end):
-                tail[used], arcs[used] = u, other
-                used += keys[other] >= keys[arc] and root[indices[other]] != root[u]
-    return tail[:used], arcs[:used]
+                head = np.uint64(indices[other])
+                u[used], v[used] = min(tail, head), max(tail, head)
+                key[used] = keys[other]
+                apart = root[head] != root[tail]
+                used += np.uint64(keys[other] >= keys[arc] and apart)
+    return u[:used], v[:used], key[:used]
 
 
 @njit(nogil=True, cache=True)

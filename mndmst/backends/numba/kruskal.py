@@ -10,9 +10,13 @@ from numba import njit
 
 from .intrinsics import prefetch
 
-# How many edges ahead the ends, and then their parents, are fetched.
-ENDS_AHEAD = 28
-PARENTS_AHEAD = 14
+# How many edges ahead the parents of the ends are fetched, and then their paths
+# halved: in random order every step would otherwise wait for memory.
+FETCH_AHEAD = 24
+HALVE_AHEAD = 6
+
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
 
 
 @njit(nogil=True, cache=True)
@@ -48,32 +52,50 @@ def flatten(parent):
 
 
 @njit(nogil=True, cache=True)
-def kruskal(order, a, b, parent, kept):
+def pack_pairs(a, b):
+    """Return both ends of each edge in one word, so that one access fetches both."""
+    pairs = np.empty(len(a), np.uint64)
+    for i in range(len(a)):
+        pairs[i] = (np.uint64(a[i]) << HALF) | np.uint64(b[i])
+    return pairs
+
+
+@njit(nogil=True, cache=True)
+def in_order(order, pairs, begin, end, out):
+    """Write the pairs in [begin, end) of the order, for a sequential pass."""
+    for i in range(np.uint64(begin), np.uint64(end)):
+        out[i] = pairs[order[i]]
+
+
+@njit(nogil=True, cache=True)
+def kruskal(order, pairs, parent, kept):
     """Mark the edges that join two components, in ascending order.
 
     Parameters
     ----------
     order : ndarray of uint64
         The edges' positions, lightest first.
-    a, b : ndarray of uint32
-        Ends as positions in `parent`.
+    pairs : ndarray of uint64
+        The ends, packed, in that order.
     parent : ndarray of uint32
         Union-find links; updated.
     kept : ndarray of bool
-        Set for each edge that joins two components.
+        Set at the position of each edge that joins two components.
     """
-    count = len(order)
+    count = len(pairs)
     for i in range(count):
-        if i + ENDS_AHEAD < count:
-            prefetch(a, np.intp(order[i + ENDS_AHEAD]))
-            prefetch(b, np.intp(order[i + ENDS_AHEAD]))
-        if i + PARENTS_AHEAD < count:
-            ahead = order[i + PARENTS_AHEAD]
-            prefetch(parent, np.intp(a[ahead]))
-            prefetch(parent, np.intp(b[ahead]))
-        edge = order[i]
-        if unite(parent, np.uint64(a[edge]), np.uint64(b[edge])):
-            kept[edge] = True
+        if i + FETCH_AHEAD < count:
+            ahead = pairs[i + FETCH_AHEAD]
+            prefetch(parent, np.intp(ahead >> HALF))
+            prefetch(parent, np.intp(ahead & LOW))
+        if i + HALVE_AHEAD < count:
+            ahead = pairs[i + HALVE_AHEAD]
+            x, y = ahead >> HALF, ahead & LOW
+            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
+            prefetch(parent, np.intp(parent[x]))
+            prefetch(parent, np.intp(parent[y]))
+        if unite(parent, pairs[i] >> HALF, pairs[i] & LOW):
+            kept[order[i]] = True
 
 
 @njit(nogil=True, cache=True)

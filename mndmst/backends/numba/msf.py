@@ -11,17 +11,16 @@ one band.
     implementation for GPUs, SC 2023.
 """
 
-from concurrent.futures import Executor
-
 import numpy as np
 
 from ...graph import EdgeList, Rows, component_of
 from ..base import Band, Forest
-from .finish import heavy_arcs
-from .kruskal import flatten, kruskal
-from .lists import compact, first_of_pairs, merge, take
+from .finish import heavy_edges
+from .kruskal import flatten, in_order, kruskal, pack_pairs
+from .lists import compact, first_of_pairs, take
 from .select import BLOCK, select
 from .sorting import sort_positions
+from .threads import Threads
 
 # Edges of the first band per vertex: fewer leave no giant component, more cost sort.
 LIGHT_EDGES_PER_VERTEX = 1.3
@@ -32,49 +31,22 @@ GIANT_SHARE = 0.5
 SAMPLE = 4096
 
 
-class Threads:
-    """Threads that share the arcs of some rows.
-
-    The kernels give up the interpreter lock, so plain threads run them at once;
-    each fills arrays of its own, and no counter is shared.
-    """
-
-    def __init__(self, pool: Executor | None, count: int) -> None:
-        self.pool = pool
-        self.count = count
-
-    def map(self, function, ranges):
-        """Return the results of function(begin, end) over ranges, in order."""
-        if self.pool is None or len(ranges) < 2:
-            return [function(*bounds) for bounds in ranges]
-        return list(self.pool.map(lambda bounds: function(*bounds), ranges))
-
-    def ranges(self, length: int, grain: int = BLOCK) -> list[tuple[int, int]]:
-        """Cut [0, length) into a range per thread, at multiples of the grain."""
-        parts = max(1, min(self.count, length // (64 * grain)))
-        bounds = [length * i // parts // grain * grain for i in range(parts)]
-        return list(zip(bounds, [*bounds[1:], length], strict=True))
-
-
 def msf(rows: Rows, threads: Threads) -> Forest:
-    """Return the forest of rows that are the whole graph."""
+    """Return the forest of rows that are the whole graph, edges in no order."""
     parent = np.arange(len(rows), dtype=np.uint32)
-    edges = EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
+    forest = []
     for low, high in _bands(rows):
         found = band_edges(rows, Band(low, high), threads)
         if low is not None:
             found = found.take(parent[found.u] != parent[found.v])
-        edges = union(edges, _kruskal(found, found.u, found.v, parent))
-        flatten(parent)
-        if high is None:
-            break
-        giant = _giant(rows, parent)
+        forest.append(_join(found, parent, threads))
+        giant = None if high is None else _giant(rows, parent)
         if giant is not None:
             heavy = _heavy_edges(rows, parent, giant, high, threads)
-            edges = union(edges, _kruskal(heavy, heavy.u, heavy.v, parent))
-            flatten(parent)
+            forest.append(_join(heavy, parent, threads))
             break
-    return Forest(edges, parent)
+    columns = zip(*map(_columns, forest), strict=True)
+    return Forest(EdgeList(*map(_joined, columns)), parent)
 
 
 def band_forest(
@@ -88,7 +60,9 @@ def band_forest(
         apart = ends[0] != ends[1]
         found, ends = found.take(apart), [end[apart] for end in ends]
     labels, a, b = compact(*ends, rows.first, rows.last)
-    return _kruskal(found, a, b, np.arange(len(labels), dtype=np.uint32))
+    parent = np.arange(len(labels), dtype=np.uint32)
+    kept = spanning_edges(found.key, a, b, parent, threads)
+    return EdgeList(*take(*_columns(found), kept))
 
 
 def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
@@ -106,7 +80,7 @@ def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
             begin, end, expected,
         )  # fmt: skip
 
-    chunks = threads.map(chunk, threads.ranges(arcs))
+    chunks = threads.map(chunk, threads.ranges(arcs, align=BLOCK))
     columns = [_joined(column) for column in zip(*chunks, strict=True)]
     upper = _without_repeats(*columns[:3])
     if len(columns[3]) == 0:
@@ -115,13 +89,6 @@ def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
     lower = _without_repeats(*(column[order] for column in columns[3:]))
     pairs = zip(_columns(lower), _columns(upper), strict=True)
     return EdgeList(*(_joined(pair) for pair in pairs))
-
-
-def union(first: EdgeList, second: EdgeList) -> EdgeList:
-    """Merge two edge lists."""
-    if len(first) == 0 or len(second) == 0:
-        return first if len(second) == 0 else second
-    return EdgeList(*merge(*_columns(first), *_columns(second))[:3])
 
 
 def _columns(edges: EdgeList) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -170,15 +137,34 @@ def _bands(rows: Rows):
     yield low, None
 
 
-def _kruskal(edges: EdgeList, a, b, parent) -> EdgeList:
-    kept = np.zeros(len(edges), np.bool_)
-    order = sort_positions(edges.key)
-    kruskal(order, _positions(a), _positions(b), parent, kept)
+def spanning_edges(
+    key: np.ndarray, a: np.ndarray, b: np.ndarray, parent: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Return a mask of the edges that join components; `parent` is updated.
+
+    Parameters
+    ----------
+    key, a, b : ndarray
+        Edges and their ends as positions in `parent`; the place in the list
+        decides between equal keys.
+    """
+    kept = np.zeros(len(key), np.bool_)
+    order = sort_positions(key, threads)
+    pairs = pack_pairs(a, b)
+    sorted_pairs = np.empty_like(pairs)
+    threads.map(
+        lambda begin, end: in_order(order, pairs, begin, end, sorted_pairs),
+        threads.ranges(len(order)),
+    )
+    kruskal(order, sorted_pairs, parent, kept)
+    flatten(parent)
+    return kept
+
+
+def _join(edges: EdgeList, parent: np.ndarray, threads: Threads) -> EdgeList:
+    """Return the edges that join components of the whole graph."""
+    kept = spanning_edges(edges.key, edges.u, edges.v, parent, threads)
     return EdgeList(*take(*_columns(edges), kept))
-
-
-def _positions(ids: np.ndarray) -> np.ndarray:
-    return ids.astype(np.uint32, copy=False)
 
 
 def _giant(rows: Rows, root: np.ndarray) -> int | None:
@@ -199,16 +185,13 @@ def _heavy_edges(rows, root, giant, above, threads) -> EdgeList:
     above = rows.keys.dtype.type(above)
 
     def chunk(begin, end):
-        return heavy_arcs(
+        return heavy_edges(
             rows.indptr, rows.indices, rows.keys, root, giant, above,
             outside[begin:end],
         )  # fmt: skip
 
-    chunks = threads.map(chunk, threads.ranges(len(outside), grain=16))
-    tail, arc = (_joined(column) for column in zip(*chunks, strict=True))
-    head = rows.indices[arc]
-    tail = tail.astype(head.dtype)
-    edges = EdgeList(np.minimum(tail, head), np.maximum(tail, head), rows.keys[arc])
+    chunks = threads.map(chunk, threads.ranges(len(outside)))
+    edges = EdgeList(*(_joined(column) for column in zip(*chunks, strict=True)))
     return edges.take(pair_order(*_columns(edges)))
 
 

@@ -8,15 +8,19 @@ the key as fit, and the few runs whose leading bits agree are put right afterwar
 import numpy as np
 from numba import njit
 
+from .threads import ALONE, Threads
+
 SHORT_RUN = 24
 
 
-def sort_positions(keys: np.ndarray) -> np.ndarray:
+def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     """Return the positions of `keys` in ascending order; equal keys keep theirs.
 
     Parameters
     ----------
     keys : ndarray of uint32 or uint64
+    threads : Threads
+        Each sorts one range of the keys' values.
 
     Returns
     -------
@@ -30,11 +34,57 @@ def sort_positions(keys: np.ndarray) -> np.ndarray:
     key_bits = int(keys.max() - least).bit_length()
     shift = max(0, key_bits - (64 - position_bits))
     words = _pack(keys, least, shift, position_bits)
-    words.sort()
+    _sort_words(words, threads)
     if shift:
         _sort_runs(words, keys, position_bits)
     words &= np.uint64((1 << position_bits) - 1)
     return words
+
+
+def _sort_words(words: np.ndarray, threads: Threads) -> None:
+    """Sort distinct words, cut by sampled splitters into a bucket for each thread."""
+    ranges = threads.ranges(len(words))
+    if len(ranges) == 1:
+        words.sort()
+        return
+    step = max(1, len(words) // (64 * len(ranges)))
+    splitters = np.sort(words[::step])[::64][1 : len(ranges)].copy()
+    counts = np.array(threads.map(lambda b, e: _count(words, b, e, splitters), ranges))
+    # Where each range's words of each bucket begin: bucket by bucket, range by range.
+    places = np.cumsum(np.concatenate([[0], counts.T.ravel()]))[:-1]
+    places = places.reshape(len(splitters) + 1, len(ranges)).T.copy()
+    source = words.copy()
+    threads.map(
+        lambda i, b, e: _scatter(source, b, e, splitters, places[i], words),
+        [(i, *bounds) for i, bounds in enumerate(ranges)],
+    )
+    ends = np.cumsum(counts.sum(axis=0))
+    buckets = zip(np.concatenate([[0], ends[:-1]]), ends, strict=True)
+    threads.map(lambda b, e: words[b:e].sort(), list(buckets))
+
+
+@njit(nogil=True, cache=True)
+def _bucket(word, splitters):
+    bucket = 0
+    for splitter in splitters:
+        bucket += word >= splitter
+    return bucket
+
+
+@njit(nogil=True, cache=True)
+def _count(words, begin, end, splitters):
+    counts = np.zeros(len(splitters) + 1, np.int64)
+    for i in range(begin, end):
+        counts[_bucket(words[i], splitters)] += 1
+    return counts
+
+
+@njit(nogil=True, cache=True)
+def _scatter(source, begin, end, splitters, places, words):
+    for i in range(begin, end):
+        bucket = _bucket(source[i], splitters)
+        words[places[bucket]] = source[i]
+        places[bucket] += 1
 
 
 @njit(nogil=True, cache=True)
