@@ -40,7 +40,7 @@ class Contraction(NamedTuple):
 
 
 def contract_rows(
-    backend: Backend, rows: Rows, placed: object, band: Band, round_gain: float
+    backend: Backend, rows: Rows, placed: object, band: Band
 ) -> Contraction:
     """Reduce a worker's rows to the forest of a band, then contract it.
 
@@ -54,7 +54,7 @@ def contract_rows(
     edges = backend.band_forest(placed, band, None)
     ends = (edges.u, edges.v)
     graph = reduced_graph(edges, ends, rows.first, rows.last, own=True)
-    return contract(backend, graph, round_gain)
+    return contract(backend, graph)
 
 
 def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:
@@ -64,12 +64,12 @@ def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:
     return Contraction(edges, old, label[old], empty_graph(edges))
 
 
-def contract(backend: Backend, graph: ReducedGraph, round_gain: float) -> Contraction:
+def contract(backend: Backend, graph: ReducedGraph) -> Contraction:
     """Merge the components of a reduced graph as far as its borders allow."""
     if graph.complete:
         final, root = backend.forest(graph)
     else:
-        final, root = backend.grow(graph, round_gain)
+        final, root = backend.grow(graph)
     names = graph.labels[root]
     renamed = np.flatnonzero(names != graph.labels)
     return Contraction(

@@ -68,7 +68,7 @@ def _add_solve(commands: Any) -> None:
     for name, what in (
         ("light-edges", "edges a vertex in the first band; 0 for one band"),
         ("ring-gain", "ring rounds end after one that shrinks the edges less"),
-        ("round-gain", "a device's rounds end after one that merges less"),
+        ("round-gain", "global rounds end after one that shrinks the edges less"),
     ):
         solve.add_argument(f"--{name}", type=float, metavar="X", help=what)
     solve.add_argument("-q", "--quiet", action="store_true", help="no progress")

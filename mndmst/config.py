@@ -65,8 +65,8 @@ class Config:
         How many samples of which share of the rows the ratio is measured on
         (MND-MST 4.3.1).
     round_gain : float
-        A device that works in rounds stops after one that merged a smaller share
-        of the growing components (4.3.2).
+        With merge="auto": global rounds end after one that shrank the edges by a
+        smaller share; leaders take over (the diminishing benefits of 4.3.2).
     recursion_edges : int
         A rank's reduced graph with more edges is dealt to both workers again
         (4.3.3).
@@ -89,7 +89,7 @@ class Config:
     light_edges: float = 1.3
     ratio_samples: int = 5
     ratio_share: float = 0.05
-    round_gain: float = 0.02
+    round_gain: float = 0.1
     recursion_edges: int = 100_000_000
     leader_edges: int = 1_000_000
     ring_gain: float = 0.1
@@ -126,12 +126,11 @@ class Config:
                 config = config.updated(tomllib.loads(file.read_text()), str(file))
             except (OSError, tomllib.TOMLDecodeError) as error:
                 raise ConfigError(f"{file}: {error}") from error
-        variables = {
-            field.name: environment[f"MNDMST_{field.name.upper()}"]
-            for field in fields(cls)
-            if f"MNDMST_{field.name.upper()}" in environment
-        }
-        config = config.updated(variables, "environment variable MNDMST_…")
+        for field in fields(cls):
+            variable = f"MNDMST_{field.name.upper()}"
+            if variable in environment:
+                value = {field.name: environment[variable]}
+                config = config.updated(value, f"environment variable {variable}")
         given = {name: value for name, value in flags.items() if value is not None}
         return config.updated(given, "command line")
 
@@ -144,7 +143,7 @@ class Config:
             return replace(
                 self, **{name: self._read(name, v) for name, v in values.items()}
             )
-        except ValueError as error:
+        except (ValueError, ConfigError) as error:
             raise ConfigError(f"{source}: {error}") from error
 
     def _read(self, name: str, value: Any) -> Any:

@@ -63,10 +63,19 @@ def _rounds_if_stalled(run: Run, graph: ReducedGraph, components: int) -> Reduce
     merge_by = run.config.merge
     left = run.comm.sum(int(graph.own.sum()))
     stalled = run.comm.size > 1 and left > run.config.stall_share * components
-    if merge_by == "boruvka" or (merge_by == "auto" and stalled):
-        enough = 0 if merge_by == "boruvka" else run.config.leader_edges
-        while (edges := run.comm.sum(len(graph))) > enough:
-            graph = _round(run, graph, edges)
+    if merge_by == "boruvka":
+        return _rounds(run, graph, enough=0, gain=0.0)
+    if merge_by == "auto" and stalled:
+        return _rounds(run, graph, run.config.leader_edges, run.config.round_gain)
+    return graph
+
+
+def _rounds(run: Run, graph: ReducedGraph, enough: int, gain: float) -> ReducedGraph:
+    """Do global rounds while there are more edges than enough and it pays."""
+    before, edges = None, run.comm.sum(len(graph))
+    while edges > enough and (before is None or edges <= before * (1 - gain)):
+        graph = _round(run, graph, edges)
+        before, edges = edges, run.comm.sum(len(graph))
     return graph
 
 

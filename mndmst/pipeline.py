@@ -118,9 +118,8 @@ def independent_computation(run: Run, band) -> ReducedGraph:
     What was the border between them is not one any more, so what they have left is
     contracted once again.
     """
-    gain = run.config.round_gain
     contractions = run.at_once([
-        lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band, gain)
+        lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band)
         for worker in run.workers
     ])  # fmt: skip
     left = merge_contractions(run, contractions)

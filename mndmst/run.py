@@ -88,7 +88,6 @@ def contract_graph(run: Run, graph: ReducedGraph) -> ReducedGraph:
     The recursion of MND-MST 4.3.3: a graph of more than `recursion_edges` edges is
     dealt out by the ratio once more before one device has all of it.
     """
-    gain = run.config.round_gain
     if len(run.workers) == 2 and len(graph) > run.config.recursion_edges:
         owned = np.cumsum(graph.own)
         chosen = graph.own & (owned <= run.ratio * owned[-1])
@@ -97,11 +96,11 @@ def contract_graph(run: Run, graph: ReducedGraph) -> ReducedGraph:
         graph = merge_contractions(
             run,
             run.at_once([
-                lambda backend=worker.backend, part=part: contract(backend, part, gain)
+                lambda backend=worker.backend, part=part: contract(backend, part)
                 for worker, part in pairs
             ]),
         )  # fmt: skip
-    return run.settle(contract(run.backend, graph, gain))
+    return run.settle(contract(run.backend, graph))
 
 
 def merge_contractions(run: Run, contractions: list[Contraction]) -> ReducedGraph:

@@ -143,13 +143,10 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def grow(self, graph: ReducedGraph, round_gain: float) -> Growth:
+    def grow(self, graph: ReducedGraph) -> Growth:
         """Grow components, except across borders (Panja and Vadhiyar 2018, 3.2).
 
         A component that is not `own`, or whose lightest edge leads to one that
-        is not, stops growing; the others merge along their lightest edges.
-        A device that works in rounds stops after a round that has merged less
-        than the share `round_gain` of the components that could still grow
-        (section 4.3.2 of the paper); its result is then coarser, never wrong.
-        `root` of a component that is not `own` is its own position.
+        is not, stops growing; the others merge along their lightest edges until
+        none can. `root` of a component that is not `own` is its own position.
         """

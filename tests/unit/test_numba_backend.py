@@ -118,7 +118,7 @@ def test_contraction_fixes_forest_edges_only(
     piece = rows_of(graph, np.uint32).cut(begin, end)
     edges = backend(1).band_forest(piece, Band(), None)
     reduced = reduced_graph(edges, (edges.u, edges.v), begin, end, own=True)
-    fixed, old, new, left = contract(backend(1), reduced, 0.0)
+    fixed, old, new, left = contract(backend(1), reduced)
     forest = set(expected(graph))
     assert set(triples(fixed)) <= forest
     assert len(old) == len(fixed) == len(set(old.tolist()))

@@ -197,16 +197,16 @@ class CudaBackend(Backend):
             final = to_host(solver.solve(edges)).view(bool)
             return Growth(final, to_host(solver.labels()).astype(graph.a.dtype))
 
-    def grow(self, graph: ReducedGraph, round_gain: float) -> Growth:
+    def grow(self, graph: ReducedGraph) -> Growth:
         """Grow components, except across borders.
 
         The contraction of a graph and that of its forest are the same (cut and
         cycle properties), so a large graph is thinned here and grown on the host.
         """
         if len(graph) < SMALL_EDGES:
-            return self.host.grow(graph, round_gain)
+            return self.host.grow(graph)
         kept = np.flatnonzero(self.forest(graph).final)
-        growth = self.host.grow(graph.take(kept), round_gain)
+        growth = self.host.grow(graph.take(kept))
         final = np.zeros(len(graph), bool)
         final[kept[growth.final]] = True
         return Growth(final, growth.root)

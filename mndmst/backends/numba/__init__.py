@@ -99,8 +99,8 @@ class NumbaBackend(Backend):
         key = graph.edges.key
         return Growth(spanning_edges(key, graph.a, graph.b, root, self.threads), root)
 
-    def grow(self, graph: ReducedGraph, round_gain: float) -> Growth:
-        """See `Backend.grow`; one ordered pass reaches the end, there is no round."""
+    def grow(self, graph: ReducedGraph) -> Growth:
+        """See `Backend.grow`; one pass in ascending order takes the place of rounds."""
         root = np.arange(len(graph.labels), dtype=np.uint32)
         final = np.zeros(len(graph), np.bool_)
         order = sort_positions(graph.edges.key, self.threads)

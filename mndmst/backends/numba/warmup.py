@@ -13,7 +13,10 @@ from ...graph import ReducedGraph, Rows
 from ..base import Backend, Band
 from .inspect import inspect_rows
 from .lists import compact, lightest_edges, merge
+from .msf import pair_order
 from .select import select
+from .sorting import sort_positions
+from .threads import GRAIN, Threads
 
 _warm: set[tuple[str, np.dtype, np.dtype]] = set()
 
@@ -43,8 +46,10 @@ def _clique(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
     indices = np.concatenate([np.delete(row, i) for i in range(size)])
     tails = np.repeat(row, size - 1)
     weights = (np.minimum(tails, indices) * 7 + np.maximum(tails, indices) * 3) % 31
+    # Wide keys take all of their bits, so that the sort has runs to put right.
+    spread = weights.astype(keys) << keys.type(8 * keys.itemsize - 6)
     indptr = np.arange(size + 1, dtype=np.int64) * (size - 1)
-    return Rows(0, size, indptr, indices, weights.astype(keys))
+    return Rows(0, size, indptr, indices, spread)
 
 
 def _run_all(backend: Backend, rows: Rows) -> None:
@@ -52,14 +57,17 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     backend.msf(backend.place(rows))
     part = rows.cut(8, 40)
     placed = backend.place(part)
-    edges = backend.band_forest(placed, Band(None, 20), None)
-    backend.band_forest(placed, Band(20, None), np.arange(8, 40))
+    middle = int(np.median(part.keys))
+    edges = backend.band_forest(placed, Band(None, middle), None)
+    backend.band_forest(placed, Band(middle, None), np.arange(8, 40))
     vertices = np.arange(8, 40)
     after = np.zeros(32, rows.keys.dtype)
     backend.next_lightest(placed, vertices, after, vertices)
     labels, a, b = compact(edges.u, edges.v, 8, 40)
     graph = ReducedGraph(edges, a, b, labels, (labels >= 8) & (labels < 40))
-    backend.grow(graph, 0.0)
+    backend.grow(graph)
     backend.forest(graph)
     lightest_edges(a, b, edges.key, len(labels))
+    pair_order(edges.u, edges.v, edges.key)
+    sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
     merge(edges.u, edges.v, edges.key, edges.u, edges.v, edges.key)
