@@ -3,7 +3,7 @@
 Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.json`, a
 list of options, and a stride: the runs whose case and configuration add up to a
 multiple of it are done. `two_workers` in a configuration puts two CPU workers on
-every rank.
+every rank; with `no_room` no leader has memory for any merge.
 """
 
 import json
@@ -16,6 +16,7 @@ from mndmst.backends.numba import NumbaBackend
 from mndmst.comm import world
 from mndmst.config import Config
 from mndmst.io.forest import read_forest
+from mndmst.memory import Budget
 from mndmst.pipeline import Targets, solve
 from mndmst.progress import Progress
 
@@ -23,11 +24,13 @@ comm = world()
 folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
-make_backends = pipeline.make_backends
+make_backends, fits = pipeline.make_backends, Budget.fits
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
     two = config.pop("two_workers", False)
+    no_room = config.pop("no_room", False)
+    Budget.fits = (lambda _, nbytes: nbytes == 0) if no_room else fits
     pipeline.make_backends = (
         (lambda *_: [NumbaBackend(1), NumbaBackend(2)]) if two else make_backends
     )

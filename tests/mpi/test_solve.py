@@ -20,6 +20,7 @@ CONFIGS: list[dict] = [
     {"group_size": 3, "merge": "ring", "leader_edges": 0, "light_edges": 0},
     {"group_size": 8, "merge": "ring", "light_edges": 0.4},
     {"merge": "boruvka"},
+    {"merge": "ring", "leader_edges": 0, "no_room": True},
     {"merge": "auto", "leader_edges": 0, "stall_share": 0.0, "light_edges": 0.4},
     {"two_workers": True, "ratio": 0.3, "recursion_edges": 0},
     {"two_workers": True, "ratio": None, "light_edges": 0, "merge": "ring"},

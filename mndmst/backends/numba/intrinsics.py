@@ -1,4 +1,4 @@
-"""Single instructions that Numba does not expose: bit scan and prefetch."""
+"""Single instructions that Numba does not expose: bit scan, bit count and prefetch."""
 
 from llvmlite import ir
 from numba import types
@@ -12,6 +12,16 @@ def trailing_zeros(typingctx, word):
     def codegen(context, builder, signature, args):
         known_nonzero = ir.Constant(ir.IntType(1), 1)
         return builder.cttz(args[0], known_nonzero)
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def set_bits(typingctx, word):
+    """Return the number of set bits of a uint64."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), codegen
 

@@ -52,12 +52,10 @@ def flatten(parent):
 
 
 @njit(nogil=True, cache=True)
-def pack_pairs(a, b):
-    """Return both ends of each edge in one word, so that one access fetches both."""
-    pairs = np.empty(len(a), np.uint64)
-    for i in range(len(a)):
+def pack_pairs(a, b, begin, end, pairs):
+    """Put both ends of each edge in one word, so that one access fetches both."""
+    for i in range(np.uint64(begin), np.uint64(end)):
         pairs[i] = (np.uint64(a[i]) << HALF) | np.uint64(b[i])
-    return pairs
 
 
 @njit(nogil=True, cache=True)

@@ -163,15 +163,13 @@ def lightest_edges(a, b, key, count):
 
 
 @njit(nogil=True, cache=True)
-def take(u, v, key, kept):
-    """Return the edges that a mask keeps."""
-    count = 0
-    for i in range(len(kept)):
-        count += kept[i]
-    out_u, out_v = np.empty(count + 1, u.dtype), np.empty(count + 1, v.dtype)
-    out_key = np.empty(count + 1, key.dtype)
-    place = np.uint64(0)
+def take(u, v, key, kept, place, out_u, out_v, out_key):
+    """Write the edges that a mask keeps from a place on; return the next place.
+
+    One entry behind the last may be written too.
+    """
+    place = np.uint64(place)
     for i in range(np.uint64(len(kept))):
         out_u[place], out_v[place], out_key[place] = u[i], v[i], key[i]
         place += np.uint64(kept[i])
-    return out_u[:count], out_v[:count], out_key[:count]
+    return place

@@ -34,19 +34,24 @@ SAMPLE = 4096
 def msf(rows: Rows, threads: Threads) -> Forest:
     """Return the forest of rows that are the whole graph, edges in no order."""
     parent = np.arange(len(rows), dtype=np.uint32)
-    forest = []
+    forest = _empty_columns(rows, len(rows) + 1)
+    count = 0
+
+    def join(edges: EdgeList) -> None:
+        nonlocal count
+        kept = spanning_edges(edges.key, edges.u, edges.v, parent, threads)
+        count = int(take(*_columns(edges), kept, count, *forest))
+
     for low, high in _bands(rows):
         found = band_edges(rows, Band(low, high), threads)
         if low is not None:
             found = found.take(parent[found.u] != parent[found.v])
-        forest.append(_join(found, parent, threads))
+        join(found)
         giant = None if high is None else _giant(rows, parent)
         if giant is not None:
-            heavy = _heavy_edges(rows, parent, giant, high, threads)
-            forest.append(_join(heavy, parent, threads))
+            join(_heavy_edges(rows, parent, giant, high, threads))
             break
-    columns = zip(*map(_columns, forest), strict=True)
-    return Forest(EdgeList(*map(_joined, columns)), parent)
+    return Forest(EdgeList(*(column[:count] for column in forest)), parent)
 
 
 def band_forest(
@@ -61,8 +66,7 @@ def band_forest(
         found, ends = found.take(apart), [end[apart] for end in ends]
     labels, a, b = compact(*ends, rows.first, rows.last)
     parent = np.arange(len(labels), dtype=np.uint32)
-    kept = spanning_edges(found.key, a, b, parent, threads)
-    return EdgeList(*take(*_columns(found), kept))
+    return found.take(spanning_edges(found.key, a, b, parent, threads))
 
 
 def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
@@ -74,10 +78,10 @@ def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
     share = _share(rows, low, high)
 
     def chunk(begin, end):
-        expected = int((end - begin) * min(1.0, 1.1 * share) / 2) + BLOCK
+        room = int((end - begin) * min(1.0, 1.1 * share) / 2) + BLOCK
         return select(
-            rows.indptr, rows.indices, rows.keys, rows.first, low, high,
-            begin, end, expected,
+            rows.indptr, rows.indices, rows.keys, rows.first, low, high, begin, end,
+            *_empty_columns(rows, room),
         )  # fmt: skip
 
     chunks = threads.map(chunk, threads.ranges(arcs, align=BLOCK))
@@ -93,6 +97,12 @@ def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
 
 def _columns(edges: EdgeList) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return edges.u, edges.v, edges.key
+
+
+def _empty_columns(rows: Rows, length: int) -> list[np.ndarray]:
+    """Return room for edges; NumPy's large arrays get huge pages, Numba's do not."""
+    ids, keys = rows.indices.dtype, rows.keys.dtype
+    return [np.empty(length, dtype) for dtype in (ids, ids, keys)]
 
 
 def _joined(arrays) -> np.ndarray:
@@ -150,21 +160,15 @@ def spanning_edges(
     """
     kept = np.zeros(len(key), np.bool_)
     order = sort_positions(key, threads)
-    pairs = pack_pairs(a, b)
-    sorted_pairs = np.empty_like(pairs)
+    pairs, sorted_pairs = np.empty_like(order), np.empty_like(order)
+    ranges = threads.ranges(len(order))
+    threads.map(lambda begin, end: pack_pairs(a, b, begin, end, pairs), ranges)
     threads.map(
-        lambda begin, end: in_order(order, pairs, begin, end, sorted_pairs),
-        threads.ranges(len(order)),
+        lambda begin, end: in_order(order, pairs, begin, end, sorted_pairs), ranges
     )
     kruskal(order, sorted_pairs, parent, kept)
     flatten(parent)
     return kept
-
-
-def _join(edges: EdgeList, parent: np.ndarray, threads: Threads) -> EdgeList:
-    """Return the edges that join components of the whole graph."""
-    kept = spanning_edges(edges.key, edges.u, edges.v, parent, threads)
-    return EdgeList(*take(*_columns(edges), kept))
 
 
 def _giant(rows: Rows, root: np.ndarray) -> int | None:

@@ -7,7 +7,7 @@ the set bits, a small share in a light band, touch anything else.
 import numpy as np
 from numba import njit
 
-from .intrinsics import trailing_zeros
+from .intrinsics import set_bits, trailing_zeros
 
 # Arcs a mask word stands for, and arcs between the mask pass and its use (in L2).
 BLOCK = 64
@@ -76,7 +76,7 @@ def _lower(indptr, indices, keys, first, begin, words, row, u, v, key, used):
 @njit(nogil=True, cache=True)
 def _room(array, used, more):
     """Return the array, moved to a larger one if `more` entries might not fit."""
-    if used + more <= len(array):
+    if used + more <= np.uint64(len(array)):
         return array
     larger = np.empty(2 * len(array) + more, array.dtype)
     larger[:used] = array[:used]
@@ -85,15 +85,15 @@ def _room(array, used, more):
 
 @njit(nogil=True, cache=True)
 def _set_bits(words):
-    """Return an upper bound of the bits set: whole words that are not empty."""
-    count = 0
-    for i in range(len(words)):
-        count += BLOCK * (words[i] != np.uint64(0))
+    """Return how many bits are set, and one to spare for a write that is undone."""
+    count = np.uint64(1)
+    for i in range(np.uint64(len(words))):
+        count += set_bits(words[i])
     return count
 
 
 @njit(nogil=True, cache=True)
-def select(indptr, indices, keys, first, low, high, begin, end, expected):
+def select(indptr, indices, keys, first, low, high, begin, end, u, v, key):
     """Return the edges of a band among the arcs [begin, end).
 
     Parameters
@@ -104,8 +104,8 @@ def select(indptr, indices, keys, first, low, high, begin, end, expected):
         The band: low <= key <= high.
     begin, end : int
         The range of arcs to look at, so that threads can share the rows.
-    expected : int
-        How many edges to make room for at first.
+    u, v, key : ndarray
+        Room for as many edges as are expected; larger arrays are made if needed.
 
     Returns
     -------
@@ -117,8 +117,6 @@ def select(indptr, indices, keys, first, low, high, begin, end, expected):
         from the other end; loops are dropped.
     """
     ids, kinds = indices.dtype, keys.dtype
-    u, v = np.empty(expected, ids), np.empty(expected, ids)
-    key = np.empty(expected, kinds)
     lower_u, lower_v = np.empty(0, ids), np.empty(0, ids)
     lower_key = np.empty(0, kinds)
     used = lower = np.uint64(0)

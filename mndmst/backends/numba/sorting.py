@@ -33,7 +33,8 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     position_bits = max(1, int(len(keys) - 1).bit_length())
     key_bits = int(keys.max() - least).bit_length()
     shift = max(0, key_bits - (64 - position_bits))
-    words = _pack(keys, least, shift, position_bits)
+    words = np.empty(len(keys), np.uint64)
+    _pack(keys, least, shift, position_bits, words)
     _sort_words(words, threads)
     if shift:
         _sort_runs(words, keys, position_bits)
@@ -88,12 +89,10 @@ def _scatter(source, begin, end, splitters, places, words):
 
 
 @njit(nogil=True, cache=True)
-def _pack(keys, least, shift, position_bits):
-    words = np.empty(len(keys), np.uint64)
-    for i in range(len(keys)):
+def _pack(keys, least, shift, position_bits, words):
+    for i in range(np.uint64(len(keys))):
         leading = np.uint64(keys[i] - least) >> np.uint64(shift)
-        words[i] = (leading << np.uint64(position_bits)) | np.uint64(i)
-    return words
+        words[i] = (leading << np.uint64(position_bits)) | i
 
 
 @njit(nogil=True, cache=True)
