@@ -4,6 +4,7 @@ All take turns within one run, so that a busy machine hits all of them; times ar
 medians. Every answer is compared with ours.
 """
 
+import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,6 +97,7 @@ def contest(graph: Graph, plan: Plan, peers: tuple[type[Peer], ...]) -> Case:
         graph.weights.dtype.name,
         graph.num_vertices,
         graph.num_edges,
+        round(os.getloadavg()[0], 2),
         floors,
         results,
     )

@@ -51,13 +51,18 @@ class Result:
 
 @dataclass
 class Case:
-    """A graph with some weights, the floors of the machine, and all results."""
+    """A graph with some weights, the floors of the machine, and all results.
+
+    `load` is the machine's when all was done, over a minute; it is about 1 to 2 where
+    nobody else is at work.
+    """
 
     graph: str
     order: str
     weights: str
     num_vertices: int
     num_edges: int
+    load: float
     floors: list[Floor]
     results: list[Result]
 

@@ -56,7 +56,7 @@ def block(case: Case) -> str:
         f"n={case.num_vertices} m={case.num_edges} edges={case.results[0].answer.edges}"
     )
     rows = [_row(case, result) for result in case.results]
-    return "\n".join((title, f"  floor with {floors}", _HEADINGS, *rows))
+    return "\n".join((title, f"  load {case.load}; {floors}", _HEADINGS, *rows))
 
 
 def disagreements(case: Case) -> list[str]:
