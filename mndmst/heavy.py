@@ -45,6 +45,8 @@ def bands(run: Run) -> Iterator[Band]:
         share = 2 * run.config.light_edges * occupied / arcs
         while share < 0.5 and len(sample):
             high = int(sample[int(share * len(sample))])
+            if high == np.iinfo(sample.dtype).max:
+                break  # nothing can be above
             if high != low:
                 yield Band(low, high)
             low, share = high, 2 * share

@@ -72,8 +72,11 @@ def band_forest(
 def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
     """Return all edges of a band that the rows hold, in (u, v) order."""
     kind = rows.keys.dtype.type
+    largest = int(np.iinfo(kind).max)
+    if rows.num_arcs == 0 or band.low == largest:
+        return EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
     low = kind(0 if band.low is None else band.low + 1)
-    high = kind(np.iinfo(kind).max if band.high is None else band.high)
+    high = kind(largest if band.high is None else band.high)
     arcs = rows.num_arcs
     share = _share(rows, low, high)
 
@@ -120,8 +123,6 @@ def _without_repeats(u, v, key) -> EdgeList:
 
 def _share(rows: Rows, low, high) -> float:
     """Return about the share of arcs with low <= key <= high."""
-    if rows.num_arcs == 0:
-        return 0.0
     keys = _sample(rows)
     return float(((keys >= low) & (keys <= high)).mean())
 
