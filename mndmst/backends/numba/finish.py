@@ -19,18 +19,17 @@ PROBES = 16
 
 
 @njit(nogil=True, cache=True)
-def lightest_above(keys, begin, end, above):
-    """Return the first lightest arc of [begin, end) with key > above, or -1."""
+def lightest_from(keys, begin, end, low):
+    """Return the first lightest arc of [begin, end) with key >= low, or -1."""
     largest = ~keys.dtype.type(0)
     least = largest
     # Unsigned indices let LLVM turn both loops into vector code.
     for arc in range(np.uint64(begin), np.uint64(end)):
         key = keys[arc]
-        least = min(least, key if key > above else largest)
-    if least > above:
-        for arc in range(np.uint64(begin), np.uint64(end)):
-            if keys[arc] == least:
-                return np.int64(arc)
+        least = min(least, key if key >= low else largest)
+    for arc in range(np.uint64(begin), np.uint64(end)):
+        if keys[arc] == least:
+            return np.int64(arc)
     return np.int64(-1)
 
 
@@ -43,7 +42,26 @@ def _following(keys, arc, end, begin):
     for other in range(np.uint64(arc + 1), np.uint64(end)):
         if keys[other] == keys[arc]:
             return np.int64(other)
-    return lightest_above(keys, begin, end, keys[arc])
+    if keys[arc] == ~keys.dtype.type(0):
+        return np.int64(-1)
+    return lightest_from(keys, begin, end, keys.dtype.type(keys[arc] + 1))
+
+
+@njit(nogil=True, cache=True)
+def _first_behind(indices, keys, tail, begin, end, above, vertex):
+    """Return the first arc of a row, in its order, behind a cut, or -1.
+
+    Edges of the key `above` are behind the cut if their smaller end is not below
+    `vertex`.
+    """
+    if tail < vertex:
+        if above == ~keys.dtype.type(0):
+            return np.int64(-1)
+        return lightest_from(keys, begin, end, keys.dtype.type(above + 1))
+    arc = lightest_from(keys, begin, end, above)
+    while arc >= 0 and keys[arc] == above and indices[arc] < vertex:
+        arc = _following(keys, arc, end, begin)
+    return arc
 
 
 @njit(nogil=True, cache=True)
@@ -54,7 +72,7 @@ def _grown(array, used, more):
 
 
 @njit(nogil=True, cache=True)
-def heavy_edges(indptr, indices, keys, root, giant, above, vertices):
+def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
     """Return the edges of some rows outside the giant component that may matter.
 
     Parameters
@@ -65,8 +83,8 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertices):
         The component of each vertex.
     giant : int
         The giant component.
-    above : same type as `keys`
-        Edges up to this key have been dealt with.
+    above, vertex : same type as `keys`, int
+        Edges before this cut (`cuts.Cut`) have been dealt with.
     vertices : ndarray of int64
         Vertices outside the giant component.
 
@@ -93,7 +111,7 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertices):
             u, v = _grown(u, used, more), _grown(v, used, more)
             key = _grown(key, used, more)
         # Walk the row in its order until an arc leads to the giant component.
-        arc = lightest_above(keys, begin, end, above)
+        arc = _first_behind(indices, keys, tail, begin, end, above, vertex)
         for _ in range(PROBES):
             if arc < 0:
                 break

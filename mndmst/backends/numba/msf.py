@@ -15,6 +15,7 @@ import numpy as np
 
 from ...graph import EdgeList, Rows, component_of
 from ..base import Band, Forest
+from .cuts import Cut, Segment, band_segments, cuts, sample_arcs, segments
 from .finish import heavy_edges
 from .kruskal import flatten, in_order, kruskal, pack_pairs
 from .lists import compact, first_of_pairs, take
@@ -22,13 +23,9 @@ from .select import BLOCK, select
 from .sorting import sort_positions
 from .threads import Threads
 
-# Edges of the first band per vertex: fewer leave no giant component, more cost sort.
-LIGHT_EDGES_PER_VERTEX = 1.3
-# Below this many arcs per vertex nothing is gained by leaving edges out.
-SPARSE_ARCS_PER_VERTEX = 6
-# The share of arcs in rows of the giant component from which the rest is read apart.
-GIANT_SHARE = 0.5
-SAMPLE = 4096
+# Walk the rows outside the giant component if that yields so few edges a row.
+EDGES_PER_WALK = 2
+WALKS = 512
 
 
 def msf(rows: Rows, threads: Threads) -> Forest:
@@ -42,14 +39,14 @@ def msf(rows: Rows, threads: Threads) -> Forest:
         kept = spanning_edges(edges.key, edges.u, edges.v, parent, threads)
         count = int(take(*_columns(edges), kept, count, *forest))
 
-    for low, high in _bands(rows):
-        found = band_edges(rows, Band(low, high), threads)
+    for low, high in cuts(rows):
+        found = band_edges(rows, segments(rows, low, high), threads)
         if low is not None:
             found = found.take(parent[found.u] != parent[found.v])
         join(found)
-        giant = None if high is None else _giant(rows, parent)
-        if giant is not None:
-            join(_heavy_edges(rows, parent, giant, high, threads))
+        heavy = None if high is None else _heavy_edges(rows, parent, high, threads)
+        if heavy is not None:
+            join(heavy)
             break
     return Forest(EdgeList(*(column[:count] for column in forest)), parent)
 
@@ -58,7 +55,7 @@ def band_forest(
     rows: Rows, band: Band, label: np.ndarray | None, threads: Threads
 ) -> EdgeList:
     """Return the forest of a band, with ghosts as ordinary vertices."""
-    found = band_edges(rows, band, threads)
+    found = band_edges(rows, band_segments(rows, band), threads)
     ends = [found.u, found.v]
     if label is not None:
         ends = [component_of(end, rows, label) for end in ends]
@@ -69,25 +66,27 @@ def band_forest(
     return found.take(spanning_edges(found.key, a, b, parent, threads))
 
 
-def band_edges(rows: Rows, band: Band, threads: Threads) -> EdgeList:
+def band_edges(rows: Rows, parts: list[Segment], threads: Threads) -> EdgeList:
     """Return all edges of a band that the rows hold, in (u, v) order."""
+    if not parts:
+        return EdgeList(*_empty_columns(rows, 0))
+    sample = rows.keys[sample_arcs(rows)]
     kind = rows.keys.dtype.type
-    largest = int(np.iinfo(kind).max)
-    if rows.num_arcs == 0 or band.low == largest:
-        return EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
-    low = kind(0 if band.low is None else band.low + 1)
-    high = kind(largest if band.high is None else band.high)
-    arcs = rows.num_arcs
-    share = _share(rows, low, high)
 
-    def chunk(begin, end):
+    def chunk(begin, end, low, high):
+        share = float(((sample >= low) & (sample <= high)).mean())
         room = int((end - begin) * min(1.0, 1.1 * share) / 2) + BLOCK
         return select(
-            rows.indptr, rows.indices, rows.keys, rows.first, low, high, begin, end,
-            *_empty_columns(rows, room),
+            rows.indptr, rows.indices, rows.keys, rows.first, kind(low), kind(high),
+            begin, end, *_empty_columns(rows, room),
         )  # fmt: skip
 
-    chunks = threads.map(chunk, threads.ranges(arcs, align=BLOCK))
+    shares = [
+        (part.begin + begin, part.begin + end, part.low, part.high)
+        for part in parts
+        for begin, end in threads.ranges(part.end - part.begin, align=BLOCK)
+    ]
+    chunks = threads.map(chunk, shares)
     columns = [_joined(column) for column in zip(*chunks, strict=True)]
     upper = _without_repeats(*columns[:3])
     if len(columns[3]) == 0:
@@ -121,33 +120,6 @@ def _without_repeats(u, v, key) -> EdgeList:
     return edges
 
 
-def _share(rows: Rows, low, high) -> float:
-    """Return about the share of arcs with low <= key <= high."""
-    keys = _sample(rows)
-    return float(((keys >= low) & (keys <= high)).mean())
-
-
-def _sample(rows: Rows) -> np.ndarray:
-    """Return some keys, evenly spread over the arcs and jittered."""
-    generator = np.random.default_rng(len(rows))
-    return rows.keys[generator.integers(0, rows.num_arcs, SAMPLE)]
-
-
-def _bands(rows: Rows):
-    """Yield the bounds of bands of growing size; the last is open above."""
-    occupied = np.count_nonzero(rows.indptr[1:] != rows.indptr[:-1])
-    low = None
-    if rows.num_arcs > SPARSE_ARCS_PER_VERTEX * occupied:
-        sample = np.sort(_sample(rows))
-        share = 2 * LIGHT_EDGES_PER_VERTEX * occupied / rows.num_arcs
-        while share < 0.5:
-            high = int(sample[int(share * SAMPLE)])
-            if high != low:
-                yield low, high
-            low, share = high, 2 * share
-    yield low, None
-
-
 def spanning_edges(
     key: np.ndarray, a: np.ndarray, b: np.ndarray, parent: np.ndarray, threads: Threads
 ) -> np.ndarray:
@@ -172,30 +144,34 @@ def spanning_edges(
     return kept
 
 
-def _giant(rows: Rows, root: np.ndarray) -> int | None:
-    """Return the component that most arcs leave from, if it has a clear majority."""
-    generator = np.random.default_rng(rows.num_arcs)
-    arcs = generator.integers(0, rows.num_arcs, 1024)
+def _heavy_edges(
+    rows: Rows, root: np.ndarray, above: Cut, threads: Threads
+) -> EdgeList | None:
+    """Return the edges behind a cut that may still join components.
+
+    None if there is no giant component that most walks through a row soon meet;
+    that is tried on a few rows.
+    """
+    arcs = sample_arcs(rows)
     tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
     components, counts = np.unique(root[tails], return_counts=True)
-    best = int(counts.argmax())
-    share = counts[best] / len(arcs)
-    return int(components[best]) if share > GIANT_SHARE else None
-
-
-def _heavy_edges(rows, root, giant, above, threads) -> EdgeList:
-    """Return the edges above a key that may still join components."""
+    giant = components[counts.argmax()]
     occupied = rows.indptr[1:] != rows.indptr[:-1]
-    outside = np.flatnonzero((root != np.uint32(giant)) & occupied)
-    above = rows.keys.dtype.type(above)
+    outside = np.flatnonzero((root != giant) & occupied)
+    key = rows.keys.dtype.type(above.key)
 
-    def chunk(begin, end):
+    def walk(vertices):
         return heavy_edges(
-            rows.indptr, rows.indices, rows.keys, root, giant, above,
-            outside[begin:end],
+            rows.indptr, rows.indices, rows.keys, root, giant, key, above.vertex,
+            vertices,
         )  # fmt: skip
 
-    chunks = threads.map(chunk, threads.ranges(len(outside)))
+    trial = outside[:: max(1, len(outside) // WALKS)]
+    if len(walk(trial)[0]) > EDGES_PER_WALK * len(trial):
+        return None
+    chunks = threads.map(
+        lambda begin, end: walk(outside[begin:end]), threads.ranges(len(outside))
+    )
     edges = EdgeList(*(_joined(column) for column in zip(*chunks, strict=True)))
     return edges.take(pair_order(*_columns(edges)))
 
