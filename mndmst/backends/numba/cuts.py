@@ -52,14 +52,20 @@ def cuts(rows: Rows) -> Iterator[tuple[Cut | None, Cut | None]]:
 
 
 def _sorted_sample(rows: Rows) -> list[Cut]:
-    """Return the cuts right after some random edges, in order."""
+    """Return the cuts right after some random edges, in order.
+
+    A key that the sample has once is not split by vertex, which would cost a seam.
+    """
     arcs = sample_arcs(rows)
     keys = rows.keys[arcs]
     tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
     smaller = np.minimum(tails, rows.indices[arcs].astype(np.int64))
     order = np.lexsort((smaller, keys))
-    pairs = zip(keys[order].tolist(), (smaller[order] + 1).tolist(), strict=True)
-    return [Cut(*pair) for pair in pairs]
+    keys, vertices = keys[order], smaller[order] + 1
+    repeated = keys[1:] == keys[:-1]
+    single = ~(np.r_[repeated, False] | np.r_[False, repeated])
+    vertices[single] = len(rows)
+    return [Cut(*pair) for pair in zip(keys.tolist(), vertices.tolist(), strict=True)]
 
 
 def sample_arcs(rows: Rows) -> np.ndarray:

@@ -48,16 +48,12 @@ def _following(keys, arc, end, begin):
 
 
 @njit(nogil=True, cache=True)
-def _first_behind(indices, keys, tail, begin, end, above, vertex):
+def _first_behind(indices, keys, begin, end, above, vertex):
     """Return the first arc of a row, in its order, behind a cut, or -1.
 
-    Edges of the key `above` are behind the cut if their smaller end is not below
-    `vertex`.
+    The row's own vertex is not below `vertex`, so of the arcs with the key `above`
+    those to vertices that are not either are still to come.
     """
-    if tail < vertex:
-        if above == ~keys.dtype.type(0):
-            return np.int64(-1)
-        return lightest_from(keys, begin, end, keys.dtype.type(above + 1))
     arc = lightest_from(keys, begin, end, above)
     while arc >= 0 and keys[arc] == above and indices[arc] < vertex:
         arc = _following(keys, arc, end, begin)
@@ -96,6 +92,7 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
     u, v = np.empty(0, indices.dtype), np.empty(0, indices.dtype)
     key = np.empty(0, keys.dtype)
     used = np.uint64(0)
+    heavier = keys.dtype.type(above + 1)
     for i in range(len(vertices)):
         if i + 2 * ROWS_AHEAD < len(vertices):
             prefetch(indptr, np.intp(vertices[i + 2 * ROWS_AHEAD]))
@@ -111,7 +108,12 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
             u, v = _grown(u, used, more), _grown(v, used, more)
             key = _grown(key, used, more)
         # Walk the row in its order until an arc leads to the giant component.
-        arc = _first_behind(indices, keys, tail, begin, end, above, vertex)
+        if tail >= np.uint64(vertex):
+            arc = _first_behind(indices, keys, begin, end, above, vertex)
+        elif heavier > above:
+            arc = lightest_from(keys, begin, end, heavier)
+        else:
+            arc = np.int64(-1)  # nothing is heavier than the largest key
         for _ in range(PROBES):
             if arc < 0:
                 break
