@@ -21,7 +21,7 @@ from .kruskal import flatten, in_order, kruskal, pack_pairs
 from .lists import compact, first_of_pairs, take
 from .select import BLOCK, select
 from .sorting import sort_positions
-from .threads import Threads
+from .threads import ALONE, Threads
 
 # Walk the rows outside the giant component if that yields so few edges a row.
 EDGES_PER_WALK = 2
@@ -87,14 +87,14 @@ def band_edges(rows: Rows, parts: list[Segment], threads: Threads) -> EdgeList:
         for begin, end in threads.ranges(part.end - part.begin, align=BLOCK)
     ]
     chunks = threads.map(chunk, shares)
-    columns = [_joined(column) for column in zip(*chunks, strict=True)]
+    columns = [_joined(column, threads) for column in zip(*chunks, strict=True)]
     upper = _without_repeats(*columns[:3])
     if len(columns[3]) == 0:
         return upper
     order = sort_positions(columns[3].astype(np.uint64))
     lower = _without_repeats(*(column[order] for column in columns[3:]))
     pairs = zip(_columns(lower), _columns(upper), strict=True)
-    return EdgeList(*(_joined(pair) for pair in pairs))
+    return EdgeList(*(_joined(pair, threads) for pair in pairs))
 
 
 def _columns(edges: EdgeList) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -107,8 +107,15 @@ def _empty_columns(rows: Rows, length: int) -> list[np.ndarray]:
     return [np.empty(length, dtype) for dtype in (ids, ids, keys)]
 
 
-def _joined(arrays) -> np.ndarray:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+def _joined(arrays: tuple[np.ndarray, ...], threads: Threads) -> np.ndarray:
+    """Return the arrays one after the other."""
+    if len(arrays) == 1:
+        return arrays[0]
+    ends = np.cumsum([len(array) for array in arrays])
+    result = np.empty(ends[-1], arrays[0].dtype)
+    parts = np.split(result, ends[:-1])
+    threads.map(np.copyto, list(zip(parts, arrays, strict=True)))
+    return result
 
 
 def _without_repeats(u, v, key) -> EdgeList:
@@ -172,11 +179,14 @@ def _heavy_edges(
     chunks = threads.map(
         lambda begin, end: walk(outside[begin:end]), threads.ranges(len(outside))
     )
-    edges = EdgeList(*(_joined(column) for column in zip(*chunks, strict=True)))
-    return edges.take(pair_order(*_columns(edges)))
+    columns = zip(*chunks, strict=True)
+    edges = EdgeList(*(_joined(column, threads) for column in columns))
+    return edges.take(pair_order(*_columns(edges), threads))
 
 
-def pair_order(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> np.ndarray:
+def pair_order(
+    u: np.ndarray, v: np.ndarray, key: np.ndarray, threads: Threads = ALONE
+) -> np.ndarray:
     """Return positions in (u, v) order, only the lightest of parallel edges."""
     if len(u) == 0:
         return np.empty(0, np.uint64)
@@ -187,5 +197,5 @@ def pair_order(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> np.ndarray:
         wide = u.astype(np.uint64)
         wide <<= np.uint64(bits)
         wide |= v.astype(np.uint64)
-        order = sort_positions(wide)
+        order = sort_positions(wide, threads)
     return order[first_of_pairs(order, u, v, key)]

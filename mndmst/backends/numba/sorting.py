@@ -20,7 +20,7 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     ----------
     keys : ndarray of uint32 or uint64
     threads : Threads
-        Each sorts one range of the keys' values.
+        Each sorts a run of the keys.
 
     Returns
     -------
@@ -35,57 +35,65 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     shift = max(0, key_bits - (64 - position_bits))
     words = np.empty(len(keys), np.uint64)
     _pack(keys, least, shift, position_bits, words)
-    _sort_words(words, threads)
+    words = _sort_words(words, threads)
     if shift:
         _sort_runs(words, keys, position_bits)
     words &= np.uint64((1 << position_bits) - 1)
     return words
 
 
-def _sort_words(words: np.ndarray, threads: Threads) -> None:
-    """Sort distinct words, cut by sampled splitters into a bucket for each thread."""
-    ranges = threads.ranges(len(words))
-    if len(ranges) == 1:
-        words.sort()
-        return
-    step = max(1, len(words) // (64 * len(ranges)))
-    splitters = np.sort(words[::step])[::64][1 : len(ranges)].copy()
-    counts = np.array(threads.map(lambda b, e: _count(words, b, e, splitters), ranges))
-    # Where each range's words of each bucket begin: bucket by bucket, range by range.
-    places = np.cumsum(np.concatenate([[0], counts.T.ravel()]))[:-1]
-    places = places.reshape(len(splitters) + 1, len(ranges)).T.copy()
-    source = words.copy()
-    threads.map(
-        lambda i, b, e: _scatter(source, b, e, splitters, places[i], words),
-        [(i, *bounds) for i, bounds in enumerate(ranges)],
-    )
-    ends = np.cumsum(counts.sum(axis=0))
-    buckets = zip(np.concatenate([[0], ends[:-1]]), ends, strict=True)
-    threads.map(lambda b, e: words[b:e].sort(), list(buckets))
+def _sort_words(words: np.ndarray, threads: Threads) -> np.ndarray:
+    """Return the distinct words in order: each thread sorts a run, runs are merged."""
+    runs = [words[begin:end] for begin, end in threads.ranges(len(words))]
+    threads.map(np.ndarray.sort, [(run,) for run in runs])
+    while len(runs) > 1:
+        pairs = list(zip(runs[::2], runs[1::2], strict=False))
+        rest = runs[2 * len(pairs) :]
+        runs = [np.empty(len(one) + len(two), np.uint64) for one, two in pairs]
+        threads.map(
+            _merge_part,
+            [
+                (one, two, *bounds, run)
+                for (one, two), run in zip(pairs, runs, strict=True)
+                for bounds in threads.ranges(len(run))
+            ],
+        )
+        runs += rest
+    return runs[0]
 
 
 @njit(nogil=True, cache=True)
-def _bucket(word, splitters):
-    bucket = 0
-    for splitter in splitters:
-        bucket += word >= splitter
-    return bucket
+def _merge_part(one, two, begin, end, out):
+    """Write the words [begin, end) of the union of two ascending runs.
 
-
-@njit(nogil=True, cache=True)
-def _count(words, begin, end, splitters):
-    counts = np.zeros(len(splitters) + 1, np.int64)
-    for i in range(begin, end):
-        counts[_bucket(words[i], splitters)] += 1
-    return counts
-
-
-@njit(nogil=True, cache=True)
-def _scatter(source, begin, end, splitters, places, words):
-    for i in range(begin, end):
-        bucket = _bucket(source[i], splitters)
-        words[places[bucket]] = source[i]
-        places[bucket] += 1
+    Where the part begins in each run is found by bisection, so that threads can
+    share a merge (merge path; Odeh, Green, Mwassi, Shmueli and Birk, IPDPSW 2012).
+    """
+    low, high = max(0, begin - len(two)), min(begin, len(one))
+    while low < high:
+        middle = (low + high) // 2
+        if one[middle] < two[begin - middle - 1]:
+            low = middle + 1
+        else:
+            high = middle
+    i, j, k = np.uint64(low), np.uint64(begin - low), np.uint64(begin)
+    one_left, two_left, left = np.uint64(len(one)), np.uint64(len(two)), np.uint64(end)
+    # Which run is next is a coin toss: select by arithmetic, not by a branch.
+    while k < left and i < one_left and j < two_left:
+        x, y = one[i], two[j]
+        first = np.uint64(x < y)
+        out[k] = x if x < y else y
+        i += first
+        j += np.uint64(1) - first
+        k += np.uint64(1)
+    while k < left:
+        if i < one_left:
+            out[k] = one[i]
+            i += np.uint64(1)
+        else:
+            out[k] = two[j]
+            j += np.uint64(1)
+        k += np.uint64(1)
 
 
 @njit(nogil=True, cache=True)
