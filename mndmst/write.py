@@ -110,7 +110,8 @@ def to_homes(directory: Directory, fixed: list[EdgeList]) -> EdgeList:
     order = np.argsort(columns[0], kind="stable")
     columns = [column[order] for column in columns]
     _, columns = directory.comm.exchange(directory.homes(columns[0]), *columns)
-    return EdgeList(*columns).take(pair_order(*columns))
+    u, v, key = columns
+    return EdgeList(u, v, key).take(pair_order(u, v, key))
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:
