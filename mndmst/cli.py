@@ -58,6 +58,7 @@ def _add_solve(commands: Any) -> None:
     solve.add_argument("--ratio", help="the GPU's share of a rank's arcs, or auto")
     solve.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
     solve.add_argument("--memory", help="what a rank may hold, such as 8GiB")
+    solve.add_argument("--gpu-memory", help="what a rank may take of its GPU")
     solve.add_argument("--merge", choices=("auto", "ring", "boruvka"))
     solve.add_argument("--group-size", type=int, help="ranks that merge into one")
     for name, what in (

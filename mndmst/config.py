@@ -54,6 +54,9 @@ class Config:
         Threads of the CPU worker; 0 takes this rank's share of the cores.
     memory : int
         Bytes a rank may hold; 0 is no limit.
+    gpu_memory : int
+        Bytes of its GPU that a rank may take; 0 is its share of what is free. Rows
+        that do not fit are streamed from host memory.
     merge : {"auto", "ring", "boruvka"}
         How ranks merge: by rings and leaders, by global Borůvka rounds, or
         whichever suits what independent computation left.
@@ -84,6 +87,7 @@ class Config:
     ratio: float | None = None
     threads: int = 0
     memory: int = 0
+    gpu_memory: int = 0
     merge: str = "auto"
     group_size: int = 4
     light_edges: float = 1.3
@@ -149,7 +153,7 @@ class Config:
     def _read(self, name: str, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        if name == "memory":
+        if name in ("memory", "gpu_memory"):
             return parse_bytes(value)
         if name == "ratio":
             return parse_ratio(value)

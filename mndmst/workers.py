@@ -46,8 +46,10 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
     threads = config.threads or max(1, cores // local_size - (reason is None))
     backends: list[Backend] = [NumbaBackend(threads)]
     if reason is None:
-        device = local_rank % cuda.device_count()
-        gpu = cuda.CudaBackend(device, host=backends[0])
+        count = cuda.device_count()
+        device = local_rank % count
+        sharers = len(range(device, local_size, count))
+        gpu = cuda.CudaBackend(device, backends[0], config.gpu_memory, sharers)
         backends = [gpu] if config.backend == "cuda" else [gpu, *backends]
     report.facts.update(
         {"devices": [backend.describe() for backend in backends], "threads": threads}
@@ -84,7 +86,9 @@ def deal(
         return [Worker(backends[0], rows)], 1.0
     ratio = config.ratio
     if ratio is None:
-        ratio = share_of_first(backends, rows, config.ratio_samples, config.ratio_share)
+        ratio = share_of_first(
+            backends, rows, config.ratio_samples, config.ratio_share, config.light_edges
+        )
     ratio = bounded_ratio(backends[0], rows, ratio)
     report.facts["ratio"] = ratio
     parts = zip(backends, split(rows, ratio), strict=True)

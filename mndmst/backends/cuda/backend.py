@@ -11,14 +11,16 @@ from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, Forest, Growth, Memory
 from . import unavailable
 from .kernels import Kernels
-from .placed import PlacedRows, place
+from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
 from .row_solver import RowSolver
 from .solver import Edges, Solver
+from .streamed import StreamedRows, StreamSolver, streamed_nbytes
 from .transfer import Transfer
 
 # Below so many edges a reduced graph is solved on the host before the device has
 # been told about it.
 SMALL_EDGES = 100_000
+FILLED = 0.9  # of the free memory is taken where it is short; pools leave holes
 
 
 class CudaBackend(Backend):
@@ -29,7 +31,12 @@ class CudaBackend(Backend):
     device : int
         Number of the device among those that are visible.
     host : Backend, optional
-        Solves small reduced graphs; the Numba backend by default.
+        Solves small reduced graphs, and looks into rows that stay in host memory;
+        the Numba backend by default.
+    limit : int
+        Bytes of the device it may take; 0 is no limit.
+    sharers : int
+        How many ranks use the device: each leaves the others their share.
 
     Raises
     ------
@@ -39,7 +46,13 @@ class CudaBackend(Backend):
 
     name = "cuda"
 
-    def __init__(self, device: int = 0, host: Backend | None = None) -> None:
+    def __init__(
+        self,
+        device: int = 0,
+        host: Backend | None = None,
+        limit: int = 0,
+        sharers: int = 1,
+    ) -> None:
         reason = unavailable()
         if reason is not None:
             raise ConfigError(f"--backend cuda: {reason}")
@@ -53,6 +66,7 @@ class CudaBackend(Backend):
 
             host = NumbaBackend()
         self.host = host
+        self._limit, self._sharers = limit, sharers
         self.device = cupy.cuda.Device(device)
         self._kernels: dict[np.dtype, Kernels] = {}
         with self.device:
@@ -83,44 +97,59 @@ class CudaBackend(Backend):
         return f"{name.decode()} ({self.device.id})"
 
     def memory(self) -> Memory:
-        """Return the memory of the device; what CuPy's pool holds back is free."""
+        """Return what may be taken; what CuPy's pool holds back is free."""
         with self.device:
             free, total = cupy.cuda.runtime.memGetInfo()
-            return Memory(total, free + cupy.get_default_memory_pool().free_bytes())
+            free += cupy.get_default_memory_pool().free_bytes()
+        limit = self._limit or total
+        return Memory(min(total, limit), min(free // self._sharers, limit))
 
     def rows_nbytes(self, rows: Rows) -> int:
-        """Return the bytes that `place` and the steps on rows will need.
-
-        Every arc as placed and as it came; every vertex, of which ghosts can be as
-        many as arcs or as there are in the graph, in the arrays of the solver; and
-        a list of light edges.
-        """
-        arcs, width = rows.num_arcs, rows.keys.itemsize
-        vertices = min(len(rows) + arcs, rows.num_vertices)
-        raw = rows.indices.itemsize if not rows.complete else 0
-        return arcs * (4 + width + raw) + vertices * (200 + 8 * width)
+        """Return the least bytes that `place` and the steps on rows will need."""
+        placed = placed_nbytes(rows)
+        if placed <= self.memory().free or rows.num_vertices > MAX_VERTICES:
+            return placed
+        return min(placed, streamed_nbytes(rows))
 
     # Steps on rows
 
-    def place(self, rows: Rows) -> PlacedRows:
-        """Bring rows to the device; see `placed.place`."""
+    def place(self, rows: Rows) -> PlacedRows | StreamedRows:
+        """Bring rows to the device, or leave them in host memory if they do not fit.
+
+        See `placed.place` and `streamed`.
+        """
+        if self.rows_nbytes(rows) < placed_nbytes(rows):
+            return StreamedRows(rows)
         with self._current():
             return place(rows, self._transfer)
 
-    def msf(self, rows: PlacedRows) -> Forest:
+    def _stream_solver(self, rows: Rows) -> StreamSolver:
+        kernels = self._kernels_for(rows.keys.dtype)
+        nbytes = int(FILLED * self.memory().free)
+        return StreamSolver(kernels, rows, self._transfer, nbytes)
+
+    def msf(self, rows: PlacedRows | StreamedRows) -> Forest:
         """Return the forest of rows that are the whole graph (no ghosts)."""
         with self._current():
-            kernels = self._kernels_for(rows.keys.dtype)
-            solver = RowSolver(kernels, rows.vertices, rows, Band())
-            edges = solver.solve_rows(labelled=False)
+            solver: RowSolver | StreamSolver
+            if isinstance(rows, StreamedRows):
+                solver = self._stream_solver(rows.rows)
+                edges = solver.solve_rows(Band(), None)
+            else:
+                kernels = self._kernels_for(rows.keys.dtype)
+                solver = RowSolver(kernels, rows.vertices, rows, Band())
+                edges = solver.solve_rows(labelled=False)
             label = rows.to_global(solver.labels())
             return Forest(self._edge_list(rows, edges), self._transfer.to_host(label))
 
     def band_forest(
-        self, rows: PlacedRows, band: Band, label: np.ndarray | None
+        self, rows: PlacedRows | StreamedRows, band: Band, label: np.ndarray | None
     ) -> EdgeList:
         """Return the forest of a band, with ghosts as ordinary vertices."""
         with self._current():
+            if isinstance(rows, StreamedRows):
+                streamed = self._stream_solver(rows.rows)
+                return self._edge_list(rows, streamed.solve_rows(band, label))
             kernels = self._kernels_for(rows.keys.dtype)
             if label is None:
                 solver = RowSolver(kernels, rows.vertices, rows, band)
@@ -148,7 +177,7 @@ class CudaBackend(Backend):
         component[rows.first : rows.first + rows.own] = cupy.where(known, local, number)
         return component, count
 
-    def _edge_list(self, rows: PlacedRows, edges: Edges) -> EdgeList:
+    def _edge_list(self, rows: PlacedRows | StreamedRows, edges: Edges) -> EdgeList:
         """Bring edges to the host, sorted by their ends."""
         order = cupy.argsort(edges.u.astype(np.uint64) << 32 | edges.v)
         u, v, key = (column[order] for column in edges)
@@ -159,12 +188,14 @@ class CudaBackend(Backend):
 
     def next_lightest(
         self,
-        rows: PlacedRows,
+        rows: PlacedRows | StreamedRows,
         vertices: np.ndarray,
         after_key: np.ndarray,
         after_end: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return for each of some rows its lightest arc after a given one."""
+        if isinstance(rows, StreamedRows):
+            return self.host.next_lightest(rows.rows, vertices, after_key, after_end)
         with self._current():
             count = len(vertices)
             to_device, to_host = self._transfer.to_device, self._transfer.to_host

@@ -82,6 +82,19 @@ class PlacedRows:
         return cupy.where((row >= 0) & (row < self.own), row + self.first, ghost)
 
 
+def placed_nbytes(rows: Rows) -> int:
+    """Return the bytes that placed rows and the steps on them need.
+
+    Every arc as placed and as it came; every vertex, of which ghosts can be as many
+    as arcs or as there are in the graph, in the arrays of the solver; and a list of
+    light edges.
+    """
+    arcs, width = rows.num_arcs, rows.keys.itemsize
+    vertices = min(len(rows) + arcs, rows.num_vertices)
+    raw = rows.indices.itemsize if not rows.complete else 0
+    return arcs * (4 + width + raw) + vertices * (200 + 8 * width)
+
+
 def place(rows: Rows, transfer: Transfer) -> PlacedRows:
     """Bring rows to the current device.
 

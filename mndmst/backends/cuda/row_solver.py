@@ -35,6 +35,7 @@ class RowSolver(Solver):
     ) -> None:
         super().__init__(kernels, vertices)
         self._rows, self._band = rows, band
+        self._bounds = key_bounds(band, kernels.key)
         self._chosen = Edges.empty(vertices, kernels.key)
         # A listed edge takes its own bytes and a place in both lists of live edges.
         nbytes = 8 + np.dtype(kernels.key).itemsize + 32
@@ -94,14 +95,6 @@ class RowSolver(Solver):
             return min(arcs, int(SPARSE_EDGES * self.vertices) + SLACK)
         return int(1.25 * share * arcs) + SLACK
 
-    def _bounds(self) -> tuple[Any, Any]:
-        """Return the least and the greatest key of the band."""
-        key, top = self.kernels.key, int(np.iinfo(self.kernels.key).max)
-        low, high = self._band
-        if low is not None and low >= top:
-            return key(1), key(0)  # no key at all
-        return key(0 if low is None else low + 1), key(top if high is None else high)
-
     def _set_cut(self, share: float | None, again: bool) -> None:
         """Set the cut so that a share of the band's arcs is before it.
 
@@ -119,7 +112,7 @@ class RowSolver(Solver):
         self.kernels.launch(
             "draw_sample", SAMPLE, rows.indptr, np.uint64(rows.own),
             np.uint32(rows.first), rows.ends, rows.keys, np.uint64(rows.num_arcs),
-            *self._bounds(), keys, ends, np.uint32(SAMPLE), self.state,
+            *self._bounds, keys, ends, np.uint32(SAMPLE), self.state,
         )  # fmt: skip
         mean = 0.0 if again else rows.num_arcs / rows.own
         self.kernels.launch(
@@ -152,8 +145,9 @@ class RowSolver(Solver):
         self.kernels.launch(
             name, tiles * 256, choice.offset,
             NULL if choice.vertex is None else choice.vertex, rows.indptr, arcs,
-            np.uint32(rows.first), np.uint64(rows.own), rows.ends, rows.keys,
-            tile_row, self.parent, *self._bounds(), self._best, *edges, state,
+            np.uint32(rows.first), np.uint32(rows.first), np.uint64(rows.own),
+            rows.ends, rows.keys, tile_row, self.parent, *self._bounds, self._best,
+            *edges, state,
         )  # fmt: skip
         return edges
 
@@ -200,6 +194,15 @@ class _Choice(NamedTuple):
     @property
     def rows(self) -> int:
         return len(self.offset) - 1
+
+
+def key_bounds(band: Band, key: type) -> tuple[Any, Any]:
+    """Return the least and the greatest key of a band."""
+    top = int(np.iinfo(key).max)
+    low, high = band
+    if low is not None and low >= top:
+        return key(1), key(0)  # no key at all
+    return key(0 if low is None else low + 1), key(top if high is None else high)
 
 
 def _free_nbytes() -> int:

@@ -4,6 +4,7 @@ A copy from pageable memory runs at a fraction of the bus; filling pinned pieces
 by several threads while the ones before are on their way keeps it busy.
 """
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import cupy
@@ -12,6 +13,9 @@ import numpy as np
 
 PIECE_BYTES = 8 << 20
 PIECES = 8
+
+# Writes the bytes that begin at a place of some host data into a piece.
+Fill = Callable[[np.ndarray, int], None]
 
 
 class Transfer:
@@ -24,28 +28,34 @@ class Transfer:
         self._pieces = [
             cupyx.empty_pinned(PIECE_BYTES, np.uint8) for _ in range(PIECES)
         ]
+        self._sent: list[cupy.cuda.Event | None] = [None] * PIECES
         self._threads = ThreadPoolExecutor(PIECES, "mndmst-transfer")
 
     def to_device(self, host: np.ndarray) -> cupy.ndarray:
         """Return a copy on the device of a contiguous host array."""
         host = np.ascontiguousarray(host)
         result = cupy.empty(host.shape, host.dtype)
-        source, target = host.view(np.uint8), result.view(np.uint8)
-        stream = cupy.cuda.get_current_stream()
-        bounds = _bounds(len(source))
-        sent: list[cupy.cuda.Event | None] = [None] * PIECES
+        self.send(result, fill_from(host))
+        cupy.cuda.get_current_stream().synchronize()
+        return result
 
-        def fill(number: int) -> np.ndarray:
+    def send(self, device: cupy.ndarray, fill: Fill) -> None:
+        """Fill a contiguous device array; the current stream completes the copy."""
+        target = device.view(np.uint8)
+        stream = cupy.cuda.get_current_stream()
+        bounds = _bounds(len(target))
+
+        def filled(number: int) -> np.ndarray:
             low, high = bounds[number]
-            event = sent[number % PIECES]
+            event = self._sent[number % PIECES]
             if event is not None:
                 event.synchronize()
             piece = self._pieces[number % PIECES][: high - low]
-            np.copyto(piece, source[low:high])
+            fill(piece, low)
             return piece
 
         filling = [
-            self._threads.submit(fill, i) for i in range(min(PIECES, len(bounds)))
+            self._threads.submit(filled, i) for i in range(min(PIECES, len(bounds)))
         ]
         for number, (low, high) in enumerate(bounds):
             piece = filling[number].result()
@@ -54,11 +64,9 @@ class Transfer:
             )
             event = cupy.cuda.Event(disable_timing=True)
             event.record(stream)
-            sent[number % PIECES] = event
+            self._sent[number % PIECES] = event
             if number + PIECES < len(bounds):
-                filling.append(self._threads.submit(fill, number + PIECES))
-        stream.synchronize()  # the pieces are free for the next copy
-        return result
+                filling.append(self._threads.submit(filled, number + PIECES))
 
     def to_host(self, device: cupy.ndarray) -> np.ndarray:
         """Return a copy in host memory of a contiguous device array."""
@@ -84,6 +92,16 @@ class Transfer:
         for future in emptying:
             future.result()
         return result
+
+
+def fill_from(host: np.ndarray) -> Fill:
+    """Return what fills pieces from a contiguous host array."""
+    source = host.view(np.uint8)
+
+    def fill(piece: np.ndarray, low: int) -> None:
+        np.copyto(piece, source[low : low + len(piece)])
+
+    return fill
 
 
 def _bounds(nbytes: int) -> list[tuple[int, int]]:

@@ -132,14 +132,15 @@ __device__ inline void find_rows(
 
 // Rows are either all rows in order (row r is the vertex first + r) or, if CHOSEN,
 // a choice of non-empty ones, whose arcs are counted by `offset` and found by
-// `indptr`. The edges of keys [lowest, highest] and up to the cut are listed, each
-// once. If FIRST, the lightest arc of each row goes to `best`; otherwise arcs inside
-// a component are left out.
+// `indptr`, or lie side by side if that is null. The rows of [low, low + own) are
+// scanned in this launch or in others. The edges of keys [lowest, highest] and up to
+// the cut are listed, each once. If FIRST, the lightest arc of each row goes to
+// `best`; otherwise arcs inside a component are left out.
 template <bool FIRST, bool CHOSEN>
 __device__ void scan_tile(
     const i64* offset, const u32* vertex, const i64* indptr, u64 arcs,
-    u32 first, u64 own, const u32* ends, const Key* keys, const u32* tile_row,
-    const u32* label, Key lowest, Key highest,
+    u32 first, u32 low, u64 own, const u32* ends, const Key* keys,
+    const u32* tile_row, const u32* label, Key lowest, Key highest,
     u64* best, u32* u, u32* v, Key* list_key, State* state)
 {
     i64 tile_begin = i64(blockIdx.x) * TILE;
@@ -165,7 +166,7 @@ __device__ void scan_tile(
             i64 arc = begin + j;
             far[j] = near(j);  // beyond the end: a loop, which does not count
             if (arc >= i64(arcs)) continue;
-            if (CHOSEN) arc += indptr[near(j) - first] - offset[row[j]];
+            if (CHOSEN && indptr) arc += indptr[near(j) - first] - offset[row[j]];
             key[j] = keys[arc];
             far[j] = ends[arc];
         }
@@ -199,7 +200,7 @@ __device__ void scan_tile(
         if (!(listed >> j & 1)) continue;
         u32 x = near(j), y = far[j];
         bool heavy = key[j] == cut_key && min(x, y) > cut_end;
-        bool twice = u64(y) - first < own && !(CHOSEN && label[y] == giant);
+        bool twice = u64(y) - low < own && !(CHOSEN && label[y] == giant);
         if (heavy || (x > y && twice)) listed ^= 1u << j;
     }
 
@@ -219,12 +220,13 @@ __device__ void scan_tile(
 #define SCAN(name, FIRST, CHOSEN)                                                    \
     extern "C" __global__ void __launch_bounds__(BLOCK) name(                        \
         const i64* offset, const u32* vertex, const i64* indptr, u64 arcs,           \
-        u32 first, u64 own, const u32* ends, const Key* keys, const u32* tile_row,   \
-        const u32* label, Key lowest, Key highest,                                   \
+        u32 first, u32 low, u64 own, const u32* ends, const Key* keys,               \
+        const u32* tile_row, const u32* label, Key lowest, Key highest,              \
         u64* best, u32* u, u32* v, Key* list_key, State* state)                      \
     {                                                                                \
-        scan_tile<FIRST, CHOSEN>(offset, vertex, indptr, arcs, first, own, ends,     \
-            keys, tile_row, label, lowest, highest, best, u, v, list_key, state);    \
+        scan_tile<FIRST, CHOSEN>(offset, vertex, indptr, arcs, first, low, own,      \
+            ends, keys, tile_row, label, lowest, highest, best, u, v, list_key,      \
+            state);                                                                  \
     }
 
 SCAN(scan_first, true, false)

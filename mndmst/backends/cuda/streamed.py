@@ -1,0 +1,204 @@
+"""Minimum spanning forest of rows that are larger than the device.
+
+The rows stay in host memory and come in pieces, each copied while the one before is
+scanned. What a scan leaves is added to a list; before the list might overflow it is
+reduced to its forest, since no other edge of it can be in the forest of the whole
+(cycle property). So the device holds two pieces, a list, and a few words a vertex.
+
+Light edges come first, as in `row_solver`: in one pass the edges up to a sampled
+cut, in a second one those between the components that these leave. Without ghosts
+the second pass takes only the rows outside the giant component.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import cupy
+import numpy as np
+
+from ...graph import Rows
+from ..base import Band
+from .kernels import NULL, TILE, Kernels
+from .pieces import Choice, Piece, longest_piece, piece_arcs
+from .row_solver import LIGHT_EDGES, MAX_LISTED, SAMPLE, SPARSE_EDGES, key_bounds
+from .solver import Edges, Solver
+from .state import NONE, Field
+from .transfer import Transfer
+
+
+class StreamedRows(NamedTuple):
+    """Rows in host memory whose forest is computed on the device.
+
+    Global ids serve as local ones.
+    """
+
+    rows: Rows
+
+    @property
+    def keys(self) -> np.ndarray:
+        """The keys, in host memory."""
+        return self.rows.keys
+
+    def to_global(self, local: cupy.ndarray) -> cupy.ndarray:
+        """Return the global ids, of the type the rows have, of local ones."""
+        return local.astype(self.rows.indices.dtype)
+
+
+def streamed_nbytes(rows: Rows) -> int:
+    """Return the bytes of the device that streaming needs at the least."""
+    return _fixed_nbytes(rows) + _listed_nbytes(rows) * _least_capacity(rows)
+
+
+class StreamSolver(Solver):
+    """The computation of the forest of a band of rows in host memory.
+
+    Parameters
+    ----------
+    nbytes : int
+        Bytes of the device it may take.
+    """
+
+    def __init__(
+        self, kernels: Kernels, rows: Rows, transfer: Transfer, nbytes: int
+    ) -> None:
+        super().__init__(kernels, rows.num_vertices)
+        self._rows, self._transfer = rows, transfer
+        self._copying = cupy.cuda.Stream(non_blocking=True)
+        room = (nbytes - _fixed_nbytes(rows)) // _listed_nbytes(rows)
+        most = max(_least_capacity(rows), min(room, rows.num_arcs + self.vertices))
+        self._listed = Edges.empty(min(most, MAX_LISTED), kernels.key)
+        self._chosen = Edges.empty(self.vertices, kernels.key)
+        self._component = cupy.arange(self.vertices, dtype=np.uint32)
+
+    def solve_rows(self, band: Band, label: np.ndarray | None) -> Edges:
+        """Return the forest, in no order; `label` as in `Backend.band_forest`."""
+        rows = self._rows
+        if label is not None:
+            self._component[rows.first : rows.last] = self._transfer.to_device(
+                label.astype(np.uint32)
+            )
+        cut, ends = self._sample(band)
+        everything = Choice(rows.indptr, None)
+        if cut is None:
+            return self._pass(everything, band)
+        light = self._pass(everything, Band(band.low, cut))
+        light = Edges(*(column.copy() for column in light))
+        self._over_levels("flatten")
+        self._component = self.parent[: self.vertices] - np.uint32(self.vertices)
+        rest = self._outside(ends) if rows.complete else everything
+        heavy = self._pass(rest, Band(cut, band.high))
+        return Edges(
+            *(cupy.concatenate(pair) for pair in zip(light, heavy, strict=True))
+        )
+
+    def _sample(self, band: Band) -> tuple[int | None, np.ndarray]:
+        """Choose the cut between light and heavy edges; None: all are light.
+
+        Returns also the far ends of the sampled arcs.
+        """
+        rows = self._rows
+        if rows.num_arcs == 0:
+            return None, rows.indices
+        places = np.random.default_rng(0).integers(0, rows.num_arcs, SAMPLE)
+        keys, ends = rows.keys[places], rows.indices[places].astype(np.int64)
+        tails = rows.first + np.searchsorted(rows.indptr, places, side="right") - 1
+        once = (tails < ends) | (ends < rows.first) | (ends >= rows.last)
+        low, high = key_bounds(band, self.kernels.key)
+        keys = np.sort(keys[once & (keys >= low) & (keys <= high)])
+        edges = len(keys) / SAMPLE * rows.num_arcs
+        if edges <= SPARSE_EDGES * self.vertices:
+            return None, ends
+        self.state[Field.LEAST_KEY], self.state[Field.GREATEST_KEY] = keys[[0, -1]]
+        return int(keys[int(LIGHT_EDGES * self.vertices / edges * len(keys))]), ends
+
+    def _outside(self, ends: np.ndarray) -> "Choice":
+        """Choose the rows outside the component that most of some ends are in."""
+        rows = self._rows
+        components, counts = cupy.unique(
+            self._component[cupy.asarray(ends)], return_counts=True
+        )
+        self._giant = components[counts.argmax()]
+        outside = self._transfer.to_host(self._component != self._giant)
+        return Choice.of(rows, outside & (rows.indptr[1:] > rows.indptr[:-1]))
+
+    def _pass(self, choice: "Choice", band: Band) -> Edges:
+        """Return the forest of a band of chosen rows, as views into `_chosen`."""
+        bounds = choice.cut(piece_arcs(self._rows))
+        pieces = [Piece(self._rows, choice, bounds) for _ in range(2)]
+        computing = cupy.cuda.get_current_stream()
+        capacity = len(self._listed.key)
+        self.state[Field.FOUND] = 0
+        self.state[Field.CAPACITY] = capacity
+        self.state[Field.CUT_KEY : Field.CUT_END + 1] = NONE
+        for piece in pieces:
+            piece.scanned.record(computing)
+        expected = 0
+        for number, (begin, end) in enumerate(pairwise(bounds)):
+            piece = pieces[number % 2]
+            with self._copying:
+                self._copying.wait_event(piece.scanned)
+                piece.send(self._transfer, self._rows, choice, begin, end)
+                computing.wait_event(self._copying.record())
+            expected += piece.num_arcs
+            if expected > capacity:
+                expected = int(self.state[Field.FOUND]) + piece.num_arcs
+            if expected > capacity:
+                expected = self._reduce() + piece.num_arcs
+            self._scan(piece, band)
+            piece.scanned.record(computing)
+        return self._solve_listed()
+
+    def _solve_listed(self) -> Edges:
+        self.start_from(self._component)
+        self.state[Field.CHOSEN] = 0
+        self._run_rounds(self._listed, self._chosen)
+        return self._chosen.cut(int(self.state[Field.CHOSEN]))
+
+    def _reduce(self) -> int:
+        """Leave only the forest in the list; return its length."""
+        forest = self._solve_listed()
+        for column, kept in zip(self._listed, forest, strict=True):
+            column[: len(kept)] = kept
+        self.state[Field.FOUND] = len(forest.key)
+        return len(forest.key)
+
+    def _scan(self, piece: "Piece", band: Band) -> None:
+        """Add to the list what a piece has between components."""
+        rows, arcs = self._rows, np.uint64(piece.num_arcs)
+        tiles = -(-piece.num_arcs // TILE)
+        tile_row = cupy.empty(tiles + 1, np.uint32)
+        self.kernels.launch(
+            "find_tiles", tiles + 1, piece.offset, np.uint64(piece.num_rows), arcs,
+            tile_row, np.uint64(tiles),
+        )  # fmt: skip
+        chosen = piece.vertex is not None
+        if chosen:
+            self.state[Field.GIANT] = self._giant
+        self.kernels.launch(
+            "scan_chosen" if chosen else "scan_all", tiles * 256, piece.offset,
+            piece.vertex if chosen else NULL, NULL, arcs, np.uint32(piece.first),
+            np.uint32(rows.first), np.uint64(len(rows)), piece.ends, piece.keys,
+            tile_row, self._component, *key_bounds(band, self.kernels.key),
+            self._best, *self._listed, self.state,
+        )  # fmt: skip
+
+
+def _listed_nbytes(rows: Rows) -> int:
+    """Return the bytes of a listed edge and its places in both lists of live ones."""
+    return 8 + rows.keys.itemsize + 32
+
+
+def _least_capacity(rows: Rows) -> int:
+    return rows.num_vertices + longest_piece(rows)
+
+
+def _fixed_nbytes(rows: Rows) -> int:
+    """Return the bytes of two pieces and of what there is for every vertex.
+
+    The solver's stack, slots and numbers; components, twice; three forests; offsets
+    of rows.
+    """
+    width = rows.keys.itemsize
+    vertex = 28 + 8 + 3 * (8 + width)
+    arc = rows.indices.itemsize + 4 + width
+    return rows.num_vertices * vertex + 2 * (8 * len(rows) + arc * longest_piece(rows))
