@@ -14,6 +14,7 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     """Add a command for each device that can be timed."""
     devices = bench.add_subparsers(title="devices", metavar="DEVICE", required=True)
     _add_cpu(devices)
+    _add_gpu(devices)
 
 
 def _add_cpu(devices: Any) -> None:
@@ -35,6 +36,37 @@ def _add_cpu(devices: Any) -> None:
         cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
     cpu.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
     cpu.set_defaults(process=_cpu)
+
+
+def _add_gpu(devices: Any) -> None:
+    gpu = devices.add_parser(
+        "gpu",
+        help="the GPU worker beside one read of the graph",
+        description="Time the GPU worker's kernels on graphs generated on the device; "
+        "check small ones against the CPU worker.",
+    )
+    gpu.add_argument(
+        "--graphs",
+        default="rmat24,rmat22,gnm23,road24",
+        type=_names,
+        help="kinds (rmat, gnm, road) with scales, separated by commas",
+    )
+    gpu.add_argument("--repeat", default=7, type=_positive, help="runs of each graph")
+    gpu.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
+    gpu.set_defaults(process=_gpu)
+
+
+def _gpu(arguments: argparse.Namespace) -> int:
+    from .gpu import block, machine, run
+
+    facts, records = machine(), []
+    for record in run(arguments.graphs, arguments.repeat):
+        print(block(record), flush=True)
+        records.append(record)
+    if arguments.json is not None:
+        record = {"machine": facts, "command": sys.argv, "graphs": records}
+        _write(arguments.json, record)
+    return 0 if all(record["agrees"] for record in records) else 1
 
 
 def _cpu(arguments: argparse.Namespace) -> int:

@@ -1,14 +1,5 @@
-"""Times of the forest kernels on graphs generated on the device.
+"""Times of the forest kernels on graphs generated on the device."""
 
-    python -m mndmst.backends.cuda.bench [graph ...]
-
-prints one JSON object for each graph and key width. Times are from rows in device
-memory to the forest's edges in device memory, medians of 7 after a warm-up. `read_ms`
-is the time of reading the arcs once, by half of a copy's.
-"""
-
-import json
-import sys
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -16,13 +7,18 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ...graph import EdgeList, Rows
 from ..base import Band
+from ..numba import NumbaBackend
+from .backend import CudaBackend
 from .kernels import Kernels
 from .placed import PlacedRows
 from .row_solver import RowSolver
 
+Ends = tuple[int, cupy.ndarray, cupy.ndarray]
 
-def rmat(scale: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+
+def rmat(scale: int) -> Ends:
     """Return n and the ends of 16 n edges (a = .57, b = c = .19)."""
     m = 16 << scale
     u, v = cupy.zeros(m, np.uint64), cupy.zeros(m, np.uint64)
@@ -33,15 +29,17 @@ def rmat(scale: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
     return 1 << scale, u, v
 
 
-def gnm(scale: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+def gnm(scale: int) -> Ends:
     """Return n and the ends of 16 n edges chosen uniformly."""
     m = 16 << scale
     u, v = (cupy.random.randint(0, 1 << scale, m, np.uint64) for _ in range(2))
     return 1 << scale, u, v
 
 
-def road(rows: int, columns: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
+def road(scale: int) -> Ends:
     """Return n and the ends of a grid's edges, each kept with probability 0.6."""
+    rows = 1 << scale // 2
+    columns = rows * 5 // 4
     n = rows * columns
     x = cupy.arange(n, dtype=np.uint64)
     right = x[(x % columns < columns - 1) & (cupy.random.random(n) < 0.6)]
@@ -51,12 +49,7 @@ def road(rows: int, columns: int) -> tuple[int, cupy.ndarray, cupy.ndarray]:
     return n, u, v
 
 
-GRAPHS: dict[str, Callable[[], tuple[int, cupy.ndarray, cupy.ndarray]]] = {
-    "rmat24": lambda: rmat(24),
-    "rmat22": lambda: rmat(22),
-    "gnm": lambda: gnm(23),
-    "road": lambda: road(4096, 5120),
-}
+KINDS: dict[str, Callable[[int], Ends]] = {"rmat": rmat, "gnm": gnm, "road": road}
 
 
 def build(n: int, u: cupy.ndarray, v: cupy.ndarray, keys: np.dtype) -> PlacedRows:
@@ -107,30 +100,21 @@ class TimedKernels(Kernels):
         self._timed(name, lambda: launch(name, *args))
 
 
-def measure(run: Callable[[], Any], times: int) -> float:
-    """Return the median milliseconds of a function on the current stream."""
-    taken = []
-    for _ in range(times):
-        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-        begin.record()
-        run()
-        end.record()
-        end.synchronize()
-        taken.append(cupy.cuda.get_elapsed_time(begin, end))
-    return median(taken)
+def measure(kind: str, scale: int, keys: str, repeat: int) -> dict[str, Any]:
+    """Time the forest of a graph; returns milliseconds, by stage as well.
 
-
-def bench(graph: str, keys: np.dtype, times: int = 7) -> dict[str, Any]:
-    """Measure one graph; returns milliseconds by stage."""
-    rows = build(*GRAPHS[graph](), keys)
+    The stages are launches, timed in a run of their own. `read_ms` is the time of
+    reading the arcs once, by half of a copy's.
+    """
+    rows = build(*KINDS[kind](scale), np.dtype(keys))
     cupy.get_default_memory_pool().free_all_blocks()
 
     def solve(kernels: Kernels) -> Any:
         return RowSolver(kernels, rows.vertices, rows, Band()).solve_rows(False)
 
-    kernels, timed = Kernels(keys), TimedKernels(keys)
+    kernels, timed = Kernels(rows.keys.dtype), TimedKernels(rows.keys.dtype)
     solve(kernels)
-    total = measure(lambda: solve(kernels), times)
+    total = _milliseconds(lambda: solve(kernels), repeat)
     solve(timed)
     timed.events.clear()
     edges = solve(timed)
@@ -140,22 +124,38 @@ def bench(graph: str, keys: np.dtype, times: int = 7) -> dict[str, Any]:
         for name, begin, end in timed.events
     ]
     arrays = [(cupy.empty_like(array), array) for array in (rows.ends, rows.keys)]
-    read = measure(lambda: [cupy.copyto(*pair) for pair in arrays], times) / 2
+    read = _milliseconds(lambda: [cupy.copyto(*pair) for pair in arrays], repeat) / 2
     return {
-        "graph": graph, "keys": np.dtype(keys).name, "n": rows.vertices,
-        "m": rows.num_arcs // 2, "edges": len(edges.key), "ms": round(total, 3),
-        "giga_edges_per_s": round(rows.num_arcs / 2 / total / 1e6, 1),
-        "read_ms": round(read, 3), "stages": stages,
+        "graph": f"{kind}{scale}", "keys": keys, "n": rows.vertices,
+        "m": rows.num_arcs // 2, "edges": len(edges.key), "ms": total,
+        "giga_edges_per_s": rows.num_arcs / 2 / total / 1e6,
+        "read_ms": read, "stages": stages,
     }  # fmt: skip
 
 
-def main() -> None:
-    """Measure the graphs that the command line names, or all."""
-    for graph in sys.argv[1:] or GRAPHS:
-        for keys in (np.uint32, np.uint64):
-            print(json.dumps(bench(graph, np.dtype(keys))), flush=True)
-            cupy.get_default_memory_pool().free_all_blocks()
+def agrees(kind: str, scale: int, keys: str) -> bool:
+    """Return whether the CPU worker finds the same forest of a graph."""
+    placed = build(*KINDS[kind](scale), np.dtype(keys))
+    columns = (array.get() for array in (placed.indptr, placed.ends, placed.keys))
+    rows = Rows(0, placed.own, *columns)
+    ours = _sorted(CudaBackend().msf(placed).edges)
+    theirs = _sorted(NumbaBackend().msf(rows).edges)
+    return all(map(np.array_equal, ours, theirs))
 
 
-if __name__ == "__main__":
-    main()
+def _sorted(edges: EdgeList) -> tuple[np.ndarray, ...]:
+    order = np.lexsort((edges.v, edges.u))
+    return edges.u[order], edges.v[order], edges.key[order]
+
+
+def _milliseconds(run: Callable[[], Any], repeat: int) -> float:
+    """Return the median time of a function on the current stream."""
+    taken = []
+    for _ in range(repeat):
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        taken.append(cupy.cuda.get_elapsed_time(begin, end))
+    return median(taken)
