@@ -1,6 +1,7 @@
 """Starting processes with a time limit, alone and on MPI ranks."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -74,8 +75,9 @@ def finish(process: subprocess.Popen[bytes], timeout: float) -> Run:
             streams = process.communicate()
         text = b"\n".join(streams).decode(errors="replace")
         pytest.fail(f"still running after {timeout} s: {process.args}\n{text}")
-    # Some launchers put NUL bytes between the lines of the ranks.
-    out, err = (stream.replace(b"\0", b"").decode() for stream in streams)
+    # Some launchers put NUL bytes between the lines of the ranks, or end with a code
+    # that resets the terminal's colours.
+    out, err = (re.sub(rb"\0|\x1b\[0m", b"", s).decode() for s in streams)
     return Run(process.returncode, out, err)
 
 
