@@ -183,3 +183,20 @@ def test_threads_change_nothing(distinct: int) -> None:
     piece = rows.cut(5_000, 17_000)
     forests = [backend(t).band_forest(piece, Band(), None) for t in (1, 3)]
     assert triples(forests[0]) == triples(forests[1])
+
+
+@pytest.mark.parametrize("shift", [(1 << 31) - 50, 1 << 33])
+def test_ids_beyond_32_bits(shift: int) -> None:
+    values = np.random.default_rng(5).integers(0, 9, 3000, np.uint64)
+    graph = graphs.random(200, 3000, 6)._replace(weight=values)
+    piece = rows_of(graph, np.int64).cut(60, 140)
+    far = Rows(60 + shift, 200 + shift, piece.indptr, piece.indices + shift, piece.keys)
+    near_edges = backend(1).band_forest(piece, Band(2, 6), None)
+    far_edges = backend(1).band_forest(far, Band(2, 6), None)
+    moved = [(u + shift, v + shift, key) for u, v, key in triples(near_edges)]
+    assert triples(far_edges) == moved
+    ends = (far_edges.u, far_edges.v)
+    reduced = reduced_graph(far_edges, ends, 60 + shift, 140 + shift, own=True)
+    contraction = contract(backend(1), reduced)
+    assert set(triples(contraction.fixed)) <= set(moved)
+    assert contraction.new.min() >= shift
