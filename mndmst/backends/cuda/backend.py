@@ -14,7 +14,7 @@ from .kernels import Kernels
 from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
 from .row_solver import RowSolver
 from .solver import Edges, Solver
-from .streamed import StreamedRows, StreamSolver, streamed_nbytes
+from .streamed import Need, StreamedRows, StreamSolver
 from .transfer import Transfer
 
 # Below so many edges a reduced graph is solved on the host before the device has
@@ -109,7 +109,7 @@ class CudaBackend(Backend):
         placed = placed_nbytes(rows)
         if placed <= self.memory().free or rows.num_vertices > MAX_VERTICES:
             return placed
-        return min(placed, streamed_nbytes(rows))
+        return min(placed, Need.of(rows).nbytes)
 
     # Steps on rows
 

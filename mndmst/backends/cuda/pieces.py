@@ -1,5 +1,7 @@
 """Pieces of rows on their way from host memory to the device."""
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import cupy
@@ -7,9 +9,10 @@ import numpy as np
 
 from ...graph import Rows
 from ..numba.rows import copy_rows
-from .transfer import Fill, Transfer, fill_from
+from .transfer import Fill, copy_next, fill_from
 
 PIECE_BYTES = 256 << 20  # of arcs; long enough to make a launch cheap
+_COUNTED = 1 << 18  # rows whose degrees stay in the cache
 
 
 class Choice(NamedTuple):
@@ -20,9 +23,9 @@ class Choice(NamedTuple):
     begin: np.ndarray | None = None
 
     @classmethod
-    def of(cls, rows: Rows, mask: np.ndarray) -> "Choice":
-        """Choose rows by a mask."""
-        row = np.flatnonzero(mask)
+    def of(cls, rows: Rows, row: np.ndarray) -> "Choice":
+        """Choose those of some rows that have arcs."""
+        row = row[rows.indptr[row + 1] > rows.indptr[row]]
         begin = rows.indptr[row]
         offset = np.zeros(len(row) + 1, np.int64)
         np.cumsum(rows.indptr[row + 1] - begin, out=offset[1:])
@@ -34,7 +37,17 @@ class Choice(NamedTuple):
         bounds = np.searchsorted(self.offset, goals, side="right") - 1
         return np.unique(np.append(bounds, len(self.offset) - 1))
 
-    def fill(self, column: np.ndarray, first_arc: int) -> Fill:
+    def sources(self, rows: Rows, bounds: np.ndarray) -> Iterator[tuple[int, Fill]]:
+        """Yield what `Piece.receive` takes, for every piece between bounds."""
+        for begin, end in pairwise(bounds):
+            low, high = (int(self.offset[row]) for row in (begin, end))
+            yield _whole(self.offset[begin : end + 1])
+            for column in (rows.indices, rows.keys):
+                yield (high - low) * column.itemsize, self._fill(column, low)
+            if self.row is not None:
+                yield _whole((rows.first + self.row[begin:end]).astype(np.uint32))
+
+    def _fill(self, column: np.ndarray, first_arc: int) -> Fill:
         """Return what copies a column of the rows from an arc on."""
         if self.row is None:
             return fill_from(column[first_arc:])
@@ -47,39 +60,39 @@ class Choice(NamedTuple):
         return fill
 
 
+def _whole(array: np.ndarray) -> tuple[int, Fill]:
+    return array.nbytes, fill_from(array)
+
+
 class Piece:
     """Room on the device for any piece of some rows, and the piece that is there."""
 
     def __init__(self, rows: Rows, choice: Choice, bounds: np.ndarray) -> None:
         arcs = int(np.diff(choice.offset[bounds]).max(initial=0))
+        length = int(np.diff(bounds).max(initial=0))
         self.scanned = cupy.cuda.Event(disable_timing=True)
-        self._arrays = (
-            cupy.empty(int(np.diff(bounds).max(initial=0)) + 1, np.int64),
-            cupy.empty(arcs, rows.indices.dtype),
-            cupy.empty(arcs, rows.keys.dtype),
-        )
-
-    def send(
-        self, transfer: Transfer, rows: Rows, choice: Choice, begin: int, end: int
-    ) -> None:
-        """Begin to copy rows [begin, end) of a choice; the current stream does it."""
-        low, high = (int(choice.offset[row]) for row in (begin, end))
-        self.num_rows, self.num_arcs = int(end - begin), high - low
-        self.first = rows.first + int(begin)
-        lengths = (self.num_rows + 1, self.num_arcs, self.num_arcs)
-        self.offset, ends, self.keys = (
-            array[:length] for array, length in zip(self._arrays, lengths, strict=True)
-        )
-        transfer.send(self.offset, fill_from(choice.offset[begin : end + 1]))
-        self.offset -= low
-        transfer.send(ends, choice.fill(rows.indices, low))
-        transfer.send(self.keys, choice.fill(rows.keys, low))
-        self.ends = ends.astype(np.uint32, copy=False)
-        self.vertex = None
+        self._rows, self._choice = rows, choice
+        self._offset = cupy.empty(length + 1, np.int64)
+        self._ends = cupy.empty(arcs, rows.indices.dtype)
+        self._keys = cupy.empty(arcs, rows.keys.dtype)
+        self._vertex = None
         if choice.row is not None:
-            vertex = (rows.first + choice.row[begin:end]).astype(np.uint32)
-            self.vertex = cupy.empty(self.num_rows, np.uint32)
-            transfer.send(self.vertex, fill_from(vertex))
+            self._vertex = cupy.empty(length, np.uint32)
+
+    def receive(self, filled: Iterator[np.ndarray], begin: int, end: int) -> None:
+        """Copy rows [begin, end) of the choice, on the current stream."""
+        low, high = (int(self._choice.offset[row]) for row in (begin, end))
+        self.num_rows, self.num_arcs = int(end - begin), high - low
+        self.first = self._rows.first + int(begin)
+        self.offset = self._offset[: self.num_rows + 1]
+        self.keys, ends = self._keys[: self.num_arcs], self._ends[: self.num_arcs]
+        for array in (self.offset, ends, self.keys):
+            copy_next(filled, array)
+        self.offset -= low
+        self.ends = ends.astype(np.uint32, copy=False)
+        self.vertex = self._vertex
+        if self.vertex is not None:
+            copy_next(filled, self.vertex[: self.num_rows])
 
 
 def piece_arcs(rows: Rows) -> int:
@@ -89,5 +102,8 @@ def piece_arcs(rows: Rows) -> int:
 
 def longest_piece(rows: Rows) -> int:
     """Return the arcs that no piece exceeds: it may have a row more than it should."""
-    row = int(np.diff(rows.indptr).max(initial=0))
+    row = 0
+    for begin in range(0, len(rows), _COUNTED):
+        degrees = np.diff(rows.indptr[begin : begin + _COUNTED + 1])
+        row = max(row, int(degrees.max()))
     return min(piece_arcs(rows) + row, rows.num_arcs)

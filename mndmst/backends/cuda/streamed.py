@@ -20,10 +20,14 @@ from ...graph import Rows
 from ..base import Band
 from .kernels import NULL, TILE, Kernels
 from .pieces import Choice, Piece, longest_piece, piece_arcs
-from .row_solver import LIGHT_EDGES, MAX_LISTED, SAMPLE, SPARSE_EDGES, key_bounds
+from .row_solver import MAX_LISTED, SAMPLE, SPARSE_EDGES, key_bounds
 from .solver import Edges, Solver
 from .state import NONE, Field
 from .transfer import Transfer
+
+# Light edges per vertex: more than where rows are on the device, since every row
+# that they leave outside the giant component is copied once more.
+LIGHT_EDGES = 2.5
 
 
 class StreamedRows(NamedTuple):
@@ -44,9 +48,30 @@ class StreamedRows(NamedTuple):
         return local.astype(self.rows.indices.dtype)
 
 
-def streamed_nbytes(rows: Rows) -> int:
-    """Return the bytes of the device that streaming needs at the least."""
-    return _fixed_nbytes(rows) + _listed_nbytes(rows) * _least_capacity(rows)
+class Need(NamedTuple):
+    """Bytes of the device: two pieces and what there is for every vertex; an edge in
+    the list; and the edges for which the list must have room at the least.
+    """
+
+    fixed: int
+    listed: int
+    edges: int
+
+    @classmethod
+    def of(cls, rows: Rows) -> "Need":
+        """Return what streaming some rows needs."""
+        arcs, width = longest_piece(rows), rows.keys.itemsize
+        # The solver's stack, slots and numbers; components, twice; three forests.
+        vertex = 28 + 8 + 3 * (8 + width)
+        piece = 8 * len(rows) + (rows.indices.itemsize + 4 + width) * arcs
+        # A listed edge also has a place in both lists of live edges.
+        fixed, listed = rows.num_vertices * vertex + 2 * piece, 8 + width + 32
+        return cls(fixed, listed, rows.num_vertices + arcs)
+
+    @property
+    def nbytes(self) -> int:
+        """The least bytes that will do."""
+        return self.fixed + self.listed * self.edges
 
 
 class StreamSolver(Solver):
@@ -64,8 +89,9 @@ class StreamSolver(Solver):
         super().__init__(kernels, rows.num_vertices)
         self._rows, self._transfer = rows, transfer
         self._copying = cupy.cuda.Stream(non_blocking=True)
-        room = (nbytes - _fixed_nbytes(rows)) // _listed_nbytes(rows)
-        most = max(_least_capacity(rows), min(room, rows.num_arcs + self.vertices))
+        need = Need.of(rows)
+        room = (nbytes - need.fixed) // need.listed
+        most = max(need.edges, min(room, rows.num_arcs + self.vertices))
         self._listed = Edges.empty(min(most, MAX_LISTED), kernels.key)
         self._chosen = Edges.empty(self.vertices, kernels.key)
         self._component = cupy.arange(self.vertices, dtype=np.uint32)
@@ -87,9 +113,8 @@ class StreamSolver(Solver):
         self._component = self.parent[: self.vertices] - np.uint32(self.vertices)
         rest = self._outside(ends) if rows.complete else everything
         heavy = self._pass(rest, Band(cut, band.high))
-        return Edges(
-            *(cupy.concatenate(pair) for pair in zip(light, heavy, strict=True))
-        )
+        pairs = zip(light, heavy, strict=True)
+        return Edges(*(cupy.concatenate(pair) for pair in pairs))
 
     def _sample(self, band: Band) -> tuple[int | None, np.ndarray]:
         """Choose the cut between light and heavy edges; None: all are light.
@@ -111,20 +136,21 @@ class StreamSolver(Solver):
         self.state[Field.LEAST_KEY], self.state[Field.GREATEST_KEY] = keys[[0, -1]]
         return int(keys[int(LIGHT_EDGES * self.vertices / edges * len(keys))]), ends
 
-    def _outside(self, ends: np.ndarray) -> "Choice":
+    def _outside(self, ends: np.ndarray) -> Choice:
         """Choose the rows outside the component that most of some ends are in."""
         rows = self._rows
         components, counts = cupy.unique(
             self._component[cupy.asarray(ends)], return_counts=True
         )
         self._giant = components[counts.argmax()]
-        outside = self._transfer.to_host(self._component != self._giant)
-        return Choice.of(rows, outside & (rows.indptr[1:] > rows.indptr[:-1]))
+        outside = cupy.flatnonzero(self._component != self._giant)
+        return Choice.of(rows, self._transfer.to_host(outside))
 
-    def _pass(self, choice: "Choice", band: Band) -> Edges:
+    def _pass(self, choice: Choice, band: Band) -> Edges:
         """Return the forest of a band of chosen rows, as views into `_chosen`."""
         bounds = choice.cut(piece_arcs(self._rows))
         pieces = [Piece(self._rows, choice, bounds) for _ in range(2)]
+        filled = self._transfer.filled(choice.sources(self._rows, bounds))
         computing = cupy.cuda.get_current_stream()
         capacity = len(self._listed.key)
         self.state[Field.FOUND] = 0
@@ -137,7 +163,7 @@ class StreamSolver(Solver):
             piece = pieces[number % 2]
             with self._copying:
                 self._copying.wait_event(piece.scanned)
-                piece.send(self._transfer, self._rows, choice, begin, end)
+                piece.receive(filled, begin, end)
                 computing.wait_event(self._copying.record())
             expected += piece.num_arcs
             if expected > capacity:
@@ -162,7 +188,7 @@ class StreamSolver(Solver):
         self.state[Field.FOUND] = len(forest.key)
         return len(forest.key)
 
-    def _scan(self, piece: "Piece", band: Band) -> None:
+    def _scan(self, piece: Piece, band: Band) -> None:
         """Add to the list what a piece has between components."""
         rows, arcs = self._rows, np.uint64(piece.num_arcs)
         tiles = -(-piece.num_arcs // TILE)
@@ -181,24 +207,3 @@ class StreamSolver(Solver):
             tile_row, self._component, *key_bounds(band, self.kernels.key),
             self._best, *self._listed, self.state,
         )  # fmt: skip
-
-
-def _listed_nbytes(rows: Rows) -> int:
-    """Return the bytes of a listed edge and its places in both lists of live ones."""
-    return 8 + rows.keys.itemsize + 32
-
-
-def _least_capacity(rows: Rows) -> int:
-    return rows.num_vertices + longest_piece(rows)
-
-
-def _fixed_nbytes(rows: Rows) -> int:
-    """Return the bytes of two pieces and of what there is for every vertex.
-
-    The solver's stack, slots and numbers; components, twice; three forests; offsets
-    of rows.
-    """
-    width = rows.keys.itemsize
-    vertex = 28 + 8 + 3 * (8 + width)
-    arc = rows.indices.itemsize + 4 + width
-    return rows.num_vertices * vertex + 2 * (8 * len(rows) + arc * longest_piece(rows))

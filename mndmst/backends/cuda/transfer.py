@@ -4,7 +4,8 @@ A copy from pageable memory runs at a fraction of the bus; filling pinned pieces
 by several threads while the ones before are on their way keeps it busy.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import cupy
@@ -12,7 +13,7 @@ import cupyx
 import numpy as np
 
 PIECE_BYTES = 8 << 20
-PIECES = 8
+PIECES = 16
 
 # Writes the bytes that begin at a place of some host data into a piece.
 Fill = Callable[[np.ndarray, int], None]
@@ -21,52 +22,50 @@ Fill = Callable[[np.ndarray, int], None]
 class Transfer:
     """Pinned pieces and the threads that fill and empty them.
 
-    One thread at a time may use it, with the device and the stream current.
+    One thread at a time may use it, with the device and the stream current, and only
+    when the copies begun before are done.
     """
 
     def __init__(self) -> None:
         self._pieces = [
             cupyx.empty_pinned(PIECE_BYTES, np.uint8) for _ in range(PIECES)
         ]
-        self._sent: list[cupy.cuda.Event | None] = [None] * PIECES
         self._threads = ThreadPoolExecutor(PIECES, "mndmst-transfer")
 
     def to_device(self, host: np.ndarray) -> cupy.ndarray:
         """Return a copy on the device of a contiguous host array."""
         host = np.ascontiguousarray(host)
         result = cupy.empty(host.shape, host.dtype)
-        self.send(result, fill_from(host))
+        copy_next(self.filled([(host.nbytes, fill_from(host))]), result)
         cupy.cuda.get_current_stream().synchronize()
         return result
 
-    def send(self, device: cupy.ndarray, fill: Fill) -> None:
-        """Fill a contiguous device array; the current stream completes the copy."""
-        target = device.view(np.uint8)
-        stream = cupy.cuda.get_current_stream()
-        bounds = _bounds(len(target))
+    def filled(self, sources: Iterable[tuple[int, Fill]]) -> Iterator[np.ndarray]:
+        """Yield pinned pieces of the bytes of several sources, in order.
 
-        def filled(number: int) -> np.ndarray:
-            low, high = bounds[number]
-            event = self._sent[number % PIECES]
+        Filling runs ahead of copying, from one source into the next. When the next
+        piece is asked for, the copy of the one before must be on the current stream.
+        """
+        copied: list[cupy.cuda.Event | None] = [None] * PIECES
+
+        def fill_piece(slot: int, fill: Fill, low: int, high: int) -> np.ndarray:
+            event = copied[slot]
             if event is not None:
                 event.synchronize()
-            piece = self._pieces[number % PIECES][: high - low]
+            piece = self._pieces[slot][: high - low]
             fill(piece, low)
             return piece
 
-        filling = [
-            self._threads.submit(filled, i) for i in range(min(PIECES, len(bounds)))
-        ]
-        for number, (low, high) in enumerate(bounds):
-            piece = filling[number].result()
-            target[low:high].data.copy_from_host_async(
-                piece.ctypes.data, high - low, stream
-            )
-            event = cupy.cuda.Event(disable_timing=True)
-            event.record(stream)
-            self._sent[number % PIECES] = event
-            if number + PIECES < len(bounds):
-                filling.append(self._threads.submit(filled, number + PIECES))
+        jobs = ((f, *bounds) for nbytes, f in sources for bounds in _bounds(nbytes))
+        filling: deque[Future[np.ndarray]] = deque()
+        for number, job in enumerate(jobs):
+            slot = number % PIECES
+            if len(filling) == PIECES:
+                yield filling.popleft().result()
+                copied[slot] = _event()
+            filling.append(self._threads.submit(fill_piece, slot, *job))
+        while filling:
+            yield filling.popleft().result()
 
     def to_host(self, device: cupy.ndarray) -> np.ndarray:
         """Return a copy in host memory of a contiguous device array."""
@@ -86,12 +85,21 @@ class Transfer:
             source[low:high].data.copy_to_host_async(
                 piece.ctypes.data, high - low, stream
             )
-            event = cupy.cuda.Event(disable_timing=True)
-            event.record(stream)
-            emptying.append(self._threads.submit(empty, piece, low, event))
+            emptying.append(self._threads.submit(empty, piece, low, _event()))
         for future in emptying:
             future.result()
         return result
+
+
+def copy_next(filled: Iterator[np.ndarray], device: cupy.ndarray) -> None:
+    """Copy the next filled pieces to a contiguous array, on the current stream."""
+    target = device.view(np.uint8)
+    stream = cupy.cuda.get_current_stream()
+    low = 0
+    while low < len(target):
+        piece = next(filled)
+        target[low:].data.copy_from_host_async(piece.ctypes.data, len(piece), stream)
+        low += len(piece)
 
 
 def fill_from(host: np.ndarray) -> Fill:
@@ -102,6 +110,13 @@ def fill_from(host: np.ndarray) -> Fill:
         np.copyto(piece, source[low : low + len(piece)])
 
     return fill
+
+
+def _event() -> cupy.cuda.Event:
+    """Return what has happened when the current stream has come so far."""
+    event = cupy.cuda.Event(disable_timing=True)
+    event.record()
+    return event
 
 
 def _bounds(nbytes: int) -> list[tuple[int, int]]:
