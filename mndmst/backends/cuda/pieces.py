@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 from ...graph import Rows
-from ..numba.rows import copy_rows
+from ..numba.rows import copy_rows, rows_with_arcs
 from .transfer import Fill, copy_next, fill_from
 
 PIECE_BYTES = 256 << 20  # of arcs; long enough to make a launch cheap
@@ -25,10 +25,7 @@ class Choice(NamedTuple):
     @classmethod
     def of(cls, rows: Rows, row: np.ndarray) -> "Choice":
         """Choose those of some rows that have arcs."""
-        row = row[rows.indptr[row + 1] > rows.indptr[row]]
-        begin = rows.indptr[row]
-        offset = np.zeros(len(row) + 1, np.int64)
-        np.cumsum(rows.indptr[row + 1] - begin, out=offset[1:])
+        row, begin, offset = rows_with_arcs(rows.indptr, row)
         return cls(offset, row, begin)
 
     def cut(self, arcs: int) -> np.ndarray:

@@ -1,7 +1,38 @@
-"""Rows of a CSR graph, copied side by side."""
+"""Chosen rows of a CSR graph, side by side."""
 
 import numpy as np
 from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def rows_with_arcs(indptr, row):
+    """Leave out of some rows those without arcs.
+
+    Parameters
+    ----------
+    row : ndarray of int64
+
+    Returns
+    -------
+    row : ndarray of int64, shape (chosen,)
+        The rows that are left.
+    begin : ndarray of int64, shape (chosen,)
+        Where each begins.
+    offset : ndarray of int64, shape (chosen + 1,)
+        Where each begins if they lie side by side.
+    """
+    count = 0
+    for r in row:
+        count += indptr[r + 1] > indptr[r]
+    chosen, begin = np.empty(count, np.int64), np.empty(count, np.int64)
+    offset = np.zeros(count + 1, np.int64)
+    place = 0
+    for r in row:
+        if indptr[r + 1] > indptr[r]:
+            chosen[place], begin[place] = r, indptr[r]
+            offset[place + 1] = offset[place] + indptr[r + 1] - indptr[r]
+            place += 1
+    return chosen, begin, offset
 
 
 @njit(nogil=True, cache=True)
