@@ -67,3 +67,12 @@ def find(parent: list[int], vertex: int) -> int:
     while parent[vertex] != vertex:
         parent[vertex] = vertex = parent[parent[vertex]]
     return vertex
+
+
+def smallest_of_trees(n: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+    """Return the smallest vertex of each vertex's tree."""
+    parent = list(range(n))
+    for ends in zip(src.tolist(), dst.tolist(), strict=True):
+        low, high = sorted(find(parent, end) for end in ends)
+        parent[high] = low
+    return np.array([find(parent, vertex) for vertex in range(n)])

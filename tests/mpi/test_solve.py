@@ -9,7 +9,7 @@ import graphs
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from oracle import find, kruskal
+from oracle import kruskal, smallest_of_trees
 
 PROGRAM = Path(__file__).with_name("solve_program.py")
 
@@ -110,12 +110,3 @@ def test_one_forest(
     for found in runs:
         place = found.pop("case"), CONFIGS[found.pop("config")]
         assert found == expected[place[0]], place
-
-
-def smallest_of_trees(n: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-    """Return the smallest vertex of each vertex's tree."""
-    parent = list(range(n))
-    for ends in zip(src.tolist(), dst.tolist(), strict=True):
-        low, high = sorted(find(parent, end) for end in ends)
-        parent[high] = low
-    return np.array([find(parent, vertex) for vertex in range(n)])

@@ -34,43 +34,29 @@ def _masks(keys, begin, end, low, high, words):
 
 
 @njit(nogil=True, cache=True)
-def _upper(indptr, indices, keys, first, begin, words, row, u, v, key, used):
-    """Append the edges to larger vertices; return the row and the count reached."""
+def _append(indptr, indices, keys, first, start, words, row, lower, u, v, key, used):
+    """Append the chosen edges of a chunk of arcs, seen from one of their ends.
+
+    With `lower` those to ghosts before the first row, else those to larger vertices.
+    Returns the row and the count reached.
+    """
+    before = np.uint64(first)
     after = np.uint64(indptr[row + np.uint64(1)])
     for i in range(np.uint64(len(words))):
         word = words[i]
-        block = np.uint64(begin) + i * np.uint64(BLOCK)
+        block = np.uint64(start) + i * np.uint64(BLOCK)
         while word:
             arc = block + trailing_zeros(word)
             word &= word - np.uint64(1)
             while after <= arc:
                 row += np.uint64(1)
                 after = np.uint64(indptr[row + np.uint64(1)])
-            head, tail = np.uint64(indices[arc]), np.uint64(first) + row
+            head, tail = np.uint64(indices[arc]), before + row
             # Written in any case, kept by the count: half of the arcs go each way,
             # and a branch on that would be mispredicted as often.
-            u[used], v[used], key[used] = tail, head, keys[arc]
-            used += np.uint64(head > tail)
+            u[used], v[used], key[used] = min(head, tail), max(head, tail), keys[arc]
+            used += np.uint64(head < before if lower else head > tail)
     return row, used
-
-
-@njit(nogil=True, cache=True)
-def _lower(indptr, indices, keys, first, begin, words, row, u, v, key, used):
-    """Append the edges to ghosts before the first row, in the order of the rows."""
-    after = np.uint64(indptr[row + np.uint64(1)])
-    for i in range(np.uint64(len(words))):
-        word = words[i]
-        block = np.uint64(begin) + i * np.uint64(BLOCK)
-        while word:
-            arc = block + trailing_zeros(word)
-            word &= word - np.uint64(1)
-            while after <= arc:
-                row += np.uint64(1)
-                after = np.uint64(indptr[row + np.uint64(1)])
-            head = np.uint64(indices[arc])
-            u[used], v[used], key[used] = head, np.uint64(first) + row, keys[arc]
-            used += np.uint64(head < np.uint64(first))
-    return used
 
 
 @njit(nogil=True, cache=True)
@@ -131,12 +117,12 @@ def select(indptr, indices, keys, first, low, high, begin, end, u, v, key):
         if first > 0:
             lower_u, lower_v = _room(lower_u, lower, more), _room(lower_v, lower, more)
             lower_key = _room(lower_key, lower, more)
-            lower = _lower(
-                indptr, indices, keys, first, start, words, row,
+            _, lower = _append(
+                indptr, indices, keys, first, start, words, row, True,
                 lower_u, lower_v, lower_key, lower,
             )  # fmt: skip
-        row, used = _upper(
-            indptr, indices, keys, first, start, words, row, u, v, key, used
+        row, used = _append(
+            indptr, indices, keys, first, start, words, row, False, u, v, key, used
         )
     return (
         u[:used], v[:used], key[:used],
