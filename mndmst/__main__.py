@@ -9,10 +9,14 @@ import contextlib
 import os
 import signal
 import sys
+import time
 import traceback
 from typing import Any
 
 from .errors import MndmstError
+
+# A launcher that is told to abort may drop what it has not forwarded yet.
+FORWARDING_SECONDS = 0.3
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -65,6 +69,7 @@ def _end(status: int) -> int:
     if world is not None:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
+        time.sleep(FORWARDING_SECONDS)
         world.Abort(status)
     return status
 
