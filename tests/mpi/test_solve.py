@@ -82,6 +82,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]
         dense(500, 6000, 50, "float64", 3),
         dense(300, 5000, 1, "int64", 4),
         clustered(12, 10),
+        dense(60, 2500, 9, "int32", 5)._replace(n=4000),
         *drawn(25),
     ]
     answers = []

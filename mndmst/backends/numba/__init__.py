@@ -88,10 +88,10 @@ class NumbaBackend(Backend):
 
         self.threads.map(chunk, self.threads.ranges(len(vertices)))
         found = arcs >= 0
-        arcs[~found] = 0
-        if rows.num_arcs == 0:
-            return found, np.zeros(0, rows.keys.dtype)[arcs[:0]], arcs
-        return found, rows.keys[arcs], rows.indices[arcs].astype(np.int64)
+        key = np.zeros(len(vertices), rows.keys.dtype)
+        end = np.zeros(len(vertices), np.int64)
+        key[found], end[found] = rows.keys[arcs[found]], rows.indices[arcs[found]]
+        return found, key, end
 
     def forest(self, graph: ReducedGraph) -> Growth:
         """See `Backend.forest`."""
