@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .backends.base import Band
+from .backends.numba.cuts import SPARSE_ARCS_PER_VERTEX
 from .backends.numba.msf import pair_order
 from .boruvka import cycle_filter
 from .contract import reduced_graph
@@ -18,8 +19,6 @@ from .graph import EdgeList, ReducedGraph
 from .run import Run
 
 SAMPLE = 8192
-# Below this many arcs per vertex nothing is gained by leaving edges out.
-SPARSE_ARCS_PER_VERTEX = 6
 # The share of arcs in rows of one component that makes it the giant one.
 GIANT_SHARE = 0.5
 # After so many arcs of a row without the giant component, all are taken.

@@ -63,7 +63,8 @@ def read_rows(
     """
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
     with comm.together():
-        _check_memory(comm, graph, begin, end, budget)
+        if budget.limit:
+            _check_memory(comm, graph, begin, end, budget)
         indptr, indices, weights = graph.read_rows(begin, end)
         rows = Rows(
             begin, graph.num_vertices, indptr, indices, weights_to_keys(weights)

@@ -60,10 +60,6 @@ class Report:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
-    def seconds_of(self, name: str) -> float:
-        """Return the seconds this rank has spent in the stages of a name."""
-        return sum(e["seconds"] for e in self.stages if e["stage"] == name)
-
     def gather(self, **results: Any) -> dict[str, Any] | None:
         """Return the record of all ranks on rank 0, None elsewhere. Collective."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -69,8 +69,8 @@ class Run:
         order = np.argsort(old)
         old, new = old[order], new[order]
         # A name that was itself given up since: ghosts ask for one step only.
-        while (hit := found(old, new)).any():
-            new[hit] = new[np.searchsorted(old, new[hit])]
+        while ((newer := present_names(new, old, new)) != new).any():
+            new = newer
         self.directory.record(old, new)
         self.renamed.clear()
 
@@ -109,26 +109,20 @@ def merge_contractions(run: Run, contractions: list[Contraction]) -> ReducedGrap
     old = np.concatenate([contraction.old for contraction in contractions])
     new = np.concatenate([contraction.new for contraction in contractions])
     order = np.argsort(old)
-    merged = [_renamed(graph, old[order], new[order]) for graph in graphs]
+    old, new = old[order], new[order]
+    merged = [rename(graph, present_names(graph.labels, old, new)) for graph in graphs]
     graph = merged[0]
     for other in merged[1:]:
         graph = merge(graph, other)
     return graph
 
 
-def _renamed(graph: ReducedGraph, old: np.ndarray, new: np.ndarray) -> ReducedGraph:
-    names = graph.labels.copy()
-    hit = found(old, names)
-    names[hit] = new[np.searchsorted(old, names[hit])]
-    return rename(graph, names)
-
-
-def found(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return a mask of the values that are in an ascending array."""
-    if len(ascending) == 0:
-        return np.zeros(len(values), np.bool_)
-    place = np.searchsorted(ascending, values)
-    return ascending[np.minimum(place, len(ascending) - 1)] == values
+def present_names(names: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Return names with those in `old` (ascending) replaced by those in `new`."""
+    if len(old) == 0:
+        return names
+    place = np.minimum(np.searchsorted(old, names), len(old) - 1)
+    return np.where(old[place] == names, new[place], names)
 
 
 def merge_parts(run: Run, graph: ReducedGraph) -> ReducedGraph:
