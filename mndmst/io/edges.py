@@ -1,5 +1,6 @@
 """Edges in memory, between a file of another format and shards."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +87,34 @@ def checked_edges(
         weight,
         directed,
     )
+
+
+def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> Edges:
+    """Return the edges of several lists as one.
+
+    Of weights of several types some are float64; the others become so.
+
+    Parameters
+    ----------
+    num_vertices : int
+        Of the whole list.
+    pieces : iterable of Edges
+    directed : bool
+    """
+    ids = id_dtype(num_vertices)
+    columns: tuple[list[np.ndarray], ...] = ([], [], [])
+    for piece in pieces:
+        columns[0].append(piece.src.astype(ids, copy=False))
+        columns[1].append(piece.dst.astype(ids, copy=False))
+        columns[2].append(piece.weight)
+    types = {weight.dtype for weight in columns[2]} or {np.dtype(np.int32)}
+    weight_dtype = types.pop() if len(types) == 1 else np.dtype(np.float64)
+    src, dst = (np.concatenate([np.empty(0, ids), *column]) for column in columns[:2])
+    weight = np.concatenate([
+        np.empty(0, weight_dtype),
+        *(piece.astype(weight_dtype, copy=False) for piece in columns[2]),
+    ])  # fmt: skip
+    return Edges(num_vertices, src, dst, weight, directed)
 
 
 def narrow_integers(weight: np.ndarray) -> np.ndarray:

@@ -1,16 +1,20 @@
 """Graphs in other formats, told by the file's suffix; one module per format.
 
-A format is a module with `read(path) -> Edges` and, if it can be written,
+A format is a module with `open_file(path) -> EdgeFile`, to be read in pieces of
+bounded size by any number of processes (`mndmst.io.edge_file`), or, for formats that
+are small by nature, `read(path) -> Edges`. If it can be written, it has
 `write(edges, path)`. To add one, add it to the table below.
 """
 
 from pathlib import Path
+from typing import Any
 
 from ...errors import ConfigError, InputError
+from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import Edges
 from . import dimacs, matrix_market, scipy_npz, shards
 
-_FORMATS = {
+_FORMATS: dict[str, Any] = {
     ".gr": dimacs,
     ".mtx": matrix_market,
     ".npz": scipy_npz,
@@ -20,8 +24,8 @@ _WRITERS = {".gr": dimacs.write, ".mtx": matrix_market.write, ".npz": scipy_npz.
 _COMPRESSIONS = (".gz", ".xz")
 
 
-def read_edges(path: str | Path) -> Edges:
-    """Read a graph: DIMACS `.gr`, Matrix Market `.mtx`, SciPy `.npz`, or shards.
+def open_edges(path: str | Path) -> EdgeFile:
+    """Open a graph: DIMACS `.gr`, Matrix Market `.mtx`, SciPy `.npz`, or shards.
 
     Integer weights stay integers and reals become float64. Files may be compressed
     (`.gz`, `.xz`).
@@ -33,7 +37,8 @@ def read_edges(path: str | Path) -> Edges:
 
     Returns
     -------
-    Edges
+    EdgeFile
+        Formats that cannot be read in pieces have been read whole.
 
     Raises
     ------
@@ -51,7 +56,16 @@ def read_edges(path: str | Path) -> Edges:
             f"{path}: unknown format {suffix or 'without suffix'}; known are "
             f"{', '.join(_FORMATS)}, each also with {' or '.join(_COMPRESSIONS)}."
         )
-    return _FORMATS[suffix].read(path)
+    module = _FORMATS[suffix]
+    if hasattr(module, "open_file"):
+        opened: EdgeFile = module.open_file(path)
+        return opened
+    return EdgesInMemory(str(path), module.read(path))
+
+
+def read_edges(path: str | Path) -> Edges:
+    """Read a graph into memory; see `open_edges`."""
+    return open_edges(path).read()
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:

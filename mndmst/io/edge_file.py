@@ -1,0 +1,126 @@
+"""Edge files that are read piece by piece, by one process or by many.
+
+This is what the partitioner asks of a format, and all it knows of one. A file has a
+length in units of its own (bytes of text, entries of a binary file, edges of a random
+graph). Any range of it can be asked for, and ranges that cover the file between them
+give every entry once: text, for one, begins a range at the first line after it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import InputError
+from .edges import Edges, joined_edges, narrow_integers
+
+# What a piece is about as large as: entries, and the text they are read from.
+PIECE_ENTRIES = 1 << 20
+PIECE_BYTES = 16 << 20
+
+
+class EdgeFile(ABC):
+    """A list of weighted edges that need not fit into memory.
+
+    It is sent to worker processes, so it can be pickled and holds no open file.
+
+    Attributes
+    ----------
+    name : str
+        Names the file in messages.
+    length : int
+        What `pieces` divides: bytes, entries, or whatever the format counts in.
+    num_vertices : int or None
+        None where no header says it: one more than the largest end that occurs.
+    num_entries : int or None
+        How many entries the header promises; see `check_entries`.
+    weight_dtype : dtype or None
+        None for text: pieces of whole numbers are int64, those with a real number
+        float64. In the end all are float64 if any is, else int32 if all fit.
+    both_directions : bool
+        Whether the format stores each edge in both directions. The partitioner then
+        refuses an arc without its twin; otherwise each entry is an edge, whichever
+        way it is listed, once or twice.
+    seekable : bool
+        Whether ranges other than (0, length) may be asked for; a compressed file is
+        read from its beginning to its end by one process.
+    rereadable : bool
+        Whether reading again is cheaper than keeping a copy of what was read.
+    """
+
+    name: str
+    length: int
+    num_vertices: int | None = None
+    num_entries: int | None = None
+    weight_dtype: np.dtype | None = None
+    both_directions: bool = False
+    seekable: bool = True
+    rereadable: bool = False
+
+    @abstractmethod
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the entries that begin in [begin, end), a bounded number at a time.
+
+        Parameters
+        ----------
+        begin, end : int
+            From 0 to `length`; only these two where the file is not seekable.
+
+        Yields
+        ------
+        Edges
+            About `PIECE_ENTRIES` or fewer, checked (`edges.checked_edges`). Where
+            the number of vertices is not known it is that of the piece: one more
+            than the largest end in it.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, or an entry is wrong.
+        """
+
+    def check_entries(self, found: int) -> None:
+        """Raise InputError if the header promises another number of entries."""
+        if self.num_entries not in (None, found):
+            raise InputError(
+                f"{self.name}: holds {found} arcs, but its header says "
+                f"{self.num_entries}. The file may have been cut short: copy it again, "
+                "or mend the header."
+            )
+
+    def read(self) -> Edges:
+        """Return the whole list, in memory."""
+        pieces = list(self.pieces(0, self.length))
+        self.check_entries(sum(map(len, pieces)))
+        bound = max((piece.num_vertices for piece in pieces), default=0)
+        count = bound if self.num_vertices is None else self.num_vertices
+        edges = joined_edges(count, pieces, directed=True)
+        if self.weight_dtype is None and edges.weight.dtype == np.int64:
+            weight = narrow_integers(edges.weight)
+            return Edges(count, edges.src, edges.dst, weight, directed=True)
+        return edges
+
+
+class EdgesInMemory(EdgeFile):
+    """A list that is in memory already."""
+
+    rereadable = True
+
+    def __init__(self, name: str, edges: Edges) -> None:
+        self.name = name
+        self.edges = edges
+        self.length = self.num_entries = len(edges)
+        self.num_vertices = edges.num_vertices
+        self.weight_dtype = edges.weight.dtype
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield slices of the list."""
+        edges = self.edges
+        for low in range(begin, end, PIECE_ENTRIES):
+            held = slice(low, min(low + PIECE_ENTRIES, end))
+            columns = (edges.src[held], edges.dst[held], edges.weight[held])
+            yield Edges(edges.num_vertices, *columns, directed=edges.directed)
+
+    def read(self) -> Edges:
+        """Return the list."""
+        return self.edges
