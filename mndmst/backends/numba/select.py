@@ -15,7 +15,7 @@ CHUNK = 1 << 15
 
 
 @njit(nogil=True, cache=True)
-def _masks(keys, begin, end, low, high, words):
+def masks(keys, begin, end, low, high, words):
     """Write a bit for each arc of [begin, end): whether low <= key <= high."""
     # Unsigned indices spare the compiler a check for negative ones.
     blocks = np.uint64((end - begin) // BLOCK)
@@ -111,7 +111,7 @@ def select(indptr, indices, keys, first, low, high, begin, end, u, v, key):
     for start in range(begin, end, CHUNK):
         stop = min(start + CHUNK, end)
         words = buffer[: (stop - start) // BLOCK + 1]
-        _masks(keys, start, stop, low, high, words)
+        masks(keys, start, stop, low, high, words)
         more = _set_bits(words)
         u, v, key = _room(u, used, more), _room(v, used, more), _room(key, used, more)
         if first > 0:
