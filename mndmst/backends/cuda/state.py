@@ -24,7 +24,6 @@ class Field(IntEnum):
     AGAIN_1 = auto()
     AGAIN_2 = auto()
     ARRIVED = auto()
-    GENERATION = auto()
     CUT_KEY = auto()
     CUT_END = auto()
     LEAST_KEY = auto()

@@ -19,7 +19,7 @@ const u32 NOBODY = ~0u;   // no vertex
 const u64 NONE = ~0ull;   // no place
 
 // Counters and bounds that kernels hand to each other without asking the host.
-// solver.py mirrors the order of the fields.
+// state.py mirrors the order of the fields.
 struct State {
     u64 found;                     // edges listed; more than capacity: not all fitted
     u64 capacity;                  // places in the list
@@ -29,8 +29,8 @@ struct State {
     u64 next;                      // components of the next level
     u64 live[2];                   // lengths of the two lists of live edges
     u64 giant;                     // a component that holds much of the graph, or NOBODY
-    u64 again[3];                  // whether pointers must be jumped once more
-    u64 arrived, generation;       // the barrier of the grid
+    u64 again[3];                  // whether components must be lifted once more
+    u64 arrived;                   // the barrier of the grid
     u64 cut_key, cut_end;          // the last edge that is listed: key, smaller end
     u64 least_key, greatest_key;   // of the sampled arcs
     u64 degrees;                   // sum of the sampled arcs' rows' degrees

@@ -12,76 +12,62 @@ const u32 THREADS = 512;
 const u32 EACH = 4;  // what a thread handles at a time
 const u64 CHUNK = THREADS * EACH;
 
-// Waits for all blocks; the launch is cooperative, so that all are running.
-__device__ inline void barrier(State* state) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        volatile u64* generation = &state->generation;
-        u64 mine = *generation;
-        if (atomicAdd(&state->arrived, 1) == gridDim.x - 1) {
-            state->arrived = 0;
+const u64 FLIPPED = 1ull << 63;
+
+// The threads that work together: those of all blocks of a cooperative launch, or,
+// once so little is left that waiting for the others would take longer, of one.
+struct Team {
+    State* state;
+    u32 block, blocks;
+
+    __device__ inline u64 thread() const { return u64(block) * THREADS + threadIdx.x; }
+    __device__ inline u64 threads() const { return u64(blocks) * THREADS; }
+
+    // Waits for all threads. The arrival of the last block flips the first bit of
+    // the counter and leaves the others as they were.
+    __device__ inline void wait() const {
+        __syncthreads();
+        if (blocks == 1) return;
+        if (threadIdx.x == 0) {
             __threadfence();
-            *generation = mine + 1;
-        } else {
-            while (*generation == mine) {}
+            u64 mine = block == 0 ? FLIPPED - (blocks - 1) : 1;
+            u64 before = atomicAdd(&state->arrived, mine);
+            while (!((before ^ *(volatile u64*)&state->arrived) & FLIPPED)) {}
+            __threadfence();
         }
-        __threadfence();
+        __syncthreads();
     }
-    __syncthreads();
+};
+
+__device__ inline Team whole_grid(State* state) {
+    return {state, blockIdx.x, gridDim.x};
 }
 
-// Makes every hooked component of a level point to its root. A thread takes a
-// bounded number of steps at a time: threads shorten each other's ways, so that a
-// long chain needs a logarithmic number of passes.
-__device__ void jump(State* state, u32* parent, u64 base, u64 size) {
+// Lifts every component of a level to the number of its root on the next level, which
+// the root has in `fresh`. A thread takes a bounded number of steps at a time and
+// leaves behind how far it came: threads shorten each other's ways, so that a long
+// chain needs a logarithmic number of passes.
+__device__ void lift(
+    Team team, u32* parent, const u32* fresh, u64 base, u64 size)
+{
+    u64 above = base + size;
     for (u32 pass = 0;; pass++) {
-        if (thread_of_grid() == 0) state->again[(pass + 1) % 3] = 0;
+        if (team.thread() == 0) team.state->again[(pass + 1) % 3] = 0;
         bool far = false;
-        for (u64 c = base + thread_of_grid(); c < base + size; c += threads_of_grid()) {
-            u32 old = __ldcg(&parent[c]), p = old, q = __ldcg(&parent[p]);
-            for (u32 step = 0; step < 32 && q != p; step++) {
+        for (u64 c = base + team.thread(); c < above; c += team.threads()) {
+            u32 old = __ldcg(&parent[c]), p = old;
+            bool going = p < above;
+            for (u32 step = 0; step < 32 && going; step++) {
+                u32 q = __ldcg(&parent[p]);
+                going = q < above && q != p;
+                if (q == p && fresh[p - base] != NOBODY) q = fresh[p - base];
                 p = q;
-                q = __ldcg(&parent[p]);
             }
             if (p != old) parent[c] = p;
-            far |= q != p;
+            far |= going;
         }
-        if (__syncthreads_or(far) && threadIdx.x == 0) state->again[pass % 3] = 1;
-        barrier(state);
-        if (!__ldcg(&state->again[pass % 3])) return;
+        if (__syncthreads_or(far) && threadIdx.x == 0) team.state->again[pass % 3] = 1;
+        team.wait();
+        if (!__ldcg(&team.state->again[pass % 3])) return;
     }
 }
-
-// Numbers the roots of a level that go on (fresh != NOBODY) and lifts every
-// component to its root's number. Returns the size of the next level.
-__device__ u64 lift(State* state, u32* parent, u32* fresh, u64 base, u64 size) {
-    u64 above = base + size;
-    for (u64 begin = blockIdx.x * CHUNK; begin < size; begin += gridDim.x * CHUNK) {
-        u32 roots = 0;
-        #pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            u64 c = begin + j * THREADS + threadIdx.x;
-            bool root = c < size && parent[base + c] == base + c && fresh[c] != NOBODY;
-            roots |= u32(root) << j;
-        }
-        Places places = reserve(__popc(roots), &state->next);
-        #pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            u64 number = above + places.take(roots >> j & 1);
-            if (!(roots >> j & 1)) continue;
-            fresh[begin + j * THREADS + threadIdx.x] = number;
-            parent[number] = number;
-        }
-    }
-    if (thread_of_grid() == 0) for (u32 i = 0; i < 3; i++) state->again[i] = 0;
-    barrier(state);
-    for (u64 c = thread_of_grid(); c < size; c += threads_of_grid()) {
-        u32 number = fresh[parent[base + c] - base];
-        if (number != NOBODY) parent[base + c] = number;
-    }
-    u64 next = __ldcg(&state->next);
-    barrier(state);
-    return next;
-}
-

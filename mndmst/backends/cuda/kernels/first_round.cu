@@ -4,7 +4,8 @@
 #include "common.cuh"
 
 // Hooks every vertex onto the far end of its lightest arc. Of two that have picked
-// each other the smaller one stays a root. Every other hook is an edge of the forest.
+// each other the smaller one stays a root, and gets its number on level 1. Every other
+// hook is an edge of the forest.
 extern "C" __global__ void hook_vertices(
     const u64* best, const u32* ends, const Key* keys, u32 first, u64 own,
     u32* parent, u32* fresh, u64 vertices,
@@ -16,15 +17,17 @@ extern "C" __global__ void hook_vertices(
         return place == NONE ? x : ends[place];
     };
     u64 x = thread_of_grid();
-    bool hooks = false;
+    bool hooks = false, root = false;
     u32 other = 0;
     if (x < vertices) {
         other = nearest(x);
         hooks = other != x && !(x < other && nearest(other) == x);
-        bool lonely = other == x && x - first < own;
+        root = !hooks && (other != x || x - first >= own);  // not without an arc
         parent[x] = hooks ? other : u32(x);
-        fresh[x] = lonely ? NOBODY : 0;
     }
+    u64 number = vertices + reserve(root, &state->next).take(root);
+    if (x < vertices) fresh[x] = root ? u32(number) : NOBODY;
+    if (root) parent[number] = number;
     u64 place = reserve(hooks, &state->chosen).take(hooks);
     if (!hooks) return;
     chosen_u[place] = min(u32(x), other);

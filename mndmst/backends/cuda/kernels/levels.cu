@@ -2,14 +2,13 @@
 
 #include "components.cuh"
 
-// Makes level 1 of the vertices that the first round has hooked.
+// Lifts the vertices that the first round has hooked to level 1.
 extern "C" __global__ void __launch_bounds__(THREADS, 4) contract(
     State* state, u32* parent, u32* fresh, u64 vertices)
 {
-    jump(state, parent, 0, vertices);
-    u64 size = lift(state, parent, fresh, 0, vertices);
+    lift(whole_grid(state), parent, fresh, 0, vertices);
     if (thread_of_grid() != 0) return;
-    state->size = size;
+    state->size = state->next;
     state->next = 0;
 }
 
@@ -19,6 +18,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) flatten(
     State* state, u32* parent, u32* fresh, u64 vertices)
 {
     if (state->found) return;  // the list was too long: nothing was solved
+    Team team = whole_grid(state);
     u64 level1 = state->level1, top = state->top;
 
     // 1. Number what is left
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) flatten(
                 fresh[begin + j * THREADS + threadIdx.x - vertices] = number;
         }
     }
-    barrier(state);
+    team.wait();
     // 2. Level 1 points to the new numbers; no way leads through it from below
     for (u64 x = vertices + thread_of_grid(); x < vertices + level1;
          x += threads_of_grid()) {
@@ -49,17 +49,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) flatten(
         }
         parent[x] = fresh[p - vertices];
     }
-    barrier(state);
+    team.wait();
     // 3. So do the vertices
     for (u64 x = thread_of_grid(); x < vertices; x += threads_of_grid()) {
         u32 p = parent[x];
         if (p >= vertices) parent[x] = parent[p];
     }
-    barrier(state);
+    team.wait();
     u64 size = state->next;
     for (u64 i = thread_of_grid(); i < size; i += threads_of_grid())
         parent[vertices + i] = vertices + i;
-    barrier(state);
+    team.wait();
     if (thread_of_grid() != 0) return;
     state->size = state->level1 = size;
     state->top = vertices + size;

@@ -3,62 +3,17 @@
 // The largest component, if a sample shows one, never picks an edge: the others
 // hook onto it anyway, and its slot would be fought for by all threads at once.
 
-#include "components.cuh"
+#include "live.cuh"
 
-const u32 FEW = 1024;   // so many components have their slots in shared memory
-const u32 HOT = 16384;  // the slots of so many stay in the first level of the cache
-
-struct alignas(16) Live {  // an edge between two components of the current level
-    u32 a, b;  // counted from the level's base
-    u32 rank;  // the key, or as much of it as 32 bits hold
-    u32 ref;   // place in the list of edges
-};
-
-struct Edges {
-    const u32 *u, *v;
-    const Key* key;
-    bool in_order;  // the place in the list decides between equal keys
-};
-
-__device__ inline bool before(const Edges& edges, u32 i, u32 j) {
-    if (edges.key[i] != edges.key[j]) return edges.key[i] < edges.key[j];
-    if (edges.in_order) return i < j;
-    if (edges.u[i] != edges.u[j]) return edges.u[i] < edges.u[j];
-    if (edges.v[i] != edges.v[j]) return edges.v[i] < edges.v[j];
-    return i < j;
-}
-
-// Turns a key into 32 bits that never order two keys the wrong way round.
-__device__ inline u32 rank_of(Key key, Key least, u32 shift) {
-    if (sizeof(Key) == 4) return key;
-    if (key <= least) return 0;
-    return u32(min((key - least) >> shift, Key(~0u)));
-}
-
-// Lowers a slot, a rank and a place in the list of live edges, to this edge. The
-// place of no edge is ~0, so an empty slot differs from every rank. Where slots are
-// `hot`, most edges are turned away by the first level of the cache: what it holds
-// may be old, but slots only fall.
-__device__ inline void lower(
-    u64* slot, const Live& edge, u32 place, const Live* list, const Edges& edges,
-    bool hot)
-{
-    u64 mine = u64(edge.rank) << 32 | place;
-    if (hot && edge.rank > *slot >> 32) return;
-    u64 seen = *(volatile u64*)slot;
-    while (seen == NONE || edge.rank < seen >> 32
-           || (edge.rank == seen >> 32
-               && before(edges, edge.ref, list[u32(seen)].ref))) {
-        u64 found = atomicCAS(slot, seen, mine);
-        if (found == seen) return;
-        seen = found;
-    }
-}
+const u32 FEW = 1024;    // so many components have their slots in shared memory
+const u32 HOT = 16384;   // the slots of so many stay in the first level of the cache
+const u32 ALONE = 4096;  // so few live edges are left to one block
 
 // Finds the lightest live edge of every component but the giant one. Few components
 // are many threads to a slot: each block then begins with slots of its own.
 __device__ void pick(
-    u64* best, u64 size, u32 giant, const Live* list, u64 live, const Edges& edges)
+    Team team, u64* best, u64 size, u32 giant, const Live* list, u64 live,
+    const Edges& edges)
 {
     __shared__ u64 own[FEW];
     bool few = size <= FEW, hot = size <= HOT;
@@ -67,7 +22,7 @@ __device__ void pick(
         for (u32 c = threadIdx.x; c < size; c += THREADS) own[c] = NONE;
         __syncthreads();
     }
-    for (u64 i = thread_of_grid(); i < live; i += threads_of_grid()) {
+    for (u64 i = team.thread(); i < live; i += team.threads()) {
         Live edge = list[i];
         if (edge.a != giant) lower(&slots[edge.a], edge, i, list, edges, hot);
         if (edge.b != giant) lower(&slots[edge.b], edge, i, list, edges, hot);
@@ -82,14 +37,14 @@ __device__ void pick(
 }
 
 // Hooks every component onto the other end of its lightest edge; of two that have
-// picked the same edge the smaller one stays a root. The others' edges are chosen.
+// picked the same edge the smaller one stays a root, and gets its number on the next
+// level. The others' edges are chosen.
 __device__ void hook(
-    State* state, const u64* best, const Live* list, const Edges& edges,
-    u32* parent, u32* fresh, u64 base, u64 size, u32 giant,
-    u8* mark, u32* chosen_u, u32* chosen_v, Key* chosen_key)
+    Team team, const u64* best, const Live* list, const Edges& edges,
+    u32* parent, u32* fresh, u64 base, u64 size, u32 giant, Chosen chosen)
 {
-    for (u64 begin = blockIdx.x * CHUNK; begin < size; begin += gridDim.x * CHUNK) {
-        u32 ref[EACH], hooks = 0;
+    for (u64 begin = team.block * CHUNK; begin < size; begin += team.blocks * CHUNK) {
+        u32 ref[EACH], hooks = 0, roots = 0;
         #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
             u64 c = begin + j * THREADS + threadIdx.x;
@@ -102,45 +57,23 @@ __device__ void hook(
                 ref[j] = edge.ref;
                 if (c < other && best[other] == slot) other = c;
             }
-            if (other != c) hooks |= 1u << j;
+            bool root = other == c && (slot != NONE || c == giant);
+            hooks |= u32(other != c) << j;
+            roots |= u32(root) << j;
             parent[base + c] = base + other;
-            fresh[c] = slot == NONE && c != giant ? NOBODY : 0;
+            if (!root) fresh[c] = NOBODY;
         }
-        Places places = reserve(__popc(hooks), &state->chosen);
+        Places numbers = reserve(__popc(roots), &team.state->next);
+        Places places = reserve(__popc(hooks), &team.state->chosen);
         #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
+            u64 number = base + size + numbers.take(roots >> j & 1);
             u64 place = places.take(hooks >> j & 1);
-            if (!(hooks >> j & 1)) continue;
-            if (mark) {
-                mark[ref[j]] = 1;
-            } else {
-                chosen_u[place] = edges.u[ref[j]];
-                chosen_v[place] = edges.v[ref[j]];
-                chosen_key[place] = edges.key[ref[j]];
+            if (roots >> j & 1) {
+                fresh[begin + j * THREADS + threadIdx.x] = number;
+                parent[number] = number;
             }
-        }
-    }
-}
-
-// Appends the edges that have their ends in different components to a list.
-// `edge_at(i)` returns the i-th edge, with both ends alike if it is to be dropped.
-template <typename EdgeAt>
-__device__ void keep_live(u64 count, EdgeAt edge_at, Live* list, u64* length) {
-    for (u64 begin = blockIdx.x * CHUNK; begin < count; begin += gridDim.x * CHUNK) {
-        Live edge[EACH];
-        u32 stays = 0;
-        #pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            u64 i = begin + j * THREADS + threadIdx.x;
-            if (i >= count) continue;
-            edge[j] = edge_at(i);
-            if (edge[j].a != edge[j].b) stays |= 1u << j;
-        }
-        Places places = reserve(__popc(stays), length);
-        #pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-            u64 place = places.take(stays >> j & 1);
-            if (stays >> j & 1) list[place] = edge[j];
+            if (hooks >> j & 1) chosen.add(place, edges, ref[j]);
         }
     }
 }
@@ -170,40 +103,45 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
     u64 base = vertices, size = state->size;
     Key least = state->least_key, spread = state->greatest_key - least;
     u32 shift = sizeof(Key) == 4 ? 0 : max(0, 32 - __clzll(spread));
+    Chosen chosen = {mark, chosen_u, chosen_v, chosen_key};
+    Team team = whole_grid(state);
 
     // 1. Relabel the list, and find the component that shall not pick
-    keep_live(found, [&](u64 i) {
+    keep_live(team, found, [&](u64 i) {
         return Live{u32(parent[u[i]] - base), u32(parent[v[i]] - base),
                     rank_of(key[i], least, shift), u32(i)};
     }, list, &state->live[0]);
-    for (u64 c = thread_of_grid(); c < size; c += threads_of_grid()) best[c] = NONE;
-    barrier(state);
+    for (u64 c = team.thread(); c < size; c += team.threads()) best[c] = NONE;
+    team.wait();
     u64 live = __ldcg(&state->live[0]);
     if (blockIdx.x == 0) find_hub(state, list, live);
-    barrier(state);
+    team.wait();
     u32 giant = __ldcg(&state->giant);
 
     // 2. Rounds
     u32 turn = 0;
     while (live) {
-        pick(best, size, giant, list, live, edges);
-        barrier(state);
-        if (thread_of_grid() == 0) state->next = state->live[1 - turn] = 0;
-        hook(state, best, list, edges, parent, fresh, base, size, giant,
-             mark, chosen_u, chosen_v, chosen_key);
-        barrier(state);
-        jump(state, parent, base, size);
-        u64 next = lift(state, parent, fresh, base, size);
-        u64 above = base + size;
+        if (live <= ALONE) {
+            if (blockIdx.x > 0) return;
+            team.blocks = 1;
+        }
+        pick(team, best, size, giant, list, live, edges);
+        team.wait();
+        if (team.thread() == 0) state->live[1 - turn] = state->again[0] = 0;
+        hook(team, best, list, edges, parent, fresh, base, size, giant, chosen);
+        team.wait();
+        u64 above = base + size, next = __ldcg(&state->next);
+        for (u64 c = team.thread(); c < next; c += team.threads()) best[c] = NONE;
+        lift(team, parent, fresh, base, size);
+        if (team.thread() == 0) state->next = 0;
         turn = 1 - turn;
-        keep_live(live, [&](u64 i) {
+        keep_live(team, live, [&](u64 i) {
             Live edge = list[i];
             edge.a = parent[base + edge.a] - above;
             edge.b = parent[base + edge.b] - above;
             return edge;
         }, next_list, &state->live[turn]);
-        for (u64 c = thread_of_grid(); c < next; c += threads_of_grid()) best[c] = NONE;
-        barrier(state);
+        team.wait();
         if (giant != NOBODY) giant = parent[base + giant] - above;
         live = __ldcg(&state->live[turn]);
         Live* other = list;
@@ -212,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
         base = above;
         size = next;
     }
-    if (thread_of_grid() != 0) return;
+    if (team.thread() != 0) return;
     state->level1 = state->size;
     state->top = base + size;
     state->found = state->next = state->live[0] = state->live[1] = 0;
