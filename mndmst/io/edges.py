@@ -44,6 +44,7 @@ def checked_edges(
     dst: np.ndarray,
     weight: np.ndarray,
     directed: bool,
+    before: int = 0,
 ) -> Edges:
     """Return `Edges` from arrays of any integer and weight types.
 
@@ -53,6 +54,8 @@ def checked_edges(
         Names the file in errors.
     num_vertices, src, dst, weight, directed
         As in `Edges`.
+    before : int
+        How many entries come before these in the file, for errors.
 
     Raises
     ------
@@ -67,15 +70,15 @@ def checked_edges(
         if len(ends) and (ends.min() < 0 or ends.max() >= num_vertices):
             bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
             raise InputError(
-                f"{source}: entry {bad + 1} joins vertex {ends[bad]} (counted from 0), "
-                f"but there are only {num_vertices} vertices. Mend the entry."
+                f"{source}: entry {before + bad + 1} joins vertex {ends[bad]} (counted "
+                f"from 0), but there are only {num_vertices} vertices. Mend the entry."
             )
     weight = _supported(source, weight)
     if len(weight) and np.isnan(weight.max()):
         bad = int(np.isnan(weight).argmax())
         u, v = src[bad], dst[bad]
         raise InputError(
-            f"{source}: the weight of entry {bad + 1} (vertices {u} and {v}, "
+            f"{source}: the weight of entry {before + bad + 1} (vertices {u} and {v}, "
             "counted from 0) is NaN, which has no place in an order. Give it a "
             "number or leave the edge out."
         )
