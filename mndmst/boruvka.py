@@ -11,13 +11,17 @@ multi-edges.
 [1] Panja and Vadhiyar: MND-MST, ICPP 2018, section 3.2.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from .backends.base import Backend, Band
+from .backends.base import Backend, Band, Growth
 from .contract import drop_unused, empty_graph, reduced_graph, rename
 from .graph import EdgeList, ReducedGraph, Rows
+
+# How far the components of a graph with ghosts may grow: an exception condition.
+ExceptionCondition = Callable[[Backend, ReducedGraph], Growth]
 
 
 class Contraction(NamedTuple):
@@ -39,8 +43,29 @@ class Contraction(NamedTuple):
     graph: ReducedGraph
 
 
+def lightest_cut_edge(backend: Backend, graph: ReducedGraph) -> Growth:
+    """Stop a component whose lightest edge is a cut edge; for spanning forests."""
+    return backend.grow(graph)
+
+
+def any_cut_edge(backend: Backend, graph: ReducedGraph) -> Growth:
+    """Leave cut edges alone, and nothing else; for connected components.
+
+    No component stops growing: edges inside the part may contract in any order.
+    """
+    inside = graph.own[graph.a] & graph.own[graph.b]
+    spanning, root = backend.forest(graph.take(inside))
+    final = np.zeros(len(graph), np.bool_)
+    final[np.flatnonzero(inside)[spanning]] = True
+    return Growth(final, root)
+
+
 def contract_rows(
-    backend: Backend, rows: Rows, placed: object, band: Band
+    backend: Backend,
+    rows: Rows,
+    placed: object,
+    band: Band,
+    exception: ExceptionCondition = lightest_cut_edge,
 ) -> Contraction:
     """Reduce a worker's rows to the forest of a band, then contract it.
 
@@ -54,7 +79,7 @@ def contract_rows(
     edges = backend.band_forest(placed, band, None)
     ends = (edges.u, edges.v)
     graph = reduced_graph(edges, ends, rows.first, rows.last, own=True)
-    return contract(backend, graph)
+    return contract(backend, graph, exception)
 
 
 def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:
@@ -64,12 +89,14 @@ def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:
     return Contraction(edges, old, label[old], empty_graph(edges))
 
 
-def contract(backend: Backend, graph: ReducedGraph) -> Contraction:
-    """Merge the components of a reduced graph as far as its borders allow."""
-    if graph.complete:
-        final, root = backend.forest(graph)
-    else:
-        final, root = backend.grow(graph)
+def contract(
+    backend: Backend,
+    graph: ReducedGraph,
+    exception: ExceptionCondition = lightest_cut_edge,
+) -> Contraction:
+    """Merge the components of a reduced graph as far as the exception allows."""
+    growth = backend.forest(graph) if graph.complete else exception(backend, graph)
+    final, root = growth
     names = graph.labels[root]
     renamed = np.flatnonzero(names != graph.labels)
     return Contraction(

@@ -13,19 +13,12 @@ from .contract import empty_graph, merge
 from .graph import ReducedGraph
 from .ring import pack, ring_rounds, unpack
 from .rounds import global_round
-from .run import Run, contract_graph, merge_parts
+from .run import Run, contract_graph, learn_names
 
 
-def merge_ranks(run: Run, graph: ReducedGraph, components: int) -> None:
-    """Find all forest edges between the ranks' components. Collective.
-
-    Parameters
-    ----------
-    components : int
-        Components on all ranks before independent computation; how many are
-        left decides how the ranks merge.
-    """
-    graph = _rounds_if_stalled(run, graph, components)
+def merge_ranks(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Merge what the ranks hold until one has all that is left. Collective."""
+    graph = _rounds_if_stalled(run, graph)
     stride, level = 1, 0
     while stride < run.comm.size and run.comm.sum(len(graph)) > 0:
         level += 1
@@ -36,14 +29,17 @@ def merge_ranks(run: Run, graph: ReducedGraph, components: int) -> None:
         graph = _make_room(run, group, graph)
         with run.report.stage("leaders", level=level):
             graph = contract_graph(run, to_leader(group, graph))
-            graph = merge_parts(run, graph)
+            graph = learn_names(run, graph)
         run.report.level(f"level {level}", run.comm.sum(len(graph)))
         if group is not None:
             group.free()
-    with run.report.stage("finish"):
-        # Whatever is left is all on one rank, so no component is a ghost.
-        contract_graph(run, replace(graph, own=np.ones_like(graph.own)))
-        run.publish()
+    return graph
+
+
+def finish(run: Run, graph: ReducedGraph) -> None:
+    """Contract what is left: all on one rank, so no component is a ghost."""
+    contract_graph(run, replace(graph, own=np.ones_like(graph.own)))
+    run.publish()
 
 
 def to_leader(group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
@@ -58,11 +54,11 @@ def to_leader(group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
     return graph
 
 
-def _rounds_if_stalled(run: Run, graph: ReducedGraph, components: int) -> ReducedGraph:
+def _rounds_if_stalled(run: Run, graph: ReducedGraph) -> ReducedGraph:
     """Merge by global rounds where asked for, or where little has been contracted."""
     merge_by = run.config.merge
     left = run.comm.sum(int(graph.own.sum()))
-    stalled = run.comm.size > 1 and left > run.config.stall_share * components
+    stalled = run.comm.size > 1 and left > run.config.stall_share * run.num_vertices
     if merge_by == "boruvka":
         return _rounds(run, graph, enough=0, gain=0.0)
     if merge_by == "auto" and stalled:

@@ -11,7 +11,7 @@ import numpy as np
 from .comm import Comm
 from .contract import cut_off, merge
 from .graph import EdgeList, ReducedGraph
-from .run import Run, contract_graph, merge_parts
+from .run import Run, contract_graph, learn_names
 
 
 def ring_rounds(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
@@ -31,7 +31,7 @@ def ring_rounds(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGra
             entry["edges_before"] = len(graph)
             if group is not None and going:
                 graph = contract_graph(run, pass_segment(run, group, graph))
-            graph = merge_parts(run, graph)
+            graph = learn_names(run, graph)
             entry["edges_after"] = len(graph)
         if group is not None and going:
             before, edges = edges, group.sum(len(graph))

@@ -11,7 +11,7 @@ import numpy as np
 
 from .backends.numba.lists import lightest_edges
 from .graph import EdgeList, ReducedGraph
-from .run import Run, merge_parts
+from .run import Run, learn_names
 
 
 def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
@@ -24,7 +24,7 @@ def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
     released = ReducedGraph(
         graph.edges, graph.a, graph.b, graph.labels, np.zeros_like(graph.own)
     )
-    return merge_parts(run, released)
+    return learn_names(run, released)
 
 
 def _choose(run: Run, graph: ReducedGraph) -> tuple[np.ndarray, np.ndarray, EdgeList]:

@@ -6,12 +6,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .backends.base import Backend
-from .boruvka import Contraction, contract, cycle_filter
+from .boruvka import (
+    Contraction,
+    ExceptionCondition,
+    contract,
+    cycle_filter,
+    lightest_cut_edge,
+)
 from .comm import Comm
 from .config import Config
 from .contract import cut_off, merge, rename
 from .ghosts import Directory
 from .graph import EdgeList, ReducedGraph, Rows
+from .io.shards import ShardedGraph
 from .memory import Budget
 from .report import Report
 
@@ -31,25 +38,48 @@ class Run:
 
     Attributes
     ----------
+    graph : ShardedGraph
+        The graph on disk.
+    num_edges : int
+        Its distinct undirected edges, without loops.
     workers : list of Worker
         One or two devices; together their rows are the rank's, in order.
     ratio : float
         The share of the first worker, where there are two.
+    exception : ExceptionCondition
+        What contraction leaves to later steps (`hypar.ind_comp`).
     fixed : list of EdgeList
         Forest edges this rank has found, in no order from list to list or within.
+    done : int or None
+        All bands of weights up to this key are done.
+    resumed : bool
+        Whether components of earlier portions came from a checkpoint.
+    checkpoint : Checkpoint or None
+        What saves this state at safe points.
     renamed : list of (old, new)
         Components contracted here that the directory has not been told of.
     """
 
     comm: Comm
     config: Config
+    graph: ShardedGraph
+    num_edges: int
     directory: Directory
     workers: list[Worker]
     ratio: float
     budget: Budget
     report: Report
+    exception: ExceptionCondition = lightest_cut_edge
     fixed: list[EdgeList] = field(default_factory=list)
+    done: int | None = None
+    resumed: bool = False
+    checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the whole graph."""
+        return self.graph.num_vertices
 
     @property
     def backend(self) -> Backend:
@@ -96,11 +126,13 @@ def contract_graph(run: Run, graph: ReducedGraph) -> ReducedGraph:
         graph = merge_contractions(
             run,
             run.at_once([
-                lambda backend=worker.backend, part=part: contract(backend, part)
+                lambda backend=worker.backend, part=part: contract(
+                    backend, part, run.exception
+                )
                 for worker, part in pairs
             ]),
         )  # fmt: skip
-    return run.settle(contract(run.backend, graph))
+    return run.settle(contract(run.backend, graph, run.exception))
 
 
 def merge_contractions(run: Run, contractions: list[Contraction]) -> ReducedGraph:
@@ -125,7 +157,7 @@ def present_names(names: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.nda
     return np.where(old[place] == names, new[place], names)
 
 
-def merge_parts(run: Run, graph: ReducedGraph) -> ReducedGraph:
+def learn_names(run: Run, graph: ReducedGraph) -> ReducedGraph:
     """Learn the present names of ghosts, drop self edges and multi-edges.
 
     Collective. Tells the directory what has been contracted here, asks it for the

@@ -18,7 +18,6 @@ from .ghosts import Directory
 from .graph import EdgeList
 from .io.forest import ForestHeader
 from .io.forest_writer import write_forest as write_forest_file
-from .io.shards import ShardedGraph
 from .io.totals import exact_total, forest_digest
 from .order import keys_to_weights
 from .run import Run
@@ -63,11 +62,9 @@ class Summary:
         )
 
 
-def write_forest(
-    run: Run, graph: ShardedGraph, num_edges: int, targets: "Targets"
-) -> Summary:
+def write_forest(run: Run, targets: "Targets") -> Summary:
     """Bring the forest in order, add it up and write it. Collective."""
-    comm = run.comm
+    comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
         edges = to_homes(run.directory, run.fixed)
         weights = keys_to_weights(edges.key, graph.weight_dtype)
@@ -77,7 +74,7 @@ def write_forest(
         weight = exact_total(comm, weights)
     results = {
         "num_vertices": graph.num_vertices,
-        "num_edges": num_edges,
+        "num_edges": run.num_edges,
         "forest_edges": count,
         "trees": graph.num_vertices - count,
         "weight": weight,

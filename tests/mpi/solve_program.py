@@ -11,7 +11,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from mndmst import pipeline
+from mndmst import hypar
 from mndmst.backends.numba import NumbaBackend
 from mndmst.comm import world
 from mndmst.config import Config
@@ -24,14 +24,14 @@ comm = world()
 folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
-make_backends, fits = pipeline.make_backends, Budget.fits
+make_backends, fits = hypar.make_backends, Budget.fits
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
     two = config.pop("two_workers", False)
     no_room = config.pop("no_room", False)
     Budget.fits = (lambda _, nbytes: nbytes == 0) if no_room else fits
-    pipeline.make_backends = (
+    hypar.make_backends = (
         (lambda *_: [NumbaBackend(1), NumbaBackend(2)]) if two else make_backends
     )
     for i, graph in enumerate(cases):

@@ -1,0 +1,49 @@
+"""Light edges first: the portions of the edges that the steps run for, in turn.
+
+Most edges of a dense graph need not be compared at all. The lightest ones, about as
+many as there are vertices, usually make a giant component; of the others only those
+count that leave a vertex outside it. For spanning forests this is filter-Kruskal
+[1]; for connected components, where a light edge is as good as any, it is the
+sampling of Afforest [2].
+
+[1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
+    ALENEX 2009. [2] Sutton, Ben-Nun, Barak: Optimizing parallel graph connectivity
+    computation via subgraph sampling, IPDPS 2018.
+"""
+
+from collections.abc import Iterator
+
+from .backends.base import Band
+from .graph import ReducedGraph
+from .heavy import band_graph, bands, giant_component, heavy_graph
+from .run import Run
+
+
+def portions(run: Run) -> Iterator[Band | ReducedGraph]:
+    """Yield the edges of a graph, portion by portion. Collective.
+
+    What one portion has joined must be known to the directory, as it is after
+    `hypar.post_process`, when the next is asked for.
+
+    Yields
+    ------
+    Band or ReducedGraph
+        First a band of the rows as they are read; then edges between the components
+        found so far, which may reach over several ranks.
+    """
+    for number, band in enumerate(bands(run)):
+        run.done = band.low
+        if number == 0 and not run.resumed:
+            yield band
+        else:
+            with run.report.stage("band", band=number):
+                graph = band_graph(run, band)
+            yield graph
+        with run.report.stage("resolve", band=number):
+            run.directory.resolve()
+            giant = None if band.high is None else giant_component(run)
+        if giant is not None and band.high is not None:
+            with run.report.stage("heavy"):
+                graph = heavy_graph(run, giant, band.high)
+            yield graph
+            return
