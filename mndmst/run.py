@@ -54,8 +54,6 @@ class Run:
         All bands of weights up to this key are done.
     resumed : bool
         Whether components of earlier portions came from a checkpoint.
-    checkpoint : Checkpoint or None
-        What saves this state at safe points.
     renamed : list of (old, new)
         Components contracted here that the directory has not been told of.
     """
@@ -73,7 +71,6 @@ class Run:
     fixed: list[EdgeList] = field(default_factory=list)
     done: int | None = None
     resumed: bool = False
-    checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
     @property
