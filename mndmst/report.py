@@ -33,6 +33,7 @@ class Report:
         self.stages: list[dict[str, Any]] = []
         self.levels: list[dict[str, Any]] = []
         self.facts: dict[str, Any] = {}
+        self._open: list[dict[str, Any]] = []
 
     @contextmanager
     def stage(self, name: str, **details: Any) -> Iterator[dict[str, Any]]:
@@ -42,13 +43,26 @@ class Report:
         sent, messages = self.comm.bytes_sent, self.comm.messages_sent
         begin = time.perf_counter()
         entry["begin"] = begin - self.started
+        self._open.append(entry)
         try:
             yield entry
         finally:
+            self._open.remove(entry)
             entry["seconds"] = time.perf_counter() - begin
             entry["bytes_sent"] = self.comm.bytes_sent - sent
             entry["messages"] = self.comm.messages_sent - messages
             self.stages.append(entry)
+
+    @contextmanager
+    def work(self, device: str) -> Iterator[None]:
+        """Note in the open stage when a device works; both may at once."""
+        entry = {"device": device, "begin": self.seconds}
+        try:
+            yield
+        finally:
+            entry["end"] = self.seconds
+            if self._open:
+                self._open[-1].setdefault("work", []).append(entry)
 
     def level(self, name: str, edges: int, **details: Any) -> None:
         """Note the edges alive on all ranks after a step. Same on every rank."""

@@ -1,7 +1,9 @@
 """What the steps of one run share on a rank."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -102,11 +104,20 @@ class Run:
         self.renamed.clear()
 
     def at_once(self, tasks: list) -> list:
-        """Run a task per worker at the same time, each on a thread of its own."""
-        if len(tasks) == 1:
-            return [tasks[0]()]
-        with ThreadPoolExecutor(len(tasks), "mndmst-worker") as pool:
-            return [future.result() for future in [pool.submit(t) for t in tasks]]
+        """Run a task per worker at the same time, each on a thread of its own.
+
+        The report notes when each of them began and ended.
+        """
+
+        def run(worker: Worker, task: Callable[[], Any]) -> Any:
+            with self.report.work(worker.backend.name):
+                return task()
+
+        pairs = list(zip(self.workers, tasks, strict=True))
+        if len(pairs) == 1:
+            return [run(*pairs[0])]
+        with ThreadPoolExecutor(len(pairs), "mndmst-worker") as pool:
+            return [f.result() for f in [pool.submit(run, *pair) for pair in pairs]]
 
 
 def contract_graph(run: Run, graph: ReducedGraph) -> ReducedGraph:
@@ -134,7 +145,14 @@ def contract_graph(run: Run, graph: ReducedGraph) -> ReducedGraph:
 
 def merge_contractions(run: Run, contractions: list[Contraction]) -> ReducedGraph:
     """Merge what the workers of a rank have left; their borders become inner edges."""
-    graphs = [run.settle(contraction) for contraction in contractions]
+    for contraction in contractions:
+        run.settle(contraction)
+    return joined(contractions)
+
+
+def joined(contractions: list[Contraction]) -> ReducedGraph:
+    """Return what the contractions of neighbouring parts have left, as one graph."""
+    graphs = [contraction.graph for contraction in contractions]
     old = np.concatenate([contraction.old for contraction in contractions])
     new = np.concatenate([contraction.new for contraction in contractions])
     order = np.argsort(old)
