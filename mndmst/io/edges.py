@@ -73,8 +73,8 @@ def checked_edges(
                 f"{source}: entry {before + bad + 1} joins vertex {ends[bad]} (counted "
                 f"from 0), but there are only {num_vertices} vertices. Mend the entry."
             )
-    weight = _supported(source, weight)
-    if len(weight) and np.isnan(weight.max()):
+    weight = supported_weights(source, weight)
+    if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):
         bad = int(np.isnan(weight).argmax())
         u, v = src[bad], dst[bad]
         raise InputError(
@@ -129,7 +129,7 @@ def narrow_integers(weight: np.ndarray) -> np.ndarray:
     return weight.astype(np.int32) if fits else weight
 
 
-def _supported(source: object, weight: np.ndarray) -> np.ndarray:
+def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
     """Return weights in the narrowest supported type that holds theirs."""
     native = weight.dtype.newbyteorder("=")
     kept = native in WEIGHT_DTYPES
