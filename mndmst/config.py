@@ -27,16 +27,18 @@ def parse_bytes(text: str) -> int:
     return size
 
 
-def parse_ratio(text: str) -> float | None:
-    """Read a share between 0 and 1, or `auto` (None)."""
-    if text == "auto":
-        return None
+def parse_ratio(text: str) -> float | str | None:
+    """Read a share between 0 and 1, `measure`, or `auto` (None)."""
+    if text in ("auto", "measure"):
+        return None if text == "auto" else text
     try:
         ratio = float(text)
     except ValueError:
         ratio = -1.0
     if not 0.0 <= ratio <= 1.0:
-        raise ConfigError(f"ratio '{text}' is neither 'auto' nor between 0 and 1")
+        raise ConfigError(
+            f"ratio '{text}' is neither 'auto' nor 'measure' nor between 0 and 1"
+        )
     return ratio
 
 
@@ -48,8 +50,10 @@ class Config:
     ----------
     backend : {"auto", "cpu", "cuda"}
         Which workers a rank has; auto is the CPU and, where there is one, a GPU.
-    ratio : float or None
-        The GPU's share of a rank's arcs; None measures it.
+    ratio : float, "measure" or None
+        The GPU's share of a rank's arcs. None chooses it by the devices' speeds,
+        which are measured once for each machine and family of graphs; "measure"
+        measures them anew.
     threads : int
         Threads of the CPU worker; 0 takes this rank's share of the cores.
     memory : int
@@ -84,7 +88,7 @@ class Config:
     """
 
     backend: str = "auto"
-    ratio: float | None = None
+    ratio: float | str | None = None
     threads: int = 0
     memory: int = 0
     gpu_memory: int = 0

@@ -1,71 +1,68 @@
 """Step 2: a rank's rows are dealt to its GPU and its CPU by measured speed.
 
-MND-MST (4.3.1) times both devices on 5 to 10 random induced subgraphs of 5 % of the
-vertices. We time them on random runs of consecutive rows, 5 % each, cut edges
-included: that is the work a worker gets, whereas a random 5 % of the vertices
-induces only 0.25 % of the edges, which says more about launch latency. What is
-timed is the light band, which both devices solve at once in a run.
+MND-MST (4.3.1) divides rows by the speeds of the devices. That does not tell whether
+both together are faster than the better one alone: two parts have a border, which is
+contracted and merged on the host. So we predict the time of all three arrangements
+and take the best; ratios of 0 and 1 are outcomes like any other.
 """
 
-import time
+from typing import NamedTuple
 
 import numpy as np
 
-from .backends.base import Backend, Band
+from .backends.base import Backend
 from .graph import Rows
 
-SAMPLE = 8192
-# Merging two parts costs more than a device gains that would have less than this.
-LEAST_SHARE = 0.1
+# Two workers must be expected to save so much: predictions are that uncertain.
+LEAST_GAIN = 0.1
 
 
-def share_of_first(
-    backends: list[Backend],
-    rows: Rows,
-    samples: int,
-    share: float,
-    light_edges: float,
-) -> float:
-    """Return the share of the arcs that the first of two backends should get.
+class Speeds(NamedTuple):
+    """What two devices and their host need for graphs of one family.
 
-    It is 0 or 1 if the slower of the two would have too little to be worth it.
-
-    Parameters
+    Attributes
     ----------
-    samples : int
-        How many runs of rows to time.
-    share : float
-        The part of the rows in each.
-    light_edges : float
-        Edges a vertex in the light band; 0 takes all edges.
+    first, second : float
+        Seconds a device needs for each arc of its rows, from host memory to the
+        forest's edges in host memory.
+    kept : float
+        Edges of that forest for each arc.
+    contract, merge : float
+        Seconds the host needs for each of these edges: to contract a part along
+        them, and to merge two parts and contract what has become one.
     """
-    length = min(len(rows), 1 + int(share * len(rows)))
-    generator = np.random.default_rng(rows.first)
-    starts = generator.integers(0, len(rows) - length + 1, samples)
-    runs = [rows.cut(int(start), int(start) + length) for start in starts]
-    bands = [_light_band(run, light_edges, generator) for run in runs]
-    ratios = []
-    for backend in backends:
-        _seconds(backend, runs[0], bands[0])  # compilation is not speed
-    for run, band in zip(runs, bands, strict=True):
-        first, second = (_seconds(backend, run, band) for backend in backends)
-        ratios.append(second / (first + second))
-    ratio = float(np.mean(ratios))
-    return ratio if LEAST_SHARE <= ratio <= 1 - LEAST_SHARE else round(ratio)
 
+    first: float
+    second: float
+    kept: float
+    contract: float
+    merge: float
 
-def _light_band(rows: Rows, light_edges: float, generator: np.random.Generator) -> Band:
-    share = 2 * light_edges * len(rows) / max(1, rows.num_arcs)
-    if not 0 < share < 0.5:
-        return Band()
-    places = generator.integers(0, rows.num_arcs, SAMPLE)
-    return Band(None, int(np.sort(rows.keys[places])[int(share * SAMPLE)]))
+    @property
+    def even(self) -> float:
+        """The share of the first device with which both are done at once."""
+        return self.second / (self.first + self.second)
 
+    def seconds(self, ratio: float, rows: Rows) -> float:
+        """Predict the time until a rank's rows are contracted.
 
-def _seconds(backend: Backend, rows: Rows, band: Band) -> float:
-    begin = time.perf_counter()
-    backend.band_forest(backend.place(rows), band, None)
-    return time.perf_counter() - begin
+        Rows that are the whole graph have no border unless they are divided.
+        """
+        parts = [share for share in (ratio, 1 - ratio) if share > 0]
+        edges = [
+            min(share * self.kept * rows.num_arcs, rows.num_vertices) for share in parts
+        ]
+        devices = max(ratio * self.first, (1 - ratio) * self.second) * rows.num_arcs
+        if len(parts) == 2:
+            return devices + self.contract * max(edges) + self.merge * sum(edges)
+        return devices + (0.0 if rows.complete else self.contract * edges[0])
+
+    def best_ratio(self, rows: Rows) -> float:
+        """Return the share of the first device that is expected to take least time."""
+        alone = min((1.0, 0.0), key=lambda ratio: self.seconds(ratio, rows))
+        both = self.seconds(self.even, rows)
+        gains = both < (1 - LEAST_GAIN) * self.seconds(alone, rows)
+        return self.even if gains else alone
 
 
 def split(rows: Rows, ratio: float) -> list[Rows]:

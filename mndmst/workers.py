@@ -16,10 +16,14 @@ from .errors import MissingExtraError
 from .graph import Rows
 from .io.shards import ShardedGraph
 from .order import id_dtype, key_dtype
-from .partition import bounded_ratio, share_of_first, split
+from .partition import bounded_ratio, split
 from .progress import Progress
 from .report import Report
 from .run import Run, Worker
+from .speeds import Key, measure
+
+# Fewer arcs are the CPU's: it is done with them before both would have merged.
+LEAST_ARCS = 1 << 20
 
 
 def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
@@ -84,16 +88,36 @@ def deal(
     """
     if len(backends) == 1:
         return [Worker(backends[0], rows)], 1.0
-    ratio = config.ratio
-    if ratio is None:
-        ratio = share_of_first(
-            backends, rows, config.ratio_samples, config.ratio_share, config.light_edges
-        )
+    begin = report.seconds
+    ratio, source = _ratio(backends, rows, config, report)
     ratio = bounded_ratio(backends[0], rows, ratio)
-    report.facts["ratio"] = ratio
+    seconds = report.seconds - begin
+    report.facts |= {
+        "ratio": ratio, "ratio_source": source, "ratio_seconds": seconds
+    }  # fmt: skip
     parts = zip(backends, split(rows, ratio), strict=True)
     workers = [Worker(backend, part) for backend, part in parts if len(part)]
     return workers or [Worker(backends[-1], rows)], ratio
+
+
+def _ratio(
+    backends: list[Backend], rows: Rows, config: Config, report: Report
+) -> tuple[float, str]:
+    """Return the share of the first of two devices, and where it comes from."""
+    if isinstance(config.ratio, int | float):
+        return config.ratio, "given"
+    if rows.num_arcs < LEAST_ARCS:
+        return 0.0, "few arcs"
+    key = Key.of(backends, rows, config.light_edges)
+    speeds = None if config.ratio == "measure" else key.recall()
+    source = "measured" if speeds is None else "cached"
+    if speeds is None:
+        speeds = measure(
+            backends, rows, config.ratio_samples, config.ratio_share, config.light_edges
+        )
+        key.remember(speeds)
+    report.facts["speeds"] = {"file": str(key.file), **speeds._asdict()}
+    return speeds.best_ratio(rows), source
 
 
 def place(run: Run) -> None:

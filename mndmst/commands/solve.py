@@ -19,7 +19,9 @@ def add(commands: Any) -> None:
     solve.add_argument("--report", type=Path, help="JSON file for the run's report")
     solve.add_argument("--config", type=Path, help="TOML file with any of the options")
     solve.add_argument("--backend", choices=("auto", "cpu", "cuda"))
-    solve.add_argument("--ratio", help="the GPU's share of a rank's arcs, or auto")
+    solve.add_argument(
+        "--ratio", help="the GPU's share of a rank's arcs, auto, or measure (anew)"
+    )
     solve.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
     solve.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     solve.add_argument("--gpu-memory", help="what a rank may take of its GPU")

@@ -16,7 +16,7 @@ CONFIGS: list[dict] = [
     {"backend": "cuda"},
     {"backend": "cuda", "merge": "boruvka", "light_edges": 0.4},
     {"backend": "auto", "ratio": 0.5, "light_edges": 0, "merge": "ring"},
-    {"backend": "auto", "recursion_edges": 0},
+    {"backend": "auto", "ratio": 0.3, "recursion_edges": 0},
 ]
 
 reason = unavailable()

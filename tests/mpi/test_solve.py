@@ -23,7 +23,7 @@ CONFIGS: list[dict] = [
     {"merge": "ring", "leader_edges": 0, "no_room": True},
     {"merge": "auto", "leader_edges": 0, "stall_share": 0.0, "light_edges": 0.4},
     {"two_workers": True, "ratio": 0.3, "recursion_edges": 0},
-    {"two_workers": True, "ratio": None, "light_edges": 0, "merge": "ring"},
+    {"two_workers": True, "ratio": 0.6, "light_edges": 0, "merge": "ring"},
     {"two_workers": True, "ratio": 1.0, "threads": 2},
 ]
 

@@ -1,0 +1,125 @@
+"""The division of rows: what it is based on, what it decides, what it remembers."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mndmst.backends.numba import NumbaBackend
+from mndmst.config import Config
+from mndmst.graph import Rows
+from mndmst.partition import Speeds, bounded_ratio, split
+from mndmst.progress import Progress
+from mndmst.report import Report
+from mndmst.speeds import Key, cache_directory, measure
+from mndmst.workers import deal
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path))
+    return tmp_path / "speeds"
+
+
+def ring(n: int, degree: int) -> Rows:
+    """Every vertex has arcs to its next neighbours on both sides."""
+    steps = np.arange(1, degree // 2 + 1)
+    ends = (np.arange(n)[:, None] + np.concatenate((-steps, steps))) % n
+    ends.sort(axis=1)
+    indices = ends.ravel().astype(np.uint32)
+    tails = np.repeat(np.arange(n), degree)
+    low, high = np.minimum(tails, indices), np.maximum(tails, indices)
+    keys = ((low * 7919 + high * 104729) % 1009).astype(np.uint32)
+    return Rows(0, n, degree * np.arange(n + 1), indices, keys)
+
+
+def backends() -> list[NumbaBackend]:
+    return [NumbaBackend(1), NumbaBackend(2)]
+
+
+GRAPH = ring(1 << 16, 16)
+
+
+def test_devices_of_one_speed_share_if_merging_is_cheap() -> None:
+    assert Speeds(1e-8, 1e-8, 0.1, 1e-9, 1e-9).best_ratio(GRAPH) == 0.5
+    assert Speeds(1e-8, 3e-8, 0.1, 1e-9, 1e-9).best_ratio(GRAPH) == pytest.approx(0.75)
+
+
+def test_the_better_device_stays_alone_if_merging_is_dear() -> None:
+    assert Speeds(1e-8, 1.2e-8, 0.1, 1e-7, 1e-7).best_ratio(GRAPH) == 1.0
+    assert Speeds(1.2e-8, 1e-8, 0.1, 1e-7, 1e-7).best_ratio(GRAPH) == 0.0
+
+
+def test_a_device_far_behind_gets_nothing() -> None:
+    assert Speeds(1e-9, 1e-7, 0.1, 1e-9, 1e-9).best_ratio(GRAPH) == 1.0
+
+
+def test_only_a_part_with_a_border_is_contracted() -> None:
+    speeds = Speeds(1e-8, 1e-8, 0.1, 1e-7, 1e-7)
+    part = GRAPH.cut(0, 1 << 15)
+    assert speeds.seconds(1.0, GRAPH) == pytest.approx(1e-8 * GRAPH.num_arcs)
+    assert speeds.seconds(1.0, part) == pytest.approx(2e-8 * part.num_arcs)
+
+
+def test_parts_have_their_share_of_the_arcs() -> None:
+    one, other = split(GRAPH, 0.25)
+    assert (one.num_arcs, len(one) + len(other)) == (GRAPH.num_arcs // 4, len(GRAPH))
+    assert [len(part) for part in split(GRAPH, 1.0)] == [len(GRAPH), 0]
+    assert [len(part) for part in split(GRAPH, 0.0)] == [0, len(GRAPH)]
+
+
+def test_the_ratio_keeps_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = NumbaBackend(1)
+    monkeypatch.setattr(backend, "rows_nbytes", lambda rows: backend.memory().total)
+    assert bounded_ratio(backend, GRAPH, 1.0) < 1.0
+
+
+@pytest.mark.parametrize("rows", (GRAPH, GRAPH.cut(100, 60_000), ring(3, 2)))
+def test_what_is_measured(rows: Rows) -> None:
+    speeds = measure(backends(), rows, 2, 0.3, 1.3)
+    assert all(value > 0 for value in speeds)
+    assert 0 < speeds.kept <= 1
+
+
+def test_measured_once_for_a_family(cache: Path) -> None:
+    def run(rows: Rows, **options) -> dict:
+        report = Report(None, Progress(False))
+        workers, ratio = deal(None, backends(), rows, Config(**options), report)
+        assert sum(len(worker.rows) for worker in workers) == len(rows)
+        assert report.facts["ratio"] == ratio
+        return report.facts
+
+    first = run(GRAPH)
+    assert first["ratio_source"] == "measured"
+    assert [Path(first["speeds"]["file"])] == list(cache.iterdir())
+    again = run(ring((1 << 16) + 100, 16))
+    assert (again["ratio_source"], again["speeds"]) == ("cached", first["speeds"])
+    assert run(GRAPH, ratio="measure")["ratio_source"] == "measured"
+    assert run(GRAPH, ratio=0.25)["ratio_source"] == "given"
+    assert run(GRAPH.cut(0, 99))["ratio_source"] == "few arcs"
+    assert run(ring(1 << 18, 16))["ratio_source"] == "measured"
+    assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.parametrize("text", ("", "{}", '{"machine": 1, "family": 2}', "\0"))
+def test_a_damaged_cache_counts_as_none(text: str) -> None:
+    key, speeds = Key.of(backends(), GRAPH, 1.3), Speeds(1, 2, 3, 4, 5)
+    key.remember(speeds)
+    assert key.recall() == speeds
+    assert json.loads(key.file.read_text())["speeds"]["second"] == 2
+    key.file.write_text(text)
+    assert key.recall() is None
+
+
+def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNDMST_CACHE_DIR", "/dev/null")
+    key = Key.of(backends(), GRAPH, 1.3)
+    key.remember(Speeds(1, 2, 3, 4, 5))
+    assert key.recall() is None
+
+
+def test_where_the_cache_is() -> None:
+    assert cache_directory({"MNDMST_CACHE_DIR": "/a"}) == Path("/a")
+    assert cache_directory({"XDG_CACHE_HOME": "/b"}) == Path("/b/mndmst")
+    assert cache_directory({}) == Path.home() / ".cache/mndmst"
