@@ -1,39 +1,70 @@
 """Graphs in other formats, told by the file's suffix; one module per format.
 
-A format is a module with `open_file(path) -> EdgeFile`, to be read in pieces of
-bounded size by any number of processes (`mndmst.io.edge_file`), or, for formats that
-are small by nature, `read(path) -> Edges`. If it can be written, it has
-`write(edges, path)`. To add one, add it to the table below.
+A format is a function that opens a file as an `EdgeFile`, to be read in pieces of
+bounded size by any number of processes, or, for formats that cannot be read so or are
+small by nature, one that reads it as `Edges`; and, if it can be written, a function
+`write(edges, path)`. To add one, add it to the tables below.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ...errors import ConfigError, InputError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import Edges
-from . import dimacs, matrix_market, scipy_npz, shards
+from . import (
+    adjacency,
+    dimacs,
+    ecl,
+    gap,
+    matrix_market,
+    metis,
+    networkx_json,
+    parhip,
+    scipy_npz,
+    shards,
+    tables,
+)
+from .files import COMPRESSIONS
 
-_FORMATS: dict[str, Any] = {
-    ".gr": dimacs,
-    ".mtx": matrix_market,
-    ".npz": scipy_npz,
-    ".h5": shards,
+_FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
+    ".gr": dimacs.read,
+    ".mtx": matrix_market.read,
+    ".npz": scipy_npz.read,
+    ".parquet": tables.ParquetFile,
+    ".arrow": tables.ArrowFile,
+    ".feather": tables.ArrowFile,
+    ".graph": metis.read,
+    ".metis": metis.read,
+    ".parhip": parhip.open_file,
+    ".sg": gap.open_file,
+    ".wsg": gap.open_weighted,
+    ".egr": ecl.open_file,
+    ".adj": adjacency.read,
+    ".json": networkx_json.read,
+    ".h5": shards.read,
 }
-_WRITERS = {".gr": dimacs.write, ".mtx": matrix_market.write, ".npz": scipy_npz.write}
-_COMPRESSIONS = (".gz", ".xz")
+_WRITERS: dict[str, Callable[[Edges, Path], None]] = {
+    ".gr": dimacs.write,
+    ".mtx": matrix_market.write,
+    ".npz": scipy_npz.write,
+    ".parquet": tables.write,
+}
+NAMES = tuple(suffix[1:] for suffix in _FORMATS)
 
 
-def open_edges(path: str | Path) -> EdgeFile:
-    """Open a graph: DIMACS `.gr`, Matrix Market `.mtx`, SciPy `.npz`, or shards.
+def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
+    """Open a graph in any of the formats.
 
-    Integer weights stay integers and reals become float64. Files may be compressed
-    (`.gz`, `.xz`).
+    Weights keep their type; those in text are integers, or float64 if any of them is
+    no integer. Files may be compressed (`.gz`, `.xz`, `.zst`).
 
     Parameters
     ----------
     path : str or Path
         A directory is taken for shards.
+    format : str, optional
+        One of `NAMES`; by default the suffix of the path tells.
 
     Returns
     -------
@@ -42,34 +73,38 @@ def open_edges(path: str | Path) -> EdgeFile:
 
     Raises
     ------
+    ConfigError
+        If there is no such format.
     InputError
-        If the format is not known, or the file is missing, damaged or wrong.
+        If the suffix is not known, or the file is missing, damaged or wrong.
     MissingExtraError
-        If the format needs SciPy and it is not installed.
+        If the format needs a package that is not installed.
     """
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path}: no such file or directory.")
+    if format is not None and format not in NAMES:
+        raise ConfigError(f"no format is called {format}; known: {', '.join(NAMES)}.")
     suffix = ".h5" if path.is_dir() else _suffix(path)
+    if format is not None:
+        suffix = f".{format}"
     if suffix not in _FORMATS:
         raise InputError(
             f"{path}: unknown format {suffix or 'without suffix'}; known are "
-            f"{', '.join(_FORMATS)}, each also with {' or '.join(_COMPRESSIONS)}."
+            f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}. Rename "
+            "the file, or give --format."
         )
-    module = _FORMATS[suffix]
-    if hasattr(module, "open_file"):
-        opened: EdgeFile = module.open_file(path)
-        return opened
-    return EdgesInMemory(str(path), module.read(path))
+    opened = _FORMATS[suffix](path)
+    return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened
 
 
-def read_edges(path: str | Path) -> Edges:
+def read_edges(path: str | Path, format: str | None = None) -> Edges:
     """Read a graph into memory; see `open_edges`."""
-    return open_edges(path).read()
+    return open_edges(path, format).read()
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:
-    """Write a graph as `.gr`, `.mtx` or `.npz`.
+    """Write a graph as `.gr`, `.mtx`, `.npz` or `.parquet`.
 
     The file appears under its name when it is whole.
 
@@ -85,7 +120,7 @@ def write_edges(edges: Edges, path: str | Path) -> None:
     OutputError
         If the file cannot be written.
     MissingExtraError
-        If SciPy is not installed.
+        If a package that the format needs is not installed.
     """
     path = Path(path)
     if path.suffix not in _WRITERS:
@@ -98,6 +133,6 @@ def write_edges(edges: Edges, path: str | Path) -> None:
 
 def _suffix(path: Path) -> str:
     suffixes = path.suffixes
-    if suffixes and suffixes[-1] in _COMPRESSIONS:
+    if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""

@@ -1,26 +1,48 @@
-"""What the formats share: compressed files, whole files, SciPy."""
+"""What the formats share: compressed files, whole files, optional packages."""
 
 import gzip
+import importlib
 import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from typing import Any
+
+import numpy as np
 
 from ...errors import InputError, MissingExtraError
 from ..layout import writing
 
-_UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress}
+
+def _unzstd(packed: bytes) -> bytes:
+    zstandard = import_extra("zstandard")
+    unpacked = []
+    try:
+        while packed:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            unpacked.append(frame.decompress(packed))
+            if not frame.eof:
+                raise EOFError("it ends inside a frame")
+            packed = frame.unused_data
+    except zstandard.ZstdError as error:
+        raise EOFError(error) from error
+    return b"".join(unpacked)
+
+
+_UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress, ".zst": _unzstd}
+COMPRESSIONS = tuple(_UNPACK)
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's contents, unpacked if its name ends in .gz or .xz.
+    """Return a file's contents, unpacked if its name ends in .gz, .xz or .zst.
 
     Raises
     ------
     InputError
         If it cannot be read or is cut short.
+    MissingExtraError
+        For .zst without the package zstandard.
     """
     unpack = _UNPACK.get(path.suffix, bytes)
     try:
@@ -51,20 +73,31 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def import_scipy() -> ModuleType:
-    """Return SciPy with `scipy.io` and `scipy.sparse`.
+def line_of(text: np.ndarray, at: int) -> int:
+    """Return the line, from 1, that has the byte at a position of a text."""
+    return 1 + int(np.count_nonzero(text[:at] == ord("\n")))
+
+
+def import_extra(*modules: str) -> Any:
+    """Import modules of an optional package and return the package.
 
     Raises
     ------
     MissingExtraError
         If it is not installed.
     """
+    package = modules[0].partition(".")[0]
     try:
-        import scipy.io
-        import scipy.sparse
+        for module in modules:
+            importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            "This format needs SciPy, which is not installed. Install it with\n"
+            f"This format needs {package}, which is not installed. Install it with\n"
             '    pip install "mndmst[formats]"'
         ) from error
-    return scipy
+    return importlib.import_module(package)
+
+
+def import_scipy() -> Any:
+    """Return SciPy with `scipy.io` and `scipy.sparse`; see `import_extra`."""
+    return import_extra("scipy.io", "scipy.sparse")

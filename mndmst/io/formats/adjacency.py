@@ -1,0 +1,96 @@
+"""Adjacency graphs of PBBS [1], Ligra and GBBS, `.adj`: rows of neighbours as text.
+
+A word that tells the kind, `AdjacencyGraph` or `WeightedAdjacencyGraph`, the number
+of vertices and of arcs; where the row of each vertex begins; the neighbours, counted
+from 0; the weights. White space of any kind separates them.
+
+[1] Anderson, Blelloch, Dhulipala, Dobson and Sun: The Problem-Based Benchmark Suite
+    (PBBS), V2. PPoPP 2022.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ...backends.numba import words as kernels
+from ...errors import InputError
+from ..edges import Edges, checked_edges, narrow_integers
+from .files import line_of, read_bytes
+
+_KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
+_LONGEST_KIND = 32
+
+
+def read(path: Path) -> Edges:
+    """Read a `.adj` file; see `formats.read_edges`. Weights are numbers, or 1."""
+    text = np.frombuffer(read_bytes(path), np.uint8)
+    kind = (text[:_LONGEST_KIND].tobytes().split() or [b""])[0]
+    if kind not in _KINDS:
+        raise InputError(
+            f'{path}: does not begin with "AdjacencyGraph" or '
+            '"WeightedAdjacencyGraph". Put that in its first line, or name the format.'
+        )
+    (vertices, arcs), at = _integers(
+        path, text, text.tobytes().find(kind) + len(kind), 2
+    )
+    if min(vertices, arcs) < 0 or 2 * (vertices + arcs) > len(text):
+        raise InputError(
+            f"{path}: says it has {vertices} vertices and {arcs} arcs, more than it "
+            "can hold. Copy it again, or mend its first lines."
+        )
+    begins, at = _integers(path, text, at, vertices)
+    dst, at = _integers(path, text, at, arcs)
+    weight = np.ones(arcs, np.int32)
+    if _KINDS[kind]:
+        weight = _numbers(path, text, at, arcs)
+    elif text[at:].tobytes().strip():
+        raise InputError(
+            f"{path}: line {line_of(text, at)} goes on after the last neighbour. Copy "
+            "the file again, or mend its first lines."
+        )
+    indptr = np.append(begins, arcs)
+    if (begins[:1] != 0).any() or (np.diff(indptr) < 0).any():
+        raise InputError(
+            f"{path}: the beginnings of the rows do not ascend from 0 to {arcs}. Copy "
+            "the file again."
+        )
+    src = np.repeat(np.arange(vertices), np.diff(indptr))
+    return checked_edges(path, vertices, src, dst, weight, directed=True)
+
+
+def _integers(
+    path: Path, text: np.ndarray, at: int, count: int
+) -> tuple[np.ndarray, int]:
+    """Return the next integers and where they end."""
+    numbers = np.empty(count, np.int64)
+    status, at = kernels.read_integers(text, at, numbers)
+    if status == kernels.NO_WORD:
+        raise InputError(
+            f"{path}: ends before the numbers that its first lines promise. Copy it "
+            "again."
+        )
+    if status != kernels.GOOD:
+        raise InputError(
+            f"{path}: line {line_of(text, at)} has a word that is no whole number of "
+            f"up to {kernels.DIGITS} digits. Mend the line."
+        )
+    return numbers, at
+
+
+def _numbers(path: Path, text: np.ndarray, at: int, count: int) -> np.ndarray:
+    """Return the weights that are the rest of the text."""
+    words = text[at:].tobytes().split()
+    if len(words) != count:
+        raise InputError(
+            f"{path}: has {len(words)} weights for {count} arcs. Copy it again."
+        )
+    try:
+        return narrow_integers(np.array(words, dtype="S").astype(np.int64))
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return np.array(words, dtype="S").astype(np.float64)
+    except ValueError as error:
+        raise InputError(
+            f"{path}: a weight is no number ({error}). Mend it."
+        ) from error

@@ -1,0 +1,180 @@
+"""Tables of edges: Parquet, `.parquet`, and Arrow files, `.arrow` and `.feather`.
+
+A row is an edge. Its columns are found by their names, such as source, target and
+weight, or, where no columns are called so, by their order. Without a third column
+weights are 1. The schema's metadata may say `num_vertices`; otherwise there is one
+more than the largest id.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError
+from ..edge_file import PIECE_ENTRIES, EdgeFile
+from ..edges import Edges, checked_edges
+from .binary import contents
+from .files import import_extra, whole_file
+
+_NAMES = (
+    ("source", "src", "from", "u", "row"),
+    ("target", "dst", "to", "v", "col"),
+    ("weight", "w", "data", "value", "length"),
+)
+_NUM_VERTICES = b"num_vertices"
+
+
+class ParquetFile(EdgeFile):
+    """A table in row groups, `.parquet`. It counts in rows.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or its first columns are not numbers.
+    MissingExtraError
+        If PyArrow is not installed.
+    """
+
+    rereadable = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = str(path)
+        with self._reading():
+            schema, self._group_rows = self._describe()
+            self.length = self.num_entries = sum(self._group_rows)
+            self._columns = _columns(schema)
+            dtypes = [_numpy_dtype(schema.field(i)) for i in self._columns]
+            promised = (schema.metadata or {}).get(_NUM_VERTICES)
+            self.num_vertices = None if promised is None else int(promised)
+        for i, dtype in enumerate(dtypes[:2]):
+            if dtype.kind not in "iu":
+                raise InputError(
+                    f"{path}: column {schema.names[self._columns[i]]} has {dtype}, "
+                    "not the integers that name vertices. Name the columns source "
+                    "and target, or put them first."
+                )
+        empty = np.empty(0, "i8")
+        weight = np.empty(0, dtypes[2] if dtypes[2:] else "i4")
+        # The type that checked weights will have
+        self.weight_dtype = checked_edges(
+            path, 0, empty, empty, weight, True
+        ).weight.dtype
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the edges in the rows [begin, end); see `EdgeFile`."""
+        ends = np.cumsum([0, *self._group_rows])
+        groups = np.flatnonzero((ends[1:] > begin) & (ends[:-1] < end))
+        first = int(ends[groups[0]]) if len(groups) else end
+        with self._reading():
+            for batch in self._batches(groups.tolist()):
+                for low in range(0, len(batch), PIECE_ENTRIES):
+                    high = min(low + PIECE_ENTRIES, end - first, len(batch))
+                    low = max(low, begin - first)
+                    if low < high:
+                        yield self._edges(batch.slice(low, high - low), first + low)
+                first += len(batch)
+
+    def _edges(self, batch: Any, before: int) -> Edges:
+        for column in batch.columns:
+            if column.null_count:
+                raise InputError(
+                    f"{self.path}: an entry is missing after row {before}. Give every "
+                    "edge two ends and a weight."
+                )
+        src, dst, *weights = (
+            column.to_numpy(zero_copy_only=False) for column in batch.columns
+        )
+        weight = weights[0] if weights else np.ones(len(src), np.int32)
+        bound = self.num_vertices
+        if bound is None:
+            bound = 1 + max(int(src.max()), int(dst.max()), -1)
+        return checked_edges(self.path, bound, src, dst, weight, True, before)
+
+    def _describe(self) -> tuple[Any, list[int]]:
+        """Return the schema, and how many rows each group has."""
+        file = self._open()
+        groups = range(file.num_row_groups)
+        return file.schema_arrow, [file.metadata.row_group(g).num_rows for g in groups]
+
+    def _batches(self, groups: list[int]) -> Iterator[Any]:
+        """Yield what the wanted columns of some groups hold, in order."""
+        file = self._open()
+        names = [file.schema_arrow.names[i] for i in self._columns]
+        for batch in file.iter_batches(PIECE_ENTRIES, groups, names):
+            yield batch.select(names)
+
+    def _open(self) -> Any:
+        parquet = import_extra("pyarrow.parquet").parquet
+        return parquet.ParquetFile(
+            import_extra("pyarrow").BufferReader(self._contents())
+        )
+
+    def _contents(self) -> Any:
+        return contents(self.path)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn what PyArrow raises on a damaged file into an InputError."""
+        arrow = import_extra("pyarrow")
+        try:
+            yield
+        except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
+            raise InputError(
+                f"{self.path}: not a table of edges, or damaged or cut short "
+                f"({error}). Write it again with PyArrow or pandas, or copy it again."
+            ) from error
+
+
+class ArrowFile(ParquetFile):
+    """A table in record batches, `.arrow` or `.feather`. It counts in rows."""
+
+    def _describe(self) -> tuple[Any, list[int]]:
+        file = self._open()
+        groups = range(file.num_record_batches)
+        return file.schema, [file.get_batch(group).num_rows for group in groups]
+
+    def _batches(self, groups: list[int]) -> Iterator[Any]:
+        file = self._open()
+        for group in groups:
+            batch = file.get_batch(group).select(self._columns)
+            batch.validate(full=True)
+            yield batch
+
+    def _open(self) -> Any:
+        arrow = import_extra("pyarrow.ipc")
+        return arrow.ipc.open_file(arrow.BufferReader(contents(self.path)))
+
+
+def write(edges: Edges, path: Path) -> None:
+    """Write a Parquet file with the columns source, target and weight."""
+    arrow = import_extra("pyarrow.parquet")
+    table = arrow.table(
+        {"source": edges.src, "target": edges.dst, "weight": edges.weight},
+        metadata={_NUM_VERTICES: str(edges.num_vertices)},
+    )
+    with whole_file(path) as temporary:
+        arrow.parquet.write_table(table, temporary)
+
+
+def _columns(schema: Any) -> list[int]:
+    """Return where the two ends are, and the weight if there is one."""
+    names = [name.lower() for name in schema.names]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError("it needs two columns of different names")
+    found = [
+        next((names.index(n) for n in known if n in names), -1) for known in _NAMES
+    ]
+    if min(found[:2]) < 0:
+        return list(range(min(3, len(names))))
+    return found if found[2] >= 0 else found[:2]
+
+
+def _numpy_dtype(field: Any) -> np.dtype:
+    try:
+        return np.dtype(field.type.to_pandas_dtype())
+    except NotImplementedError as error:
+        raise ValueError(f"column {field.name} has type {field.type}") from error
