@@ -1,6 +1,13 @@
 # shellcheck shell=bash
 # The environment of a run, to be sourced; what the user has set is kept.
 
+# With .venv in the checkout its Python and MPI are used, else those on PATH.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=${MNDMST_VENV:-$root/.venv}
+if [[ -x $venv/bin/python ]]; then
+    export PATH=$venv/bin:$PATH
+fi
+
 # Open MPI 4 and 5 want to be told that root, and more ranks than cores, are welcome,
 # and would bind few ranks to one core each. MPICH needs nothing.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -22,3 +29,12 @@ if [[ ! -O $cache ]]; then
 fi
 export NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-$cache/numba}
 export CUPY_CACHE_DIR=${CUPY_CACHE_DIR:-$cache/cupy}
+
+# For the scripts that start ranks.
+find_mpirun() {
+    if ! command -v mpirun; then
+        echo "mndmst: error: no mpirun on PATH. Load the module of your MPI, or" \
+            "install one from PyPI: pip install mpich" >&2
+        return 1
+    fi
+}

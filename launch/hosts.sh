@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Run mndmst on several machines, started over ssh, under MPICH or Open MPI:
+#     bash launch/hosts.sh hosts 4 solve /shared/graph -o /shared/forest.h5
+# HOSTS has a name on each line, first that of this machine. This checkout, its .venv,
+# graph and forest lie under the same path everywhere; ssh must not ask for a password.
+set -euo pipefail
+hostfile=$1 ranks=$2
+shift 2
+# shellcheck source=launch/env.sh
+source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+mpirun=$(find_mpirun)
+
+mapfile -t hosts < <(sed 's/#.*//' "$hostfile" | awk 'NF { print $1 }')
+if ((${#hosts[@]} == 0)); then
+    echo "mndmst: error: $hostfile names no machine; write one on each line" >&2
+    exit 1
+fi
+total=$((ranks * ${#hosts[@]}))
+
+case $("$mpirun" --version) in
+*"Open MPI"* | *prte*)
+    printf -v list "%s:$ranks," "${hosts[@]}"
+    # Open MPI passes on only what it is told to.
+    options=(--host "${list%,}" --map-by "ppr:$ranks:node")
+    for name in $(compgen -e); do
+        case $name in
+        MNDMST_* | NUMBA_* | PYTHONPATH) options+=(-x "$name") ;;
+        esac
+    done
+    ;;
+*) # MPICH and its relatives
+    printf -v list "%s," "${hosts[@]}"
+    options=(-launcher ssh -hosts "${list%,}" -ppn "$ranks")
+    ;;
+esac
+# By its full path mpirun finds its helpers on the other machines under that path too.
+exec "$mpirun" "${options[@]}" -n "$total" bash "$root/launch/rank.sh" "$@"
