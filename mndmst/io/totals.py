@@ -21,18 +21,22 @@ _LOW_BITS = 27
 
 
 class PairDigest:
-    """SHA-256 of (src, dst) pairs as little-endian int64, pair after pair."""
+    """SHA-256 of (src, dst) pairs as little-endian int64, pair after pair.
+
+    Of a single column, or of more than two, in the same way.
+    """
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
-    def add(self, src: np.ndarray, dst: np.ndarray) -> None:
+    def add(self, *columns: np.ndarray) -> None:
         """Go on with more pairs, in order."""
-        pairs = np.empty((min(len(src), PIECE), 2), "<i8")
-        for low in range(0, len(src), PIECE):
-            count = len(src[low : low + PIECE])
-            pairs[:count, 0] = src[low : low + PIECE]
-            pairs[:count, 1] = dst[low : low + PIECE]
+        length = len(columns[0])
+        pairs = np.empty((min(length, PIECE), len(columns)), "<i8")
+        for low in range(0, length, PIECE):
+            count = min(PIECE, length - low)
+            for place, column in enumerate(columns):
+                pairs[:count, place] = column[low : low + PIECE]
             self._hash.update(pairs[:count].data)
 
     def hexdigest(self) -> str:
@@ -94,7 +98,7 @@ class ExactSum:
             return math.inf if self.units > 0 else -math.inf
 
 
-def forest_digest(comm: Comm, u: np.ndarray, v: np.ndarray) -> str:
+def forest_digest(comm: Comm, *columns: np.ndarray) -> str:
     """Return the digest of a forest whose sorted edges are spread over the ranks.
 
     The ranks stream their edges to rank 0, one after the other in pieces of
@@ -102,20 +106,21 @@ def forest_digest(comm: Comm, u: np.ndarray, v: np.ndarray) -> str:
 
     Parameters
     ----------
-    u, v : ndarray of any integer type, shape (edges,)
-        This rank's edges; all are sorted by (u, v), also from rank to rank.
+    *columns : ndarray of any integer type, shape (edges,)
+        u and v of this rank's edges; all are sorted by (u, v), also from rank to
+        rank. Or what else is in order over the ranks, such as the labels of vertices.
     """
-    counts = comm.collect(len(u))
+    counts = comm.collect(len(columns[0]))
     if counts is None:
-        for low in range(0, len(u), PIECE):
-            comm.send(u[low : low + PIECE], 0)
-            comm.send(v[low : low + PIECE], 0)
+        for low in range(0, len(columns[0]), PIECE):
+            for column in columns:
+                comm.send(column[low : low + PIECE], 0)
         return comm.share(None)
     digest = PairDigest()
-    digest.add(u, v)
+    digest.add(*columns)
     for source in range(1, comm.size):
         for _ in range(0, counts[source], PIECE):
-            digest.add(comm.receive(source), comm.receive(source))
+            digest.add(*(comm.receive(source) for _ in columns))
     return comm.share(digest.hexdigest())
 
 
