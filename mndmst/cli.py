@@ -3,9 +3,18 @@
 import argparse
 
 from . import __version__
-from .commands import bench, convert, generate, info, partition, solve, verify
+from .commands import (
+    bench,
+    components,
+    convert,
+    generate,
+    info,
+    partition,
+    solve,
+    verify,
+)
 
-COMMANDS = (solve, partition, generate, convert, verify, info, bench)
+COMMANDS = (solve, components, partition, generate, convert, verify, info, bench)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,5 +1,6 @@
 """What a run did: seconds, edges and bytes for each stage and rank, as JSON."""
 
+import json
 import platform
 import resource
 import sys
@@ -7,10 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from . import __version__
 from .comm import Comm
+from .errors import OutputError
 from .progress import Progress
 
 SCHEMA = 1
@@ -110,6 +113,26 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def write_report(comm: Comm, path: Path, record: dict[str, Any] | None) -> None:
+    """Write a record that rank 0 has gathered, as JSON. Collective.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if it cannot be written; nothing is left behind.
+    """
+    temporary = path.with_name(f"{path.name}.tmp-report")
+    with comm.together():
+        if record is None:
+            return
+        try:
+            temporary.write_text(json.dumps(record, indent=1, default=str))
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise OutputError(f"{path}: {error.strerror}. Give another path.") from None
 
 
 def text(record: dict[str, Any]) -> str:

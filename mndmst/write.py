@@ -5,21 +5,19 @@ of its smaller end, so the forest is sorted over all ranks, the file is the same
 every number of ranks, and nobody holds all of it.
 """
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .backends.numba.msf import pair_order
-from .errors import OutputError
 from .ghosts import Directory
 from .graph import EdgeList
 from .io.forest import ForestHeader
 from .io.forest_writer import write_forest as write_forest_file
 from .io.totals import exact_total, forest_digest
 from .order import keys_to_weights
+from .report import write_report
 from .run import Run
 
 if TYPE_CHECKING:
@@ -91,9 +89,7 @@ def write_forest(run: Run, targets: "Targets") -> Summary:
             write_forest_file(comm, targets.forest, edges, weights, header, labels)
     final = run.report.gather(config=config, **results)
     if targets.report is not None:
-        with comm.together():
-            if comm.rank == 0:
-                _write_json(targets.report, final)
+        write_report(comm, targets.report, final)
     seconds = comm.max(run.report.seconds)
     return Summary(**results, seconds=seconds, report=final)
 
@@ -124,13 +120,3 @@ def smallest_vertices(directory: Directory) -> np.ndarray:
     representatives = Directory(directory.comm, directory.vtxdist)
     representatives.parent = smallest
     return representatives.lookup_any(directory.parent.astype(np.int64))
-
-
-def _write_json(path: Path, record: Any) -> None:
-    temporary = path.with_name(f"{path.name}.tmp-report")
-    try:
-        temporary.write_text(json.dumps(record, indent=1, default=str))
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OutputError(f"{path}: {error.strerror}. Give another path.") from error

@@ -1,4 +1,4 @@
-"""Describe a file: a graph or a forest, whichever it is."""
+"""Describe a file: a graph, a forest or labels, whichever it is."""
 
 from pathlib import Path
 from typing import Any
@@ -7,22 +7,26 @@ import h5py
 
 from .forest import FORMAT as FOREST_FORMAT
 from .forest import describe_forest
+from .labels import FORMAT as LABELS_FORMAT
+from .labels import describe_labels
 from .layout import reading
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return what a graph or a forest file holds, for people to read.
+    """Return what a graph or a file of results holds, for people to read.
 
     Raises
     ------
     InputError
-        If it is neither, or damaged.
+        If it is none of these, or damaged.
     """
     if path.is_file():
         with reading(path), h5py.File(path) as file:
-            is_forest = file.attrs.get("format") == FOREST_FORMAT
-        if is_forest:
+            kind = file.attrs.get("format")
+        if kind == FOREST_FORMAT:
             return describe_forest(path)
+        if kind == LABELS_FORMAT:
+            return describe_labels(path)
     from .build import describe as describe_graph
 
     return describe_graph(path)

@@ -52,20 +52,18 @@ def part_name(part: int) -> str:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path, remake: str = "make the graph again") -> Iterator[None]:
     """Turn what HDF5 raises on a damaged file into an InputError naming it."""
     try:
         yield
     except FileNotFoundError as error:
-        raise InputError(
-            f"{path}: no such file. Copy it there or make the graph again."
-        ) from error
+        raise InputError(f"{path}: no such file. Copy it there or {remake}.") from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it.") from error
     except (OSError, RuntimeError, KeyError) as error:
         raise InputError(
             f"{path}: damaged or cut short ({_first_line(error)}). Copy it again "
-            "from where it is whole, or make the graph again."
+            f"from where it is whole, or {remake}."
         ) from error
 
 
@@ -88,7 +86,11 @@ def _first_line(error: Exception) -> str:
 
 
 def checked_dataset(
-    path: Path, file: h5py.File, name: str, length: int | None = None
+    path: Path,
+    file: h5py.File,
+    name: str,
+    length: int | None = None,
+    remake: str = "Make the graph again",
 ) -> h5py.Dataset:
     """Return a dataset that is as long as it should be, really there, checksummed.
 
@@ -100,6 +102,8 @@ def checked_dataset(
     name : str
     length : int, optional
         What the header says.
+    remake : str
+        What to do about it.
 
     Raises
     ------
@@ -119,7 +123,7 @@ def checked_dataset(
     ):
         problem = "was not written to its end"
     if problem:
-        raise InputError(f"{path}: dataset {name} {problem}. Make the graph again.")
+        raise InputError(f"{path}: dataset {name} {problem}. {remake}.")
     return dataset
 
 

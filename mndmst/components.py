@@ -1,0 +1,165 @@
+"""Connected components: the second program on the calls of `hypar`.
+
+It differs from the spanning forest in its exception condition only: any edge between
+two components of a part may contract, so that what is left of a part hangs together
+through other parts alone. Weights still choose which edges come first, as a sample.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .comm import Comm
+from .config import Config
+from .ghosts import Directory
+from .hypar import (
+    any_cut_edge,
+    ind_comp,
+    merge_parts,
+    part_graph,
+    portions,
+    post_process,
+)
+from .io.columns import check_writable
+from .io.labels import LabelsHeader, write_labels
+from .io.totals import forest_digest
+from .progress import Progress
+from .report import Report, write_report
+from .run import Run
+from .write import smallest_vertices
+
+
+@dataclass(frozen=True)
+class Components:
+    """What a run has found.
+
+    Attributes
+    ----------
+    num_vertices, num_edges : int
+        Of the graph: distinct undirected edges without loops.
+    components, largest : int
+        How many, and the vertices of the largest.
+    histogram : list of int
+        Entry k counts the components of 2^k to 2^(k+1) - 1 vertices.
+    digest : str
+        SHA-256 of the labels of all vertices as little-endian int64.
+    seconds : float
+    report : dict or None
+        The run's report, on rank 0.
+    """
+
+    num_vertices: int
+    num_edges: int
+    components: int
+    largest: int
+    histogram: list[int]
+    digest: str
+    seconds: float
+    report: dict[str, Any] | None
+
+    def text(self) -> str:
+        """Return the histogram as a table."""
+        lines = [f"{'vertices':>23} {'components':>15}"]
+        for k, count in enumerate(self.histogram):
+            if count:
+                span = f"{1 << k:,} to {(2 << k) - 1:,}" if k else "1"
+                lines.append(f"{span:>23} {count:>15,}")
+        return "\n".join(lines)
+
+    def line(self) -> str:
+        """Return the line that `components` ends with."""
+        return (
+            f"RESULT n={self.num_vertices} m={self.num_edges} "
+            f"components={self.components} largest={self.largest} "
+            f"digest={self.digest} seconds={self.seconds:.3f}"
+        )
+
+
+def connected_components(
+    comm: Comm,
+    path: str | Path,
+    config: Config,
+    progress: Progress,
+    labels: Path | None = None,
+    report: Path | None = None,
+) -> Components:
+    """Find the connected components of a sharded graph. Collective.
+
+    Parameters
+    ----------
+    path : str or Path
+        A directory of shards, its index, or a graph in one shard.
+    labels : Path, optional
+        Where to write each vertex's label, the smallest vertex of its component.
+    report : Path, optional
+        Where to write the run's record.
+
+    Returns
+    -------
+    Components
+        The same on every rank, but for the report.
+
+    Raises
+    ------
+    MndmstError
+        On every rank, if the input, the options or the output will not do.
+    """
+    for target in (labels, report):
+        if target is not None:
+            check_writable(comm, target)
+    run = part_graph(comm, path, config, Report(comm, progress))
+    for edges in portions(run):
+        left = ind_comp(run, edges, exception=any_cut_edge)
+        left = merge_parts(run, left)
+        post_process(run, left)
+    return _found(run, labels, report)
+
+
+def _found(run: Run, target: Path | None, record: Path | None) -> Components:
+    """Label all vertices, measure the components and write what was asked for."""
+    comm, report = run.comm, run.report
+    with report.stage("labels"):
+        labels = smallest_vertices(run.directory)
+        sizes = component_sizes(run.directory, labels)
+    with report.stage("digest"):
+        digest = forest_digest(comm, labels)
+    results = {
+        "num_vertices": run.num_vertices,
+        "num_edges": run.num_edges,
+        "components": comm.sum(len(sizes)),
+        "largest": comm.max(int(sizes.max(initial=0))),
+        "histogram": _histogram(comm, sizes),
+        "digest": digest,
+    }
+    if target is not None:
+        with report.stage("write"):
+            header = LabelsHeader(run.graph.uuid, results["components"], digest)
+            write_labels(comm, target, labels, header)
+    gathered = report.gather(config=run.config.as_dict(), **results)
+    if record is not None:
+        write_report(comm, record, gathered)
+    return Components(**results, seconds=comm.max(report.seconds), report=gathered)
+
+
+def component_sizes(directory: Directory, labels: np.ndarray) -> np.ndarray:
+    """Return the sizes of the components whose label is at home here. Collective.
+
+    Parameters
+    ----------
+    labels : ndarray of int64
+        The label of each vertex at home here.
+    """
+    names, counts = np.unique(labels, return_counts=True)
+    _, (name, count) = directory.comm.exchange(directory.homes(names), names, counts)
+    sizes = np.zeros(len(labels), np.int64)
+    np.add.at(sizes, name - directory.first, count)
+    return sizes[sizes > 0]
+
+
+def _histogram(comm: Comm, sizes: np.ndarray) -> list[int]:
+    """Count sizes over all ranks by powers of two, up to the last that occurs."""
+    exponents = np.frexp(sizes.astype(np.float64))[1] - 1
+    counts = comm.sum(np.bincount(exponents, minlength=64))
+    return counts[: np.flatnonzero(counts).max(initial=-1) + 1].tolist()

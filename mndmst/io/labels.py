@@ -1,0 +1,108 @@
+"""Files with a label for each vertex, as `mndmst components` writes them.
+
+A file is laid out as::
+
+    /                            @ format "mndmst-labels", version, creator
+        @ graph-uuid, num_vertices, num_components, digest
+        labels                   int64 [vertices]: the smallest vertex of each
+                                 vertex's component
+
+`digest` is the SHA-256 of the labels as little-endian int64. Nothing depends on how
+many ranks computed them.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from .. import __version__
+from ..comm import Comm
+from ..errors import InputError
+from .columns import write_columns
+from .layout import checked_dataset, reading
+from .totals import PIECE, PairDigest
+
+FORMAT = "mndmst-labels"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class LabelsHeader:
+    """What a file of labels says about all of them."""
+
+    graph_uuid: str
+    num_components: int
+    digest: str
+
+
+def write_labels(
+    comm: Comm, path: str | Path, labels: np.ndarray, header: LabelsHeader
+) -> None:
+    """Write labels that are spread over the ranks; every rank calls it.
+
+    Parameters
+    ----------
+    labels : ndarray of any integer type
+        This rank's slice, in rank order, of the labels of all vertices.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if any of them could not write; nothing is left behind.
+    """
+    attributes = {
+        "format": FORMAT,
+        "version": VERSION,
+        "creator": f"mndmst {__version__}",
+        "graph-uuid": header.graph_uuid,
+        "num_vertices": comm.sum(len(labels)),
+        "num_components": header.num_components,
+        "digest": header.digest,
+    }
+    wide = {"labels": np.dtype(np.int64)}
+    write_columns(comm, path, {"labels": labels}, attributes, wide)
+
+
+def describe_labels(path: Path) -> dict[str, Any]:
+    """Return what a file of labels holds, its digest computed anew.
+
+    Returns
+    -------
+    dict
+        The attributes; `damage` is a list of texts that say where the labels differ
+        from them.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged or of another version.
+    """
+    digest, components = PairDigest(), 0
+    with reading(path, "compute it again"), h5py.File(path) as file:
+        facts = {name: _plain(value) for name, value in file.attrs.items()}
+        if facts["version"] != VERSION:
+            raise InputError(
+                f"{path}: has version {facts['version']} of the format, and version "
+                f"{VERSION} can be read. Compute the labels again."
+            )
+        labels = checked_dataset(
+            path, file, "labels", facts["num_vertices"], "Compute it again"
+        )
+        for low in range(0, len(labels), PIECE):
+            piece = labels[low : low + PIECE]
+            digest.add(piece)
+            components += int((piece == np.arange(low, low + len(piece))).sum())
+    found = {"num_components": components, "digest": digest.hexdigest()}
+    damage = [
+        f"{name} is {value} by the labels, the attribute says {facts[name]}"
+        for name, value in found.items()
+        if facts[name] != value
+    ]
+    return facts | found | {"damage": damage}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
