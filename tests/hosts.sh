@@ -10,6 +10,7 @@
 #   tests/hosts.sh cut DIR HOST           take a host off the network,
 #   tests/hosts.sh mend DIR HOST          and put it back
 #   tests/hosts.sh down DIR               end all, with whatever runs there
+#   tests/hosts.sh run DIR N COMMAND...   the hosts are there while a command runs
 set -euo pipefail
 action=$1 dir=$(realpath "$2")
 net=10.77.0
@@ -140,6 +141,12 @@ down() {
         kill -KILL "$(cat "$file")" 2>/dev/null || true
         rm "$file"
     done
+}
+
+run() {
+    trap down EXIT
+    up "$1"
+    "${@:2}"
 }
 
 "$action" "${@:3}"
