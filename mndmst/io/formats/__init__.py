@@ -16,7 +16,9 @@ from . import (
     adjacency,
     dimacs,
     ecl,
+    forests,
     gap,
+    kagen,
     matrix_market,
     metis,
     networkx_json,
@@ -24,8 +26,22 @@ from . import (
     scipy_npz,
     shards,
     tables,
+    webgraph,
 )
 from .files import COMPRESSIONS
+
+
+def _dot_graph(path: Path) -> EdgeFile | Edges:
+    """Open a `.graph` file: a BVGraph where its properties are beside it, or METIS."""
+    if webgraph.properties_path(path).exists():
+        return webgraph.WebGraphFile(path)
+    return metis.read(path)
+
+
+def _dot_h5(path: Path) -> EdgeFile | Edges:
+    """Open one of the project's own files: a forest or a graph."""
+    return forests.ForestEdges(path) if forests.is_forest(path) else shards.read(path)
+
 
 _FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
     ".gr": dimacs.read,
@@ -34,7 +50,8 @@ _FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
     ".parquet": tables.ParquetFile,
     ".arrow": tables.ArrowFile,
     ".feather": tables.ArrowFile,
-    ".graph": metis.read,
+    ".graph": _dot_graph,
+    ".bvgraph": webgraph.WebGraphFile,
     ".metis": metis.read,
     ".parhip": parhip.open_file,
     ".sg": gap.open_file,
@@ -42,7 +59,9 @@ _FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
     ".egr": ecl.open_file,
     ".adj": adjacency.read,
     ".json": networkx_json.read,
-    ".h5": shards.read,
+    ".binary-edgelist": kagen.open_both,
+    ".undirected-binary-edgelist": kagen.open_single,
+    ".h5": _dot_h5,
 }
 _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     ".gr": dimacs.write,

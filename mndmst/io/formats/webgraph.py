@@ -1,0 +1,141 @@
+"""WebGraph's BVGraphs [1], `.graph` beside `.properties`, as LAW publishes them.
+
+Each list of successors refers to lists before it, so a file is read from its
+beginning; the offsets that come with it are not needed. An arc is one way, as links
+are, and has no weight.
+
+[1] Boldi and Vigna: The WebGraph Framework I: Compression Techniques. WWW 2004.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ...backends.numba import webgraph as kernels
+from ...errors import InputError
+from ...order import id_dtype
+from ..edge_file import PIECE_ENTRIES, EdgeFile
+from ..edges import Edges, checked_edges
+from .binary import contents
+from .files import COMPRESSIONS
+
+_CODES = {"OUTDEGREES_GAMMA", "REFERENCES_UNARY", "BLOCK_COUNT_GAMMA", "BLOCKS_GAMMA",
+          "RESIDUALS_ZETA", "OFFSETS_GAMMA", "OFFSETS_DELTA"}  # fmt: skip
+
+
+class WebGraphFile(EdgeFile):
+    """A BVGraph. It counts in vertices.
+
+    Raises
+    ------
+    InputError
+        If the properties are missing or not those of a graph that can be read.
+    """
+
+    seekable = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = str(path)
+        self.weight_dtype = np.dtype(np.int32)
+        beside = properties_path(path)
+        properties = _read_properties(beside)
+        try:
+            self.length, self._arcs, window, shortest, k = (
+                int(properties[name])
+                for name in (
+                    "nodes", "arcs", "windowsize", "minintervallength", "zetak"
+                )
+            )  # fmt: skip
+        except (KeyError, ValueError) as error:
+            raise InputError(
+                f"{beside}: lacks a number ({error}). Copy it again."
+            ) from error
+        self.num_vertices = self.length
+        self.num_entries = self._arcs
+        self._coding = (window, shortest, k)
+        self._check(properties, len(contents(path)))
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield all arcs; see `EdgeFile`."""
+        bits = np.frombuffer(contents(self.path), np.uint8)
+        begins = np.zeros((self._coding[0] + 1, 2), np.int64)
+        dst = np.empty(PIECE_ENTRIES, id_dtype(self.length))
+        degrees = np.empty(PIECE_ENTRIES, np.int64)
+        at, vertex, used, found = 0, 0, 0, 0
+        while vertex < self.length:
+            first, held = vertex, used
+            status, at, vertex, used, needed = kernels.decode(
+                bits, at, vertex, self.length, self._coding, begins, dst, used, degrees
+            )
+            if status == kernels.DAMAGED or found + used - held > self._arcs:
+                raise InputError(
+                    f"{self.path}: is damaged at bit {at}, in the arcs of vertex "
+                    f"{vertex} (counted from 0). Copy it again."
+                )
+            if used > held:
+                src = np.repeat(np.arange(first, vertex), degrees[: vertex - first])
+                yield self._edges(src, dst[held:used].copy(), found)
+            found += used - held
+            dst, used = _keep_window(begins, dst, needed)
+
+    def check_entries(self, found: int) -> None:
+        """Raise InputError if the properties promise another number of arcs."""
+        if found != self._arcs:
+            raise InputError(
+                f"{self.path}: holds {found} arcs, but its properties say "
+                f"{self._arcs}. Copy both files again."
+            )
+
+    def _edges(self, src: np.ndarray, dst: np.ndarray, before: int) -> Edges:
+        weight = np.ones(len(src), np.int32)
+        return checked_edges(self.path, self.length, src, dst, weight, True, before)
+
+    def _check(self, properties: dict[str, str], size: int) -> None:
+        flags = set(properties.get("compressionflags", "").replace("|", " ").split())
+        window, shortest, k = self._coding
+        if not properties.get("graphclass", "").endswith("BVGraph") or flags - _CODES:
+            raise InputError(
+                f"{self.path}: is a {properties.get('graphclass')} with codes "
+                f"{', '.join(sorted(flags)) or 'as usual'}; a BVGraph with the usual "
+                "codes can be read. Compress it again without options."
+            )
+        likely = self._arcs >= 0 and min(window, shortest) >= 0 and 1 <= k <= 16
+        if not (0 <= self.length <= 8 * size and likely and window <= 1 << 16):
+            raise InputError(
+                f"{properties_path(self.path)}: says {self.length} vertices, window "
+                f" {window}, k {k}: no graph of {size} bytes has that. Copy "
+                "both files again."
+            )
+
+
+def properties_path(path: Path) -> Path:
+    """Return where the properties of a BVGraph are."""
+    unpacked = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    return unpacked.with_suffix(".properties")
+
+
+def _keep_window(
+    begins: np.ndarray, dst: np.ndarray, needed: int
+) -> tuple[np.ndarray, int]:
+    """Return a list with room for the next, that begins with those of the window."""
+    first, last = int(begins[:, 0].min()), int(begins[:, 1].max())
+    kept = last - first
+    room = np.empty(max(PIECE_ENTRIES, 2 * kept, kept + needed), dst.dtype)
+    room[:kept] = dst[first:last]
+    begins -= first
+    return room, kept
+
+
+def _read_properties(path: Path) -> dict[str, str]:
+    """Read a file of Java properties, as far as a graph needs them."""
+    try:
+        lines = path.read_text("latin-1").splitlines()
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}). A BVGraph consists of the "
+            ".graph file and of this one beside it."
+        ) from error
+    pairs = (line.partition("=") for line in lines if line[:1] not in ("#", "!"))
+    return {key.strip(): value.strip() for key, _, value in pairs}

@@ -1,0 +1,207 @@
+"""Weights for edges whose file has none, or not those wanted.
+
+=========================  =====================================================
+`file`                     those of the file; 1 where it has none
+`constant:X`               X for every edge
+`hash[:SEED]`              1 to 2^24, hashed from the seed and the ends, as
+                           `generate` does
+`random:LOW:HIGH[:SEED]`   from LOW to HIGH in the same way: integers if LOW and
+                           HIGH are, else float64
+`ecl`                      those that ECL-MST [1] gives: 1 + u v mod n with its
+                           32-bit overflow, int32
+`euclid:FILE`              the distance of the ends (float64) by the coordinates
+                           in a DIMACS `.co` file
+=========================  =====================================================
+
+Every rule gives the two directions of an edge one weight.
+
+[1] Fallin, Gonzalez, Seo and Burtscher: A High-Performance MST Implementation for
+    GPUs. SC 2023.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+
+from ..backends.numba.build import hash_edges
+from ..errors import ConfigError, InputError
+from .edge_file import EdgeFile
+from .edges import Edges, narrow_integers
+from .formats.coordinates import read_coordinates
+
+Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_KNOWN = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE"
+_HASH_BITS = 24
+_LIMIT = 1 << 63
+
+
+class WeighedFile(EdgeFile):
+    """An edge file with other weights.
+
+    Parameters
+    ----------
+    file : EdgeFile
+    rule : callable
+        Takes the ends (two arrays) and gives their weights.
+    """
+
+    def __init__(self, file: EdgeFile, rule: Rule) -> None:
+        self.file = file
+        self.rule = rule
+        self.name = file.name
+        self.length = file.length
+        self.num_vertices = file.num_vertices
+        self.num_entries = file.num_entries
+        self.both_directions = file.both_directions
+        self.seekable = file.seekable
+        self.rereadable = file.rereadable
+        empty = np.empty(0, np.int64)
+        self.weight_dtype = rule(empty, empty).dtype
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the pieces of the file, weighed; see `EdgeFile`."""
+        for piece in self.file.pieces(begin, end):
+            yield replace(piece, weight=self.rule(piece.src, piece.dst))
+
+    def check_entries(self, found: int) -> None:
+        """Let the file check how many entries there were."""
+        self.file.check_entries(found)
+
+
+def weigh(file: EdgeFile, rule: str) -> EdgeFile:
+    """Return a file with the weights that a rule gives.
+
+    Parameters
+    ----------
+    file : EdgeFile
+    rule : str
+        See the table above.
+
+    Raises
+    ------
+    ConfigError
+        If the rule is not known, or the file does not suit it.
+    InputError
+        If the file of coordinates is missing or wrong, or has too few.
+    """
+    kind, _, rest = rule.partition(":")
+    words = rest.split(":") if rest else []
+    if kind == "file" and not words:
+        return file
+    if kind == "constant" and len(words) == 1:
+        return WeighedFile(file, Constant(_number(rule, words[0])))
+    if kind == "hash" and len(words) <= 1:
+        bounds = 1, 1 << _HASH_BITS
+        return WeighedFile(file, Uniform(*bounds, _seed(rule, words)))
+    if kind == "random" and 2 <= len(words) <= 3:
+        low, high = (_number(rule, word) for word in words[:2])
+        if not low <= high:
+            raise ConfigError(f"--weights {rule}: {low} is more than {high}.")
+        return WeighedFile(file, Uniform(low, high, _seed(rule, words[2:])))
+    if kind == "ecl" and not words:
+        if file.num_vertices is None:
+            raise ConfigError(
+                f"--weights ecl needs the number of vertices, and {file.name} has no "
+                "header that says it. Convert it to a format that has one."
+            )
+        return WeighedFile(file, Product(file.num_vertices))
+    if kind == "euclid" and rest:
+        return WeighedFile(file, Distance(read_coordinates(Path(rest))))
+    raise ConfigError(f"no rule for weights is called {rule}; known: {_KNOWN}.")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One weight for all edges."""
+
+    weight: int | float
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        """Return the weights of edges."""
+        return np.full(len(src), self.weight, _dtype(self.weight, self.weight))
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Weights spread evenly from `low` to `high`; integers if both are."""
+
+    low: int | float
+    high: int | float
+    seed: int
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        """Return the weights of edges."""
+        hashes = hash_edges(self.seed, src, dst)
+        dtype = _dtype(self.low, self.high)
+        if dtype.kind == "f":
+            share = (hashes >> np.uint64(11)) * 2.0**-53
+            return np.clip(
+                self.low + share * (self.high - self.low), self.low, self.high
+            )
+        span = int(self.high) - int(self.low) + 1
+        if span <= 1 << 32:
+            steps = (hashes >> np.uint64(32)) * np.uint64(span) >> np.uint64(32)
+        else:
+            steps = hashes % np.uint64(span)
+        return steps.astype(dtype) + dtype.type(self.low)
+
+
+@dataclass(frozen=True)
+class Product:
+    """The weights of ECL-MST: products of ids, as 32 bits hold them."""
+
+    num_vertices: int
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        """Return the weights of edges."""
+        products = (src.astype("u4") * dst.astype("u4")).view("i4")
+        return np.abs(1 + np.fmod(products, np.int32(self.num_vertices)))
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Weights from where the ends lie: x and y, an array of float64 each."""
+
+    coordinates: tuple[np.ndarray, np.ndarray]
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        """Return the weights of edges."""
+        x, y = self.coordinates
+        most = max((int(ends.max()) for ends in (src, dst) if len(ends)), default=-1)
+        if most >= len(x):
+            raise InputError(
+                f"there are coordinates of {len(x)} vertices, but the graph has "
+                f"vertex {most} (counted from 0). Give the coordinates of this graph."
+            )
+        return np.hypot(x[src] - x[dst], y[src] - y[dst])
+
+
+def _dtype(low: int | float, high: int | float) -> np.dtype:
+    """Return the type of weights between two numbers."""
+    if isinstance(low, float) or isinstance(high, float):
+        return np.dtype(np.float64)
+    return narrow_integers(np.array([low, high], np.int64)).dtype
+
+
+def _number(rule: str, word: str) -> int | float:
+    """Read an integer of 64 bits or a finite float."""
+    try:
+        if word.lstrip("+-").isdecimal() and abs(int(word)) < _LIMIT:
+            return int(word)
+        number = float(word)
+    except ValueError:
+        number = float("nan")
+    if not isfinite(number):
+        raise ConfigError(f"--weights {rule}: '{word}' is no number that fits.")
+    return number
+
+
+def _seed(rule: str, words: list[str]) -> int:
+    if not words:
+        return 1
+    if not words[0].isdecimal() or int(words[0]) >= _LIMIT:
+        raise ConfigError(f"--weights {rule}: '{words[0]}' is no seed from 0 to 2^63.")
+    return int(words[0])
