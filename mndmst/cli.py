@@ -1,6 +1,8 @@
 """The command line: one subcommand for each thing to do, listed here."""
 
 import argparse
+import contextlib
+import os
 
 from . import __version__
 from .commands import (
@@ -13,14 +15,39 @@ from .commands import (
     solve,
     verify,
 )
+from .launcher import launched_processes, launched_rank
 
 COMMANDS = (solve, components, partition, generate, convert, verify, info, bench)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit status."""
-    arguments = parser().parse_args(argv)
+    arguments = parse(argv)
     return int(arguments.process(arguments) or 0)
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    """Return the arguments; where they will not do, the first process alone says so.
+
+    Raises
+    ------
+    SystemExit
+        On every rank, with status 2 after an error.
+    """
+    with contextlib.ExitStack() as stack:
+        if launched_rank() > 0:
+            nowhere = stack.enter_context(open(os.devnull, "w"))  # noqa: PTH123
+            stack.enter_context(contextlib.redirect_stdout(nowhere))
+            stack.enter_context(contextlib.redirect_stderr(nowhere))
+        try:
+            return parser().parse_args(argv)
+        except SystemExit as end:
+            # A launcher ends all when one leaves with an error: let the first speak.
+            if end.code and launched_processes() > 1:
+                from .comm import world
+
+                world().barrier()
+            raise
 
 
 def parser() -> argparse.ArgumentParser:

@@ -5,7 +5,12 @@ import platform
 from typing import Any
 
 from .backends import cuda
+from .comm import Comm
+from .placement import Place, locate
 from .report import versions
+
+# No kernel has a parallel loop, so it does not matter which layer Numba would choose.
+THREADING = "threads of our own, no Numba threading layer"
 
 
 def describe_installation() -> dict[str, Any]:
@@ -16,10 +21,17 @@ def describe_installation() -> dict[str, Any]:
     facts: dict[str, Any] = dict(versions())
     facts["platform"] = platform.platform()
     facts["cores"] = len(os.sched_getaffinity(0))
+    facts["threading"] = THREADING
     facts["mpi"] = _mpi_library()
     reason = cuda.unavailable()
     facts["cuda"] = reason or ", ".join(cuda.device_names())
     return facts
+
+
+def describe_places(comm: Comm) -> list[Place] | None:
+    """Return what each rank has been given on rank 0, None elsewhere. Collective."""
+    gpus = cuda.device_ids() if cuda.unavailable() is None else []
+    return comm.collect(locate(comm).equipped(gpus))
 
 
 def _mpi_library() -> str:

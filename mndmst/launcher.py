@@ -4,29 +4,37 @@ import os
 from collections.abc import Sequence
 
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+_WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 
 
 def launched_processes() -> int:
     """Return how many processes the launcher says it has started, at least 1."""
-    return _first_integer(_WORLD_SIZE)
+    return _first_integer(_WORLD_SIZE, 1)
+
+
+def launched_rank() -> int:
+    """Return which of the launched processes this is, 0 for one alone."""
+    return _first_integer(_WORLD_RANK, 0)
 
 
 def prepare_environment() -> None:
-    """Set what the MPI library needs on this machine.
+    """Set what the MPI library and Numba need on this machine.
 
     With more ranks than cores a waiting rank must give its core away, or the
     ranks that compute crawl; with enough cores the same setting would slow every
-    message. Settings that the user has made are kept.
+    message. Where a launcher gives ranks a terminal, Numba's colours for errors would
+    end the output with a control code. Settings that the user has made are kept.
     """
-    if _first_integer(_LOCAL_SIZE) > len(os.sched_getaffinity(0)):
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+    if _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0)):
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         os.environ.setdefault("I_MPI_THREAD_YIELD", "3")
 
 
-def _first_integer(variables: Sequence[str]) -> int:
+def _first_integer(variables: Sequence[str], otherwise: int) -> int:
     for name in variables:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
-    return 1
+    return otherwise

@@ -3,7 +3,6 @@
 This is the only module of the algorithm that knows that there are a CPU and GPUs.
 """
 
-import os
 from collections.abc import Callable
 
 from .backends import cuda
@@ -17,6 +16,7 @@ from .graph import Rows
 from .io.shards import ShardedGraph
 from .order import id_dtype, key_dtype
 from .partition import bounded_ratio, split
+from .placement import locate, warnings
 from .progress import Progress
 from .report import Report
 from .run import Run, Worker
@@ -31,33 +31,30 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
 
     The GPUs a machine shows are dealt to its ranks in turn; each rank gets an equal
     share of the cores, and one core fewer for its CPU worker if it drives a GPU.
+    Warns where that does not go well (see `placement`).
 
     Raises
     ------
     MissingExtraError
         If the GPU was asked for and there is none.
     """
-    node = comm.node()
-    local_rank, local_size = node.rank, node.size
-    node.free()
     reason = cuda.unavailable() if config.backend != "cpu" else "not asked for"
     with comm.together():
         if config.backend == "cuda" and reason is not None:
             raise MissingExtraError(f"--backend cuda: {reason}")
     if config.backend == "auto" and reason is not None:
         report.progress.say(f"computing on the CPU ({reason})")
-    cores = len(os.sched_getaffinity(0))
-    threads = config.threads or max(1, cores // local_size - (reason is None))
-    backends: list[Backend] = [NumbaBackend(threads)]
-    if reason is None:
-        count = cuda.device_count()
-        device = local_rank % count
-        sharers = len(range(device, local_size, count))
-        gpu = cuda.CudaBackend(device, backends[0], config.gpu_memory, sharers)
+    place = locate(comm).equipped([] if reason else cuda.device_ids(), config.threads)
+    for warning in warnings(comm.collect(place) or []):
+        report.progress.say(warning)
+    backends: list[Backend] = [NumbaBackend(place.threads)]
+    if place.gpus:
+        gpu = cuda.CudaBackend(
+            place.device, backends[0], config.gpu_memory, place.sharers
+        )
         backends = [gpu] if config.backend == "cuda" else [gpu, *backends]
-    report.facts.update(
-        {"devices": [backend.describe() for backend in backends], "threads": threads}
-    )
+    devices = [backend.describe() for backend in backends]
+    report.facts.update({"devices": devices, "threads": place.threads})
     return backends
 
 

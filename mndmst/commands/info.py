@@ -13,7 +13,8 @@ def add(commands: Any) -> None:
         "info",
         help="describe a graph, a forest, or this installation",
         description="Describe a graph or a forest file; without one, the versions "
-        "and devices found here, for bug reports.",
+        "and devices found here, for bug reports, and under mpirun or srun the "
+        "place of each rank.",
     )
     info.add_argument("path", type=Path, nargs="?")
     info.add_argument("--json", action="store_true", help="for machines")
@@ -22,10 +23,35 @@ def add(commands: Any) -> None:
 
 def _info(arguments: argparse.Namespace) -> int:
     if arguments.path is None:
-        from ..installation import describe_installation
-
-        return _print(describe_installation(), arguments.json)
+        return _describe_installation(arguments.json)
     return describe(arguments.path, arguments.json)
+
+
+def _describe_installation(as_json: bool) -> int:
+    """Print versions and devices, and the ranks' places if a launcher has started us.
+
+    Without a launcher MPI is not started: login nodes often forbid it.
+    """
+    from ..installation import describe_installation, describe_places
+    from ..launcher import launched_processes
+    from ..placement import warnings
+
+    if launched_processes() == 1:
+        return _print(describe_installation(), as_json)
+    from ..comm import world
+
+    comm = world()
+    places = describe_places(comm)
+    if places is None:
+        return 0
+    facts = describe_installation()
+    if as_json:
+        return _print(facts | {"ranks": [p._asdict() for p in places]}, as_json)
+    _print(facts, as_json)
+    print(*(place.line() for place in places), sep="\n")
+    for warning in warnings(places):
+        print(f"warning: {warning}")
+    return 0
 
 
 def describe(path: Path, as_json: bool = False) -> int:
@@ -39,7 +65,7 @@ def describe(path: Path, as_json: bool = False) -> int:
 
 def _print(facts: dict[str, Any], as_json: bool) -> int:
     if as_json:
-        json.dump(facts, sys.stdout, indent=1, default=str)
+        json.dump(facts, sys.stdout, indent=1, default=_plain)
         print()
         return 0
     width = max(map(len, facts))
@@ -47,3 +73,7 @@ def _print(facts: dict[str, Any], as_json: bool) -> int:
         shown = "(see --json)" if isinstance(value, dict) else value
         print(f"{name:<{width}}  {shown}")
     return 0
+
+
+def _plain(value: object) -> object:
+    return sorted(value) if isinstance(value, frozenset) else str(value)

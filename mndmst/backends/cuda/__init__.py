@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .backend import CudaBackend
 
-__all__ = ["CudaBackend", "device_count", "device_names", "unavailable"]
+__all__ = ["CudaBackend", "device_count", "device_ids", "device_names", "unavailable"]
 
 
 def unavailable() -> str | None:
@@ -38,6 +38,14 @@ def device_names() -> list[str]:
 
     properties = cupy.cuda.runtime.getDeviceProperties
     return [properties(device)["name"].decode() for device in range(device_count())]
+
+
+def device_ids() -> list[str]:
+    """Return what tells the visible CUDA devices from others of the machine."""
+    import cupy
+
+    bus_id = cupy.cuda.runtime.deviceGetPCIBusId
+    return [f"{name} at {bus_id(i)}" for i, name in enumerate(device_names())]
 
 
 def __getattr__(name: str) -> Any:
