@@ -8,6 +8,7 @@ import contextlib
 import csv
 import os
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -71,6 +72,13 @@ def real_graphs() -> list[RealGraph]:
     return list(read_real_graphs()) or pytest.skip(
         "no real graphs: set MNDMST_TEST_DATA to a directory with INDEX.tsv"
     )
+
+
+@pytest.fixture(scope="session")
+def demo_digest() -> str:
+    """The digest of the forest of partitions/demo, by an independent Kruskal."""
+    answer = tomllib.loads((ROOT / "partitions/demo.toml").read_text())["answer"]
+    return str(answer["digest"])
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

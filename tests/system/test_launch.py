@@ -1,0 +1,86 @@
+"""The scripts that start ranks, and what all ranks say before MPI has started."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from processes import ROOT, finish, start
+
+LIMIT = 150
+GRAPH = ROOT / "partitions/demo"
+
+pytestmark = pytest.mark.mpi
+
+
+def script(name: str, *arguments: object) -> list[str]:
+    return ["bash", str(ROOT / "launch" / name), *map(str, arguments)]
+
+
+def test_one_machine(tmp_path: Path, demo_digest: str) -> None:
+    forest = tmp_path / "forest.h5"
+    command = script("mpirun.sh", 2, "solve", GRAPH, "-o", forest)
+    run = finish(start(command, MNDMST_VENV=sys.prefix), LIMIT)
+    assert run.returncode == 0, run
+    assert run.result["digest"] == demo_digest
+    assert forest.exists()
+
+
+def test_a_host_file_without_hosts(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("# none yet\n\n")
+    command = script("hosts.sh", tmp_path / "hosts", 2, "info")
+    run = finish(start(command, MNDMST_VENV=sys.prefix), LIMIT)
+    assert run.returncode == 1
+    assert "names no machine" in run.stderr
+
+
+def test_info_tells_the_place_of_each_rank(mpirun: Callable) -> None:
+    run = mpirun(3, "-m", "mndmst", "info")
+    assert run.returncode == 0, run
+    places = [line for line in run.stdout.splitlines() if line.startswith("rank ")]
+    assert [line.split()[1] for line in places] == ["0", "1", "2"]
+    assert all("cores" in line and "device" in line for line in places)
+    assert run.stdout.count("mpi4py") == 1
+
+
+def test_info_for_machines(mpirun: Callable) -> None:
+    facts = json.loads(mpirun(2, "-m", "mndmst", "info", "--json").stdout)
+    assert [(p["local_rank"], p["local_size"]) for p in facts["ranks"]] == [
+        (0, 2),
+        (1, 2),
+    ]
+
+
+def test_what_info_says_of_threading_is_true() -> None:
+    for module in (ROOT / "mndmst").glob("**/*.py"):
+        names = {
+            keyword.arg
+            for node in ast.walk(ast.parse(module.read_text()))
+            if isinstance(node, ast.Call)
+            for keyword in node.keywords
+        }
+        assert "parallel" not in names, module
+
+
+def test_a_wrong_command_is_told_once(mpirun: Callable) -> None:
+    run = mpirun(3, "-m", "mndmst", "solve", "--no-such-option")
+    assert run.returncode == 2
+    assert run.stderr.count("usage:") == 1
+    assert run.stderr.count("error:") == 1
+
+
+def test_help_is_told_once(mpirun: Callable) -> None:
+    run = mpirun(3, "-m", "mndmst", "solve", "--help")
+    assert run.returncode == 0
+    assert run.stdout.count("usage:") == 1
+
+
+def test_scripts_are_bash() -> None:
+    places = ("launch/*.sh", "slurm/*.sh", "slurm/*.sbatch", "tests/**/*.sh")
+    scripts = [path for place in places for path in ROOT.glob(place)]
+    assert len(scripts) > 10
+    for path in scripts:
+        subprocess.run(["bash", "-n", path], check=True)

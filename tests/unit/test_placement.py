@@ -1,0 +1,80 @@
+"""Cores and GPUs dealt to the ranks of a machine, and what is said of bad deals."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from mndmst.placement import Place, ranges, share_of_cores, warnings
+
+
+def place(
+    local_rank: int,
+    local_size: int,
+    gpus: Sequence[str] = (),
+    cores: int = 8,
+    host: str = "here",
+    threads: int | None = None,
+) -> Place:
+    mask = frozenset(range(cores))
+    share = cores // local_size
+    bare = Place(local_rank, host, local_rank, local_size, mask, share)
+    return bare.equipped(gpus, threads)
+
+
+@pytest.mark.parametrize(
+    ("masks", "shares"),
+    [
+        (["0-7"], [8]),
+        (["0-7"] * 2, [4, 4]),
+        (["0-7"] * 3, [2, 2, 2]),
+        (["0-3", "4-7"], [4, 4]),
+        (["0-3", "0-3", "4-7"], [2, 2, 4]),
+        (["0-7", "0-3"], [6, 2]),
+        (["0-1"] * 5, [1] * 5),
+    ],
+)
+def test_cores_are_divided_among_those_who_may_use_them(
+    masks: list[str], shares: list[int]
+) -> None:
+    bounds = [map(int, mask.split("-")) for mask in masks]
+    sets = [frozenset(range(low, high + 1)) for low, high in bounds]
+    assert [share_of_cores(sets, rank) for rank in range(len(sets))] == shares
+
+
+def test_gpus_are_dealt_in_turn() -> None:
+    ranks = [place(rank, 5, ["a", "b"]) for rank in range(5)]
+    assert [rank.gpu for rank in ranks] == ["a", "b", "a", "b", "a"]
+    assert [rank.sharers for rank in ranks] == [3, 2, 3, 2, 3]
+    assert place(3, 4, ["a"]).gpu == "a"  # each rank shown one
+    assert place(0, 1).gpu == ""
+
+
+def test_a_rank_that_drives_a_gpu_has_a_thread_fewer() -> None:
+    assert place(0, 2).threads == 4
+    assert place(0, 2, ["a"]).threads == 3
+    assert place(0, 8, ["a"]).threads == 1
+    assert place(0, 2, ["a"], threads=7).threads == 7
+
+
+def test_nothing_is_said_of_a_good_deal() -> None:
+    assert warnings([place(rank, 4, ["a", "b"]) for rank in range(4)]) == []
+    assert warnings([place(rank, 2, [gpu]) for rank, gpu in enumerate("ab")]) == []
+    assert warnings([place(0, 1, ["a", "b"])]) == []  # idle, but nobody shares
+    assert warnings([place(0, 1, cores=1, host=host) for host in "xy"]) == []
+
+
+def test_more_threads_than_cores() -> None:
+    (text,) = warnings([place(rank, 2, threads=5) for rank in range(2)])
+    assert text.startswith("here has 8 cores for 10 threads of 2 ranks")
+    assert len(warnings([place(rank, 3, cores=2) for rank in range(3)])) == 1
+
+
+def test_a_shared_gpu_beside_an_idle_one() -> None:
+    (text,) = warnings([place(0, 2, ["a", "b"]), place(1, 2, ["b", "a"])])
+    assert "share a GPU (a) while another is idle (b)" in text
+
+
+def test_ranges() -> None:
+    assert ranges(frozenset()) == ""
+    assert ranges(frozenset({5})) == "5"
+    assert ranges(frozenset({0, 1, 2, 3, 8, 10, 11})) == "0-3,8,10-11"
