@@ -1,0 +1,81 @@
+"""Find the components of many graphs in one MPI job; rank 0 prints them, as JSON.
+
+Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.json`, a
+list of options. With `exception` in a configuration the calls of `hypar` are made
+here, as another program would make them, with that exception condition. With
+`two_workers` every rank has two CPU workers.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from mndmst import hypar
+from mndmst.backends.base import Growth
+from mndmst.backends.numba import NumbaBackend
+from mndmst.comm import world
+from mndmst.components import connected_components
+from mndmst.config import Config
+from mndmst.io.totals import forest_digest
+from mndmst.progress import Progress
+from mndmst.report import Report
+from mndmst.write import smallest_vertices
+
+
+def nothing(backend, graph):
+    """Contract nothing before all is on one rank."""
+    return Growth(np.zeros(len(graph), np.bool_), np.arange(len(graph.labels)))
+
+
+EXCEPTIONS = {
+    "nothing": nothing,
+    "lightest cut edge": hypar.lightest_cut_edge,
+    "any cut edge": hypar.any_cut_edge,
+}
+
+
+def by_hand(path, config, exception):
+    """Return the same as the command, found by way of a spanning forest."""
+    run = hypar.part_graph(comm, path, config, Report(comm, Progress(False)))
+    for edges in hypar.portions(run):
+        left = hypar.ind_comp(run, edges, exception)
+        left = hypar.merge_parts(run, left)
+        hypar.post_process(run, left)
+    joined = comm.sum(sum(len(edges) for edges in run.fixed))
+    labels = smallest_vertices(run.directory)
+    digest = forest_digest(comm, labels)
+    return {"components": run.num_vertices - joined, "digest": digest}
+
+
+def by_command(path, config):
+    """Return what the command would print."""
+    found = connected_components(comm, path, config, Progress(False))
+    names = ("components", "largest", "histogram", "digest")
+    return {name: getattr(found, name) for name in names}
+
+
+comm = world()
+folder = Path(sys.argv[1])
+cases = json.loads((folder / "cases.json").read_text())
+configs = json.loads((folder / "configs.json").read_text())
+make_backends = hypar.make_backends
+found = []
+for j, options in enumerate(configs):
+    exception = options.pop("exception", None)
+    hypar.make_backends = (
+        (lambda *_: [NumbaBackend(1), NumbaBackend(2)])
+        if options.pop("two_workers", False)
+        else make_backends
+    )
+    config = Config(**{"backend": "cpu", **options})
+    for i, path in enumerate(cases):
+        answer = (
+            by_hand(path, config, EXCEPTIONS[exception])
+            if exception
+            else by_command(path, config)
+        )
+        found.append({"case": i, "config": j, **answer})
+if comm.rank == 0:
+    print(json.dumps(found))
