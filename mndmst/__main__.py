@@ -13,7 +13,7 @@ import time
 import traceback
 from typing import Any
 
-from .errors import MndmstError
+from .errors import MndmstError, StoppedError
 
 # A launcher that is told to abort may drop what it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
@@ -30,8 +30,9 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 after an error, which has been printed once; 128 and the signal's
-        number after Ctrl-C or when nobody reads the output any more.
+        0, or 1 after an error, which has been printed once; 75 after a signal to stop
+        that left a checkpoint; 128 and the signal's number after Ctrl-C or when
+        nobody reads the output any more.
     """
     try:
         from .cli import main as run
@@ -46,10 +47,14 @@ def main(argv: list[str] | None = None) -> int:
         # The interpreter flushes once more on its way out; let that succeed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _end(128 + signal.SIGPIPE)
+    except MemoryError as error:
+        _say(
+            f"mndmst: error: {_rank()} has no more memory ({error}). Use more ranks or "
+            "machines, or keep below what there is with --memory.\n"
+        )
+        return _end(1)
     except Exception:
-        world = _world()
-        place = f"mndmst: rank {world.rank} of {world.size} failed\n" if world else ""
-        _say(place + traceback.format_exc())
+        _say(f"mndmst: {_rank()} failed\n{traceback.format_exc()}")
         return _end(1)
     return status
 
@@ -59,8 +64,8 @@ def _refuse(error: MndmstError) -> int:
     world = _world()
     alone = world is None or error.ranks < world.size
     if alone or world.rank == 0:
-        _say(f"mndmst: error: {error}\n")
-    return _end(1) if alone else 1
+        _say(f"mndmst: {'' if isinstance(error, StoppedError) else 'error: '}{error}\n")
+    return _end(error.status) if alone else error.status
 
 
 def _end(status: int) -> int:
@@ -79,6 +84,11 @@ def _say(text: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def _rank() -> str:
+    world = _world()
+    return f"rank {world.rank} of {world.size}" if world else "the only rank"
 
 
 def _world() -> Any:

@@ -85,6 +85,10 @@ class Config:
     stall_share : float
         With merge="auto": if a larger share of the components is left after
         independent computation, merge by global rounds.
+    checkpoint_interval : float
+        Seconds from one checkpoint to the next; 0 saves as often as possible.
+    timeout : int
+        Seconds that a host may be out of reach before the job ends; 0 waits for ever.
     """
 
     backend: str = "auto"
@@ -102,6 +106,8 @@ class Config:
     leader_edges: int = 1_000_000
     ring_gain: float = 0.1
     stall_share: float = 0.5
+    checkpoint_interval: float = 60.0
+    timeout: int = 120
 
     def __post_init__(self) -> None:
         _one_of("backend", self.backend, ("auto", "cpu", "cuda"))
@@ -109,6 +115,8 @@ class Config:
         _at_least("group_size", self.group_size, 2)
         _at_least("ratio_samples", self.ratio_samples, 1)
         _at_least("threads", self.threads, 0)
+        _at_least("checkpoint_interval", self.checkpoint_interval, 0)
+        _at_least("timeout", self.timeout, 0)
         if not 0 < self.ratio_share <= 1:
             raise ConfigError(
                 f"ratio_share is {self.ratio_share}; give more than 0, at most 1"
@@ -173,6 +181,6 @@ def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise ConfigError(f"{name} is '{value}'; give one of {', '.join(choices)}")
 
 
-def _at_least(name: str, value: int, least: int) -> None:
+def _at_least(name: str, value: float, least: int) -> None:
     if value < least:
         raise ConfigError(f"{name} is {value}; give {least} or more")

@@ -10,9 +10,12 @@ class MndmstError(Exception):
     ----------
     ranks : int
         How many ranks raise it together; `__main__` ends the others.
+    status : int
+        The exit status of the program.
     """
 
     ranks: int = 1
+    status: int = 1
 
 
 class InputError(MndmstError):
@@ -29,3 +32,9 @@ class ConfigError(MndmstError):
 
 class MissingExtraError(MndmstError):
     """An optional package that a command needs; the message says how to install it."""
+
+
+class StoppedError(MndmstError):
+    """A run that was told to stop, has saved its state and can go on from it."""
+
+    status = 75  # EX_TEMPFAIL of sysexits.h: try again later

@@ -33,7 +33,7 @@ def bands(run: Run) -> Iterator[Band]:
             sum(np.count_nonzero(np.diff(w.rows.indptr)) for w in run.workers),
         ])
     )  # fmt: skip
-    low = None
+    low = run.done
     alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
     if (
         run.config.light_edges
@@ -46,9 +46,10 @@ def bands(run: Run) -> Iterator[Band]:
             high = int(sample[int(share * len(sample))])
             if high == np.iinfo(sample.dtype).max:
                 break  # nothing can be above
-            if high != low:
+            if low is None or high > low:
                 yield Band(low, high)
-            low, share = high, 2 * share
+                low = high
+            share *= 2
     yield Band(low, None)
 
 

@@ -33,6 +33,7 @@ def merge_ranks(run: Run, graph: ReducedGraph) -> ReducedGraph:
         run.report.level(f"level {level}", run.comm.sum(len(graph)))
         if group is not None:
             group.free()
+        run.safe_point()
     return graph
 
 
@@ -40,6 +41,7 @@ def finish(run: Run, graph: ReducedGraph) -> None:
     """Contract what is left: all on one rank, so no component is a ghost."""
     contract_graph(run, replace(graph, own=np.ones_like(graph.own)))
     run.publish()
+    run.safe_point()
 
 
 def to_leader(group: Comm | None, graph: ReducedGraph) -> ReducedGraph:

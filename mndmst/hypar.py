@@ -165,6 +165,7 @@ def merge_parts(run: Run, left: ReducedGraph) -> ReducedGraph:
             left = learn_names(run, left)
         edges = run.comm.sum(len(left))
     run.report.level("indComp", edges)
+    run.safe_point()
     return merge_ranks(run, left)
 
 

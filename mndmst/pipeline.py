@@ -7,6 +7,7 @@ does is told in its own module; what devices there are is known to `workers.py` 
 from dataclasses import dataclass
 from pathlib import Path
 
+from .checkpoint import Checkpoint
 from .comm import Comm
 from .config import Config
 from .hypar import (
@@ -30,6 +31,8 @@ class Targets:
     forest: Path | None = None
     report: Path | None = None
     labels: bool = False
+    checkpoint: Path | None = None
+    resume: bool = False
 
 
 def solve(
@@ -56,9 +59,13 @@ def solve(
     for target in (targets.forest, targets.report):
         if target is not None:
             check_writable(comm, target)
+    checkpoint = Checkpoint(
+        comm, targets.checkpoint, config.checkpoint_interval, targets.resume
+    )
 
     # 1. Every rank reads its rows, balanced by arcs; 2. they are dealt to its devices
     run = part_graph(comm, path, config, report)
+    checkpoint.start(run)
 
     # The lightest edges go through the steps first, then what they leave of the rest
     for edges in portions(run):
@@ -73,4 +80,6 @@ def solve(
         post_process(run, left)
 
     # 8. Every rank writes the forest edges that begin at its vertices
-    return write_forest(run, targets)
+    summary = write_forest(run, targets)
+    checkpoint.remove()
+    return summary

@@ -15,6 +15,7 @@ from .boruvka import (
     cycle_filter,
     lightest_cut_edge,
 )
+from .checkpoint import Checkpoint
 from .comm import Comm
 from .config import Config
 from .contract import cut_off, merge, rename
@@ -55,7 +56,9 @@ class Run:
     done : int or None
         All bands of weights up to this key are done.
     resumed : bool
-        Whether components of earlier portions came from a checkpoint.
+        Whether the components of the beginning are a checkpoint's.
+    checkpoint : Checkpoint or None
+        What saves this state at safe points.
     renamed : list of (old, new)
         Components contracted here that the directory has not been told of.
     """
@@ -73,6 +76,7 @@ class Run:
     fixed: list[EdgeList] = field(default_factory=list)
     done: int | None = None
     resumed: bool = False
+    checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
     @property
@@ -102,6 +106,11 @@ class Run:
             new = newer
         self.directory.record(old, new)
         self.renamed.clear()
+
+    def safe_point(self) -> None:
+        """Save the state, if it is time to: all is published. Collective."""
+        if self.checkpoint is not None:
+            self.checkpoint.safe_point(self)
 
     def at_once(self, tasks: list) -> list:
         """Run a task per worker at the same time, each on a thread of its own.

@@ -38,6 +38,17 @@ def add(commands: Any) -> None:
         ("round-gain", "global rounds end after one that shrinks the edges less"),
     ):
         solve.add_argument(f"--{name}", type=float, metavar="X", help=what)
+    solve.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="save state there"
+    )
+    solve.add_argument("--resume", action="store_true", help="go on from it")
+    solve.add_argument("--checkpoint-interval", type=float, metavar="SECONDS")
+    solve.add_argument(
+        "--timeout",
+        type=int,
+        metavar="SECONDS",
+        help="end the job if a host is out of reach for so long; 0 waits for ever",
+    )
     solve.add_argument("-q", "--quiet", action="store_true", help="no progress")
     solve.set_defaults(process=_solve)
 
@@ -57,9 +68,19 @@ def _solve(arguments: argparse.Namespace) -> int:
 def _run(comm: Any, arguments: argparse.Namespace, config: Any) -> int:
     from ..pipeline import Targets, solve
     from ..progress import Progress
+    from ..watchdog import watch
 
     progress = Progress(comm.rank == 0 and not arguments.quiet)
-    targets = Targets(arguments.output, arguments.report, arguments.labels)
+    unwatched = watch(comm, config.timeout)
+    if unwatched:
+        progress.say(f"nobody watches over the network: {unwatched}")
+    targets = Targets(
+        arguments.output,
+        arguments.report,
+        arguments.labels,
+        arguments.checkpoint,
+        arguments.resume,
+    )
     summary = solve(comm, arguments.graph, config, targets, progress)
     if comm.rank == 0:
         if summary.report is not None and not arguments.quiet:
@@ -77,8 +98,8 @@ def demo(arguments: argparse.Namespace) -> int:
     from ..io.demo import demo_graph
 
     comm = world()
-    given = {"output": None, "report": None, "labels": False, "quiet": False}
-    options = argparse.Namespace(graph=demo_graph(), **given)
+    given = dict.fromkeys(("output", "report", "labels", "quiet", "checkpoint"))
+    options = argparse.Namespace(graph=demo_graph(), resume=False, **given)
     status = _run(comm, options, Config.load(None, {}))
     if comm.rank == 0:
         print(
