@@ -1,3 +1,46 @@
-"""Minimum spanning forests of graphs larger than one machine."""
+"""Minimum spanning forests of graphs larger than one machine, and of arrays.
+
+In Python::
+
+    import mndmst
+
+    forest = mndmst.minimum_spanning_forest(src, dst, weight)  # arrays of any kind
+    tree = mndmst.minimum_spanning_tree(csgraph)               # as SciPy's, sparse
+    summary = mndmst.solve("shards/", comm=MPI.COMM_WORLD)     # in an MPI program
+
+What these need is imported when they are first used; none but `solve` needs MPI.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .api import minimum_spanning_forest, minimum_spanning_tree, solve
+    from .spanning_forest import Forest
+
+_WHERE = {
+    "Forest": "spanning_forest",
+    "minimum_spanning_forest": "api",
+    "minimum_spanning_tree": "api",
+    "solve": "api",
+}
+
+__all__ = [
+    "Forest",
+    "__version__",
+    "minimum_spanning_forest",
+    "minimum_spanning_tree",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_WHERE[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE})

@@ -1,0 +1,303 @@
+"""Spanning forests for Python programs: of arrays, of sparse matrices, of shards."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .backends.numba.edge_forest import forest_of_edges
+from .backends.numba.inspect import inspect_rows
+from .backends.numba.msf import msf
+from .backends.numba.threads import Threads
+from .errors import ConfigError, InputError
+from .graph import Rows
+from .inputs import as_column, as_edges
+from .io.edges import Edges, supported_weights
+from .order import id_dtype, keys_to_weights, weights_to_keys
+from .spanning_forest import Forest, _module
+
+if TYPE_CHECKING:
+    from .backends.base import Forest as KernelForest
+    from .write import Summary
+
+
+def minimum_spanning_forest(
+    src: Any,
+    dst: Any,
+    weight: Any,
+    num_vertices: int | None = None,
+    *,
+    maximum: bool = False,
+    threads: int = 0,
+) -> Forest:
+    """Return the minimum spanning forest of edges in memory.
+
+    Edges are compared by (weight, smaller end, larger end), so the forest is unique.
+    Loops do not count, and of parallel edges the lightest does.
+
+    Parameters
+    ----------
+    src, dst : array-like of integers, shape (edges,)
+        Ends of undirected edges, in any order; each edge once or in both directions.
+        NumPy, CuPy, pandas, PyArrow, or a list.
+    weight : array-like of numbers, shape (edges,)
+        Zero and negative weights are weights like others. The type is kept; types
+        of 8 and 16 bits are widened to 32.
+    num_vertices : int, optional
+        One more than the largest end by default.
+    maximum : bool
+        Return the maximum spanning forest; ties are decided as before.
+    threads : int
+        How many compute; 0 for all cores this process may use.
+
+    Returns
+    -------
+    Forest
+
+    Raises
+    ------
+    InputError
+        If the arrays are not such a graph, or a weight is NaN.
+
+    Examples
+    --------
+    >>> from mndmst import minimum_spanning_forest
+    >>> forest = minimum_spanning_forest([0, 1, 2, 0], [1, 2, 0, 3], [5, 3, 4, 0])
+    >>> forest.edges.tolist()
+    [[0, 2], [0, 3], [1, 2]]
+    >>> forest.total_weight
+    7
+    """
+    edges = as_edges(src, dst, weight, num_vertices, "the edges")
+    return _forest_of(edges, maximum, Threads(_cores(threads)))
+
+
+def minimum_spanning_tree(
+    csgraph: Any, overwrite: bool = False, *, maximum: bool = False, threads: int = 0
+) -> Any:
+    """Return the minimum spanning forest of a sparse matrix, as SciPy's function does.
+
+    In place of `scipy.sparse.csgraph.minimum_spanning_tree`. Other than there, an
+    explicit zero is an edge of weight zero and stays in the result, the type of the
+    weights is kept (no rounding of large integers to float64), and the matrix may
+    have indices of 64 bits.
+
+    Parameters
+    ----------
+    csgraph : sparse matrix or array, or array-like, shape (N, N)
+        Entry (i, j) is the weight of an edge; of (i, j) and (j, i) the smaller one
+        counts. In a dense matrix zero, infinity and NaN mean that there is no edge.
+        A matrix of CuPy is copied to the host.
+    overwrite : bool
+        Accepted for SciPy's sake; the matrix is never changed.
+    maximum : bool
+        Return the maximum spanning forest.
+    threads : int
+        How many compute; 0 for all cores this process may use.
+
+    Returns
+    -------
+    csr_array, or csr_matrix if that is what was given; shape (N, N)
+        Each edge once, at (i, j) with i < j.
+
+    Raises
+    ------
+    InputError
+        If the matrix is not square or a weight is NaN.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from mndmst import minimum_spanning_tree
+    >>> graph = csr_array([[0, 8, 0, 3], [0, 0, 2, 5], [0, 0, 0, 6], [0, 0, 0, 0]])
+    >>> minimum_spanning_tree(graph).toarray().tolist()
+    [[0, 0, 0, 3], [0, 0, 2, 5], [0, 0, 0, 0], [0, 0, 0, 0]]
+    """
+    sparse = _module("scipy.sparse", "formats")
+    matrix = _csr(sparse, csgraph)
+    pool = Threads(_cores(threads))
+    rows = None if maximum else _symmetric_rows(matrix, pool)
+    if rows is not None:
+        forest = _public(msf(rows, pool), _weights(matrix).dtype, maximum)
+    else:
+        forest = _forest_of(_listed(matrix), maximum, pool)
+    tree = forest.to_scipy()
+    return sparse.csr_matrix(tree) if sparse.isspmatrix(csgraph) else tree
+
+
+def solve(
+    path: str | Path,
+    comm: Any = None,
+    *,
+    config: Any = None,
+    output: str | Path | None = None,
+    labels: bool = False,
+    report: str | Path | None = None,
+    quiet: bool = True,
+    **options: Any,
+) -> "Summary":
+    """Compute the forest of a sharded graph in a program that runs under MPI.
+
+    Collective: every rank of `comm` calls it with the same arguments.
+
+    Parameters
+    ----------
+    path : str or Path
+        A directory of shards, or its index.
+    comm : mpi4py.MPI.Comm, optional
+        All ranks of the job by default.
+    config : Config, optional
+        `mndmst.config.Config`; by default what variables of the environment say.
+    output, report : str or Path, optional
+        Where to write the forest and the report.
+    labels : bool
+        Write each vertex's tree to the forest file, too.
+    quiet : bool
+        No progress on standard error.
+    **options
+        Fields of `Config`, which go before all others: ``merge="ring"``.
+
+    Returns
+    -------
+    Summary
+        Counts, total weight, digest and seconds; the same on every rank.
+
+    Raises
+    ------
+    MndmstError
+        On every rank, if the input, the options or the output will not do.
+    """
+    from dataclasses import replace
+
+    from .comm import Comm, world
+    from .config import Config
+    from .pipeline import Targets
+    from .pipeline import solve as solve_shards
+    from .progress import Progress
+
+    ranks = world() if comm is None else Comm(comm)
+    with ranks.together():
+        config = Config.load(None, {}) if config is None else config
+        unknown = options.keys() - config.as_dict().keys()
+        if unknown:
+            raise ConfigError(f"no option is called {', '.join(sorted(unknown))}")
+        config = replace(config, **options)
+    targets = Targets(_path(output), _path(report), labels)
+    progress = Progress(ranks.rank == 0 and not quiet)
+    return solve_shards(ranks, path, config, targets, progress)
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _cores(threads: int) -> int:
+    return threads or len(os.sched_getaffinity(0))
+
+
+def _forest_of(edges: Edges, maximum: bool, threads: Threads) -> Forest:
+    if edges.num_vertices >= 1 << 32:
+        raise InputError(
+            f"{edges.num_vertices:,} vertices; in memory up to 2^32 - 1 are computed "
+            "on. Write the edges to a file, and use mndmst partition and solve."
+        )
+    keys = weights_to_keys(edges.weight.copy())
+    if maximum:
+        np.invert(keys, out=keys)
+    ends = (
+        edges.src.astype(np.uint32, copy=False),
+        edges.dst.astype(np.uint32, copy=False),
+    )
+    found = forest_of_edges(edges.num_vertices, *ends, keys, threads)
+    return _public(found, edges.weight.dtype, maximum)
+
+
+def _public(found: "KernelForest", dtype: np.dtype, maximum: bool) -> Forest:
+    """Return a kernel's forest in sorted order, with weights for keys."""
+    edges = found.edges
+    wide = edges.u.astype(np.uint64) << np.uint64(32) | edges.v
+    if (wide[1:] < wide[:-1]).any():
+        edges = edges.take(np.argsort(wide))
+    keys = ~edges.key if maximum else edges.key
+    src, dst = edges.u.astype(np.int64), edges.v.astype(np.int64)
+    return Forest(src, dst, keys_to_weights(keys, dtype), found.label.astype(np.int64))
+
+
+def _csr(sparse: Any, csgraph: Any) -> Any:
+    """Return a graph as a CSR matrix on the host, with sorted rows."""
+    if hasattr(csgraph, "get") and not sparse.issparse(csgraph):
+        csgraph = csgraph.get()
+    if sparse.issparse(csgraph):
+        matrix = csgraph.tocsr()
+    else:
+        dense = np.ma.masked_invalid(np.ma.asarray(csgraph))
+        if dense.ndim != 2:
+            raise InputError(
+                f"a graph is a square matrix, not one of {dense.ndim} axes"
+            )
+        matrix = sparse.csr_array(dense.filled(0))
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"a graph is a square matrix, not one of {matrix.shape}")
+    return matrix
+
+
+def _symmetric_rows(matrix: Any, threads: Threads) -> Rows | None:
+    """Return a matrix as rows that hold every edge twice, None if it does not."""
+    n = matrix.shape[0]
+    heads = _heads(matrix)
+    if not _has_twins(matrix) or n >= 1 << 31 or not matrix.has_canonical_format:
+        return None
+    keys = weights_to_keys(_weights(matrix).copy())
+    rows = Rows(0, n, matrix.indptr.astype(np.int64), heads, keys)
+    arrays = (rows.indptr, rows.indices, rows.keys, 0)
+    facts = threads.map(
+        lambda begin, end: inspect_rows(*arrays, begin, end), threads.ranges(n)
+    )
+    balance = sum(int(balance) for _, balance in facts)
+    return rows if balance % (1 << 64) == 0 else None
+
+
+def _has_twins(matrix: Any) -> bool:
+    """Return whether a few entries (i, j) all have an entry (j, i)."""
+    indptr, indices = matrix.indptr, matrix.indices
+    entries = np.linspace(0, matrix.nnz - 1, min(matrix.nnz, 64)).astype(np.int64)
+    tails = np.searchsorted(indptr, entries, side="right") - 1
+    return all(
+        tail in indices[indptr[head] : indptr[head + 1]]
+        for tail, head in zip(tails, indices[entries], strict=True)
+    )
+
+
+def _listed(matrix: Any) -> Edges:
+    """Return the entries of a matrix as edges."""
+    n, heads = matrix.shape[0], _heads(matrix)
+    tails = np.repeat(np.arange(n, dtype=heads.dtype), np.diff(matrix.indptr))
+    return Edges(n, tails, heads, _weights(matrix), directed=True)
+
+
+def _heads(matrix: Any) -> np.ndarray:
+    """Return the columns of a matrix's entries as ids of vertices."""
+    n = matrix.shape[0]
+    indices = matrix.indices
+    heads = indices.view(f"u{indices.itemsize}")  # a negative one becomes too large
+    if len(heads) and heads.max() >= n:
+        entry = int((heads >= n).argmax())
+        raise InputError(
+            f"entry {entry} of the matrix is in column {indices[entry]}, but there "
+            f"are {n}. Make the matrix anew."
+        )
+    return heads.astype(id_dtype(n), copy=False)
+
+
+def _weights(matrix: Any) -> np.ndarray:
+    """Return the weights of a matrix's entries, checked."""
+    weight = supported_weights("the matrix", as_column(matrix.data, "the matrix"))
+    if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):
+        entry = int(np.isnan(weight).argmax())
+        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise InputError(
+            f"the matrix has NaN at ({row}, {matrix.indices[entry]}), which has no "
+            "place in an order. Give it a number or leave the entry out."
+        )
+    return weight
