@@ -2,20 +2,19 @@
 
 `mpi4py.MPI` is imported here and nowhere else, and only when a communicator is
 made, so that commands without MPI never start it. Every pattern counts the bytes
-it sends, cuts large messages into pieces (Open MPI 4 refuses counts of 2^31), and
-keeps no array that grows with the square of the number of ranks.
+it sends, and keeps no array that grows with the square of the number of ranks.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import bulk
 from .errors import ConfigError, MndmstError
-from .launcher import launched_processes, prepare_environment
-
-PIECE_BYTES = 64 << 20
+from .launcher import crowded, launched_processes, prepare_environment
 
 
 def library_version() -> str:
@@ -41,7 +40,7 @@ def world() -> "Comm":
     prepare_environment()
     from mpi4py import MPI
 
-    comm = Comm(MPI.COMM_WORLD.Dup())
+    comm = Comm(MPI.COMM_WORLD.Dup(), Shared(polite=crowded()))
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
         raise ConfigError(
@@ -51,6 +50,22 @@ def world() -> "Comm":
             "MPI4PY_LIBMPI at the library of your launcher."
         )
     return comm
+
+
+class Coded(NamedTuple):
+    """A column of an exchange as bytes: `sizes` of them for each rank."""
+
+    data: np.ndarray
+    sizes: np.ndarray
+
+
+@dataclass
+class Shared:
+    """What all communicators of a rank share: counts, and how to wait."""
+
+    bytes_sent: int = 0
+    messages_sent: int = 0
+    polite: bool = False
 
 
 class Comm:
@@ -64,25 +79,25 @@ class Comm:
         from the same world.
     """
 
-    def __init__(self, mpi: Any, counters: dict[str, int] | None = None) -> None:
+    def __init__(self, mpi: Any, shared: Shared | None = None) -> None:
         self.mpi = mpi
         self.rank: int = mpi.rank
         self.size: int = mpi.size
-        self._counters = counters if counters is not None else {"bytes": 0, "count": 0}
+        self._shared = shared or Shared()
 
     @property
     def bytes_sent(self) -> int:
         """Bytes sent to other ranks so far."""
-        return self._counters["bytes"]
+        return self._shared.bytes_sent
 
     @property
     def messages_sent(self) -> int:
         """Messages sent to other ranks so far."""
-        return self._counters["count"]
+        return self._shared.messages_sent
 
     def _count(self, nbytes: int, messages: int) -> None:
-        self._counters["bytes"] += int(nbytes)
-        self._counters["count"] += int(messages)
+        self._shared.bytes_sent += int(nbytes)
+        self._shared.messages_sent += int(messages)
 
     # Small values
 
@@ -103,7 +118,7 @@ class Comm:
 
         array = np.atleast_1d(np.asarray(value))
         result = np.empty_like(array)
-        self.mpi.Allreduce(array, result, op=getattr(MPI, operation))
+        self._wait([self.mpi.Iallreduce(array, result, op=getattr(MPI, operation))])
         self._count(array.nbytes if self.size > 1 else 0, self.size > 1)
         return result if np.ndim(value) else result[0].item()
 
@@ -133,7 +148,7 @@ class Comm:
 
     def barrier(self) -> None:
         """Wait for all ranks."""
-        self.mpi.Barrier()
+        self._wait([self.mpi.Ibarrier()])
 
     def split(self, color: int | None) -> "Comm | None":
         """Return the ranks with the same colour, in rank order; None without one."""
@@ -141,14 +156,14 @@ class Comm:
 
         chosen = MPI.UNDEFINED if color is None else color
         part = self.mpi.Split(chosen, self.rank)
-        return None if part == MPI.COMM_NULL else Comm(part, self._counters)
+        return None if part == MPI.COMM_NULL else Comm(part, self._shared)
 
     def node(self) -> "Comm":
         """Return the ranks on this rank's machine."""
         from mpi4py import MPI
 
         part = self.mpi.Split_type(MPI.COMM_TYPE_SHARED, self.rank)
-        return Comm(part, self._counters)
+        return Comm(part, self._shared)
 
     def free(self) -> None:
         """Give the communicator back to MPI."""
@@ -157,7 +172,7 @@ class Comm:
     # Arrays
 
     def exchange(
-        self, counts: np.ndarray, *columns: np.ndarray
+        self, counts: np.ndarray, *columns: np.ndarray | Coded
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Send each rank its slice of some columns; return what all have sent.
 
@@ -165,68 +180,47 @@ class Comm:
         ----------
         counts : ndarray of int64, shape (size,)
             How many entries go to each rank; the columns are ordered by rank.
-        *columns : ndarray
-            Arrays of the same length, counts.sum().
+        *columns : ndarray of length counts.sum(), or Coded
 
         Returns
         -------
         received : ndarray of int64, shape (size,)
             How many entries came from each rank.
         columns : list of ndarray
-            What came, ordered by rank.
+            What came, ordered by rank; of a `Coded` its bytes.
 
         Notes
         -----
-        The data moves in phases of at most `PIECE_BYTES` a rank, and between
-        those pairs of ranks only that have something to send.
+        Data moves between those pairs of ranks only that have something to send,
+        in messages of at most `bulk.PIECE_BYTES`.
         """
-        counts = np.ascontiguousarray(counts, np.int64)
-        received = np.empty_like(counts)
-        self.mpi.Alltoall(counts, received)
-        self._count(8 * (self.size - 1), self.size - 1)
-        return received, [self._move(counts, received, column) for column in columns]
-
-    def _move(
-        self, counts: np.ndarray, received: np.ndarray, column: np.ndarray
-    ) -> np.ndarray:
-        column = np.ascontiguousarray(column)
-        result = np.empty(received.sum(), column.dtype)
-        starts = np.concatenate(([0], np.cumsum(counts)))
-        places = np.concatenate(([0], np.cumsum(received)))
-        # The piece of each pair in a phase: both ends know it from the counts alone.
-        piece = max(1, PIECE_BYTES // (column.itemsize * max(1, min(self.size, 8))))
-        partners = np.union1d(np.flatnonzero(counts), np.flatnonzero(received))
-        sends = {r: (starts[r], counts[r]) for r in partners if r != self.rank}
-        recvs = {r: (places[r], received[r]) for r in partners if r != self.rank}
-        own, place = starts[self.rank], places[self.rank]
-        length = counts[self.rank]
-        result[place : place + length] = column[own : own + length]
-        requests = []
-        for r, (begin, count) in recvs.items():
-            for low, high in _pieces(begin, count, piece):
-                requests.append(self.mpi.Irecv(result[low:high], int(r)))
-        for r, (begin, count) in sends.items():
-            for low, high in _pieces(begin, count, piece):
-                requests.append(self.mpi.Isend(column[low:high], int(r)))
-                self._count((high - low) * column.itemsize, 1)
-        for request in requests:
-            request.Wait()
-        return result
+        sizes = [c.sizes if isinstance(c, Coded) else counts for c in columns]
+        leaving = np.stack([counts, *sizes], axis=1).astype(np.int64)
+        arriving = np.empty_like(leaving)
+        self._wait([self.mpi.Ialltoall(leaving, arriving)])
+        self._count(8 * leaving.shape[1] * (self.size - 1), self.size - 1)
+        results, requests = [], []
+        for column, out, into in zip(
+            columns, leaving.T[1:], arriving.T[1:], strict=True
+        ):
+            data = column.data if isinstance(column, Coded) else column
+            result, moving = bulk.move(self.mpi, data, out, into, self._count)
+            results.append(result)
+            requests += moving
+        self._wait(requests)
+        return arriving[:, 0].copy(), results
 
     def send(self, array: np.ndarray, dest: int) -> None:
         """Send an array of any length to a rank that calls `receive`."""
         array = np.ascontiguousarray(array)
         self.mpi.send((array.dtype.str, len(array)), dest)
-        for low, high in _pieces(0, len(array), max(1, PIECE_BYTES // array.itemsize)):
-            self.mpi.Send(array[low:high], dest)
-            self._count((high - low) * array.itemsize, 1)
+        self._wait(bulk.send(self.mpi, array, dest, self._count))
 
     def receive(self, source: int) -> np.ndarray:
         """Return the array that a rank sends with `send`."""
         dtype, length = self.mpi.recv(source=source)
         array = np.empty(length, dtype)
-        for low, high in _pieces(0, length, max(1, PIECE_BYTES // array.itemsize)):
-            self.mpi.Recv(array[low:high], source)
+        self._wait(bulk.receive(self.mpi, array, source))
         return array
 
     def send_all(self, arrays: Sequence[np.ndarray], dest: int) -> None:
@@ -243,23 +237,33 @@ class Comm:
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> list[np.ndarray]:
         """Send arrays to one rank while receiving as many from another."""
-        result = []
-        for array in map(np.ascontiguousarray, arrays):
-            kind = (array.dtype.str, len(array))
-            dtype, length = self.mpi.sendrecv(kind, dest, source=source)
-            arrived = np.empty(length, dtype)
-            piece = max(1, PIECE_BYTES // arrived.itemsize)
-            requests = [
-                self.mpi.Irecv(arrived[low:high], source)
-                for low, high in _pieces(0, length, piece)
-            ]
-            for low, high in _pieces(0, len(array), piece):
-                requests.append(self.mpi.Isend(array[low:high], dest))
-                self._count((high - low) * array.itemsize, 1)
-            for request in requests:
-                request.Wait()
-            result.append(arrived)
-        return result
+        return self.begin_trade(arrays, dest, source)()
+
+    def begin_trade(
+        self, arrays: Sequence[np.ndarray], dest: int, source: int
+    ) -> Callable[[], list[np.ndarray]]:
+        """Begin to `trade`; the function returned waits for what arrives.
+
+        All the time in between the arrays travel, and must not change.
+        """
+        arrays = [np.ascontiguousarray(array) for array in arrays]
+        kinds = [(array.dtype.str, len(array)) for array in arrays]
+        arriving = self.mpi.sendrecv(kinds, dest, source=source)
+        results = [np.empty(length, dtype) for dtype, length in arriving]
+        requests = []
+        for array in results:
+            requests += bulk.receive(self.mpi, array, source)
+        for array in arrays:
+            requests += bulk.send(self.mpi, array, dest, self._count)
+
+        def finish() -> list[np.ndarray]:
+            self._wait(requests)
+            return results
+
+        return finish
+
+    def _wait(self, requests: list[Any]) -> None:
+        bulk.wait(requests, self._shared.polite)
 
     # Errors
 
@@ -280,9 +284,3 @@ class Comm:
             shared: MndmstError = self.share(error, root=first)
             shared.ranks = self.size
             raise shared
-
-
-def _pieces(begin: int, count: int, piece: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of consecutive pieces of [begin, begin + count)."""
-    for low in range(int(begin), int(begin + count), piece):
-        yield low, min(low + piece, int(begin + count))

@@ -27,10 +27,15 @@ def prepare_environment() -> None:
     end the output with a control code. Settings that the user has made are kept.
     """
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
-    if _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0)):
+    if crowded():
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         os.environ.setdefault("I_MPI_THREAD_YIELD", "3")
+
+
+def crowded() -> bool:
+    """Return whether the launcher started more ranks here than there are cores."""
+    return _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0))
 
 
 def _first_integer(variables: Sequence[str], otherwise: int) -> int:

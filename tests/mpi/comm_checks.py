@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 
-from mndmst import comm as module
-from mndmst.comm import Comm, world
+from mndmst import bulk
+from mndmst.comm import Coded, Comm, world
 from mndmst.errors import ConfigError, InputError, MndmstError
 
 
@@ -55,10 +55,10 @@ def matrices(size: int) -> dict[str, np.ndarray]:
 
 def check_exchange(comm: Comm) -> None:
     for counts in matrices(comm.size).values():
-        for module.PIECE_BYTES in (1, 100, 64 << 20):
+        for bulk.PIECE_BYTES in (1, 100, 64 << 20):
             sent = exchange(comm, counts)
             others = counts[comm.rank].sum() - counts[comm.rank, comm.rank]
-            assert sent == 9 * others + 8 * (comm.size - 1)
+            assert sent == 9 * others + 3 * 8 * (comm.size - 1)
 
 
 def check_exchange_takes_no_columns(comm: Comm) -> None:
@@ -68,6 +68,38 @@ def check_exchange_takes_no_columns(comm: Comm) -> None:
     assert columns == []
 
 
+def check_exchange_of_bytes(comm: Comm) -> None:
+    counts = np.arange(comm.size)
+    sizes = counts + comm.rank  # unlike the counts of the plain columns
+    plain = np.repeat(counts, counts)
+    received, columns = comm.exchange(
+        counts, plain, Coded(np.repeat(counts, sizes).astype(np.uint8), sizes)
+    )
+    np.testing.assert_array_equal(received, np.full(comm.size, comm.rank))
+    assert columns[0].tolist() == [comm.rank] * comm.rank * comm.size
+    assert len(columns[1]) == (comm.rank + counts).sum()
+    assert (columns[1] == comm.rank).all()
+
+
+def check_trade_goes_on_in_the_background(comm: Comm) -> None:
+    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    arrays = [np.full(1000 + comm.rank, comm.rank), np.empty(0, np.uint8)]
+    for bulk.PIECE_BYTES in (100, 64 << 20):
+        first = comm.begin_trade(arrays, left, right)
+        second = comm.begin_trade(arrays[::-1], left, right)
+        for got in (first(), second()[::-1]):
+            np.testing.assert_array_equal(got[0], np.full(1000 + right, right))
+            assert (len(got[1]), got[1].dtype) == (0, np.uint8)
+
+
+def check_waiting_politely(comm: Comm) -> None:
+    polite = comm._shared.polite
+    for comm._shared.polite in (False, True):
+        assert comm.sum(1) == comm.size
+        check_exchange_of_bytes(comm)
+    comm._shared.polite = polite
+
+
 def check_send_and_receive(comm: Comm) -> None:
     arrays = [
         np.arange(1000, dtype=np.uint32),
@@ -75,7 +107,7 @@ def check_send_and_receive(comm: Comm) -> None:
         np.empty(0, np.int64),
         np.arange(100, dtype=np.int64)[::3],
     ]
-    for module.PIECE_BYTES in (1, 64, 64 << 20):
+    for bulk.PIECE_BYTES in (1, 64, 64 << 20):
         for array in arrays:
             if comm.rank + 1 < comm.size and comm.rank % 2 == 0:
                 comm.send(array, comm.rank + 1)
@@ -157,10 +189,10 @@ def check_together(comm: Comm) -> None:
 def main() -> None:
     """Run all checks, in the order of the file, and name them."""
     comm = world()
-    piece = module.PIECE_BYTES
+    piece = bulk.PIECE_BYTES
     for name, check in list(globals().items()):
         if name.startswith("check_"):
-            module.PIECE_BYTES = piece
+            bulk.PIECE_BYTES = piece
             check(comm)
             comm.barrier()
             if comm.rank == 0:
