@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from .backends import cuda
 from .backends.base import Backend
+from .backends.fallback import Fallback
 from .backends.numba import NumbaBackend
 from .backends.numba.warmup import warm_up_kernels
 from .comm import Comm
@@ -52,7 +53,8 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
         gpu = cuda.CudaBackend(
             place.device, backends[0], config.gpu_memory, place.sharers
         )
-        backends = [gpu] if config.backend == "cuda" else [gpu, *backends]
+        both = [Fallback(gpu, backends[0]), *backends]
+        backends = [gpu] if config.backend == "cuda" else both
     devices = [backend.describe() for backend in backends]
     report.facts.update({"devices": devices, "threads": place.threads})
     return backends

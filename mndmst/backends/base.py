@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import ConfigError
 from ..graph import EdgeList, ReducedGraph, Rows
 
 
@@ -63,6 +64,10 @@ class Memory:
 
     total: int
     free: int
+
+
+class DeviceMemoryError(ConfigError):
+    """The memory of a device does not suffice for a step; `Fallback` can mend it."""
 
 
 class Backend(ABC):

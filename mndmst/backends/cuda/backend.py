@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
-from ..base import Backend, Band, Forest, Growth, Memory
+from ..base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
 from . import unavailable
 from .kernels import Kernels
 from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
@@ -81,7 +81,7 @@ class CudaBackend(Backend):
                 yield
                 self._stream.synchronize()
             except cupy.cuda.memory.OutOfMemoryError as error:
-                raise ConfigError(
+                raise DeviceMemoryError(
                     f"{self.describe()} has too little free memory ({error}). Give "
                     "the GPU a smaller share with --ratio, or use more ranks."
                 ) from error
@@ -119,11 +119,11 @@ class CudaBackend(Backend):
         See `placed.place` and `streamed`.
         """
         if self.rows_nbytes(rows) < placed_nbytes(rows):
-            return StreamedRows(rows)
+            return StreamedRows.of(rows)
         with self._current():
             return place(rows, self._transfer)
 
-    def _stream_solver(self, rows: Rows) -> StreamSolver:
+    def _stream_solver(self, rows: StreamedRows) -> StreamSolver:
         kernels = self._kernels_for(rows.keys.dtype)
         nbytes = int(FILLED * self.memory().free)
         return StreamSolver(kernels, rows, self._transfer, nbytes)
@@ -133,7 +133,7 @@ class CudaBackend(Backend):
         with self._current():
             solver: RowSolver | StreamSolver
             if isinstance(rows, StreamedRows):
-                solver = self._stream_solver(rows.rows)
+                solver = self._stream_solver(rows)
                 edges = solver.solve_rows(Band(), None)
             else:
                 kernels = self._kernels_for(rows.keys.dtype)
@@ -148,7 +148,7 @@ class CudaBackend(Backend):
         """Return the forest of a band, with ghosts as ordinary vertices."""
         with self._current():
             if isinstance(rows, StreamedRows):
-                streamed = self._stream_solver(rows.rows)
+                streamed = self._stream_solver(rows)
                 return self._edge_list(rows, streamed.solve_rows(band, label))
             kernels = self._kernels_for(rows.keys.dtype)
             if label is None:

@@ -1,0 +1,118 @@
+"""A device that hands its work to the host when its memory does not suffice.
+
+What is free on a GPU when it is asked may be somebody else's a moment later. The
+result does not depend on who computes it, so the CPU takes over.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..graph import EdgeList, ReducedGraph, Rows
+from .base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
+
+Result = TypeVar("Result")
+
+
+class Held:
+    """Rows, placed on one backend at a time."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self._placed: tuple[Backend, Any] | None = None
+
+    def on(self, backend: Backend) -> Any:
+        """Return what the steps of a backend take; place the rows if need be."""
+        if self._placed is None or self._placed[0] is not backend:
+            self._placed = None  # lets the other one go
+            self._placed = backend, backend.place(self.rows)
+        return self._placed[1]
+
+
+class Fallback(Backend):
+    """A device, and a host that stands in for it from its first failure on.
+
+    Parameters
+    ----------
+    device, host : Backend
+    say : callable
+        Takes the one message about it.
+
+    Attributes
+    ----------
+    failed : bool
+        Whether the host stands in.
+    """
+
+    def __init__(
+        self,
+        device: Backend,
+        host: Backend,
+        say: Callable[[str], object] = sys.stderr.write,
+    ) -> None:
+        self.device, self.host = device, host
+        self.name = device.name
+        self.failed = False
+        self._say = say
+
+    def _do(self, step: Callable[[Backend], Result]) -> Result:
+        """Do a step on the device or, where that has too little memory, the host."""
+        if not self.failed:
+            try:
+                return step(self.device)
+            except DeviceMemoryError as error:
+                self.failed = True
+                self._say(f"mndmst: going on with the CPU alone: {error}\n")
+        return step(self.host)
+
+    def describe(self) -> str:
+        """Return the device's name for reports."""
+        return self.device.describe()
+
+    def memory(self) -> Memory:
+        """Return the memory of the device."""
+        return self.device.memory()
+
+    def rows_nbytes(self, rows: Rows) -> int:
+        """Return the bytes of the device that `place` and the steps will need."""
+        return self.device.rows_nbytes(rows)
+
+    def place(self, rows: Rows) -> Held:
+        """Bring rows to the device, or keep them for the host."""
+        held = Held(rows)
+        self._do(held.on)
+        return held
+
+    def msf(self, rows: Held) -> Forest:
+        """See `Backend.msf`."""
+        return self._do(lambda backend: backend.msf(rows.on(backend)))
+
+    def band_forest(self, rows: Held, band: Band, label: np.ndarray | None) -> EdgeList:
+        """See `Backend.band_forest`."""
+        return self._do(
+            lambda backend: backend.band_forest(rows.on(backend), band, label)
+        )
+
+    def next_lightest(
+        self,
+        rows: Held,
+        vertices: np.ndarray,
+        after_key: np.ndarray,
+        after_end: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """See `Backend.next_lightest`."""
+        return self._do(
+            lambda backend: backend.next_lightest(
+                rows.on(backend), vertices, after_key, after_end
+            )
+        )
+
+    def forest(self, graph: ReducedGraph) -> Growth:
+        """See `Backend.forest`."""
+        return self._do(lambda backend: backend.forest(graph))
+
+    def grow(self, graph: ReducedGraph) -> Growth:
+        """See `Backend.grow`."""
+        return self._do(lambda backend: backend.grow(graph))

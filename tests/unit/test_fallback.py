@@ -1,0 +1,70 @@
+"""A device without memory hands its work to the host, whenever it runs out of it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from shard_files import symmetric_rows
+
+from mndmst.backends.base import Band, DeviceMemoryError
+from mndmst.backends.fallback import Fallback
+from mndmst.backends.numba import NumbaBackend
+from mndmst.graph import Rows
+from mndmst.order import weights_to_keys
+
+
+class Small(NumbaBackend):
+    """A device that runs out of memory after some steps."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(1)
+        self.steps = steps
+
+    def _count(self) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise DeviceMemoryError("too small")
+
+    def place(self, rows: Rows) -> tuple[str, Any]:
+        self._count()
+        return "placed", super().place(rows)
+
+    def band_forest(self, rows: Any, *arguments: Any) -> Any:
+        self._count()
+        assert rows[0] == "placed"
+        return super().band_forest(rows[1], *arguments)
+
+    def msf(self, rows: Any) -> Any:
+        self._count()
+        return super().msf(rows[1])
+
+    def forest(self, graph: Any) -> Any:
+        self._count()
+        return super().forest(graph)
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_the_host_takes_over(steps: int) -> None:
+    indptr, indices, weights = symmetric_rows()
+    rows = Rows(0, 60, indptr, indices, weights_to_keys(weights))
+    host = NumbaBackend(1)
+    said: list[str] = []
+    device = Fallback(Small(steps), host, said.append)
+    held = device.place(rows)
+    band = Band(None, int(np.median(rows.keys)))
+    for _ in range(2):
+        found = device.band_forest(held, band, None)
+        expected = host.band_forest(host.place(rows), band, None)
+        for name in ("u", "v", "key"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    whole = host.msf(host.place(rows)).edges.u
+    np.testing.assert_array_equal(np.sort(device.msf(held).edges.u), np.sort(whole))
+    assert device.failed
+    assert said == ["mndmst: going on with the CPU alone: too small\n"]
+
+
+def test_a_device_with_enough_memory_is_used() -> None:
+    device = Fallback(Small(1), NumbaBackend(1), pytest.fail)
+    rows = Rows(0, 1, np.zeros(2, np.int64), *np.empty((2, 0), np.uint32))
+    device.place(rows)
+    assert not device.failed
