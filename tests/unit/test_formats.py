@@ -3,43 +3,18 @@
 import gzip
 import lzma
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from square import DATA, SQUARE, square, triples
 
 from mndmst.errors import ConfigError, InputError, MissingExtraError
-from mndmst.io.build import build_shards, symmetric_rows
+from mndmst.io.build import build_shards
 from mndmst.io.edges import Edges
 from mndmst.io.formats import read_edges, write_edges
-
-DATA = Path(__file__).parents[1] / "data"
-SQUARE = [(0, 1, 7), (0, 2, 7), (0, 3, 0), (1, 2, -2), (2, 3, 5)]
-
-
-def triples(edges):
-    """Return each undirected edge once, as (smaller end, larger end, weight)."""
-    indptr, indices, weights = symmetric_rows(edges)
-    rows = np.repeat(np.arange(edges.num_vertices), np.diff(indptr))
-    arcs = zip(rows.tolist(), indices.tolist(), weights.tolist(), strict=True)
-    return [(u, v, w) for u, v, w in arcs if u < v]
-
-
-def square(dtype=np.int32):
-    src, dst, weight = (np.array(column) for column in zip(*SQUARE, strict=True))
-    ends = src.astype(np.uint32), dst.astype(np.uint32)
-    return Edges(5, *ends, weight.astype(dtype), directed=False)
-
-
-@pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz"])
-def test_the_square_in_every_format(suffix):
-    edges = read_edges(DATA / f"square{suffix}")
-    assert edges.num_vertices == 5
-    assert (edges.src.dtype, edges.weight.dtype) == (np.uint32, np.int32)
-    assert triples(edges) == SQUARE
 
 
 @pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz"])
@@ -137,7 +112,7 @@ def test_reals_in_gr_are_read_as_python_reads_them(tmp_path_factory, numbers):
      (["p sp 3 1", "a 0 1 3"], "line 2 joins"),
      (["p sp 3 1", "a 1 2 nan"], "line 2 is not"),
      (["p sp 3 2", "a 1 2 1.5", "a 1 3 2.x"], "line 3 is not"),
-     (["p sp 3 1", "a 1 2 3", "a 1 2 3"], "line 3 is an arc more"),
+     (["p sp 3 1", "a 1 2 3", "a 1 2 3"], "holds 2 arcs.*says 1"),
      (["p sp 3 2", "a 1 2 3"], "holds 1 arcs.*says 2"),
      (["p sp 3 999999999", "a 1 2 3"], "more than the file can hold"),
      (["p sp 3 1", "a 1 2 12345678901234567890"], "line 2 has a weight of over")],

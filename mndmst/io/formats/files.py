@@ -7,35 +7,29 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ...errors import InputError, MissingExtraError
 from ..layout import writing
 
-
-def _unzstd(packed: bytes) -> bytes:
-    zstandard = import_extra("zstandard")
-    unpacked = []
-    try:
-        while packed:
-            frame = zstandard.ZstdDecompressor().decompressobj()
-            unpacked.append(frame.decompress(packed))
-            if not frame.eof:
-                raise EOFError("it ends inside a frame")
-            packed = frame.unused_data
-    except zstandard.ZstdError as error:
-        raise EOFError(error) from error
-    return b"".join(unpacked)
-
-
-_UNPACK = {".gz": gzip.decompress, ".xz": lzma.decompress, ".zst": _unzstd}
-COMPRESSIONS = tuple(_UNPACK)
+PIECE_BYTES = 1 << 20
+COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return a file's contents, unpacked if its name ends in .gz, .xz or .zst.
+    """Return a file's contents; see `unpacked_pieces`."""
+    return b"".join(unpacked_pieces(path))
+
+
+def unpacked_pieces(path: Path) -> Iterator[bytes]:
+    """Yield a file's contents, unpacked if its name ends in .gz, .xz or .zst.
+
+    Yields
+    ------
+    bytes
+        As many as unpacking `PIECE_BYTES` or so gives.
 
     Raises
     ------
@@ -44,15 +38,38 @@ def read_bytes(path: Path) -> bytes:
     MissingExtraError
         For .zst without the package zstandard.
     """
-    unpack = _UNPACK.get(path.suffix, bytes)
     try:
-        return unpack(path.read_bytes())
+        with _OPEN.get(path.suffix, Path.open)(path, "rb") as file:
+            if path.suffix == ".zst":
+                yield from _unzstd(file)
+            else:
+                while piece := file.read(PIECE_BYTES):
+                    yield piece
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{path}: damaged or cut short ({error}). Copy or download it again."
         ) from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+_OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+
+
+def _unzstd(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what the frames of a .zst file hold; EOFError if the last is cut short."""
+    zstandard = import_extra("zstandard")
+    packed = file.read(PIECE_BYTES)
+    try:
+        while packed:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            while not frame.eof:
+                yield frame.decompress(packed)
+                packed = frame.unused_data or file.read(PIECE_BYTES)
+                if not (packed or frame.eof):
+                    raise EOFError("it ends inside a frame")
+    except zstandard.ZstdError as error:
+        raise EOFError(error) from error
 
 
 @contextmanager

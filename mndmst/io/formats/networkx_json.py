@@ -49,10 +49,10 @@ def read(path: Path) -> Edges:
 
 def _of_links(graph: dict[str, Any], number: dict[Any, int]) -> tuple[Any, list[Any]]:
     links = graph["edges"] if "edges" in graph else graph["links"]
-    ends = (
+    ends = [
         list(map(number.__getitem__, map(itemgetter(end), links)))
         for end in ("source", "target")
-    )
+    ]
     return ends, links
 
 

@@ -9,13 +9,20 @@ from ...errors import InputError
 from ..edges import Edges, checked_edges
 from .files import import_scipy, read_bytes, whole_file
 
+# What NumPy, SciPy and zipfile raise on files that are damaged or something else
+_DAMAGES = (
+    ValueError, TypeError, OSError, EOFError, KeyError, IndexError, SyntaxError,
+    NotImplementedError, RuntimeError, OverflowError, MemoryError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
 
 def read(path: Path) -> Edges:
     """Read a `.npz` file; see `formats.read_edges`. Weights keep their type."""
     scipy = import_scipy()
     try:
         matrix = scipy.sparse.load_npz(io.BytesIO(read_bytes(path))).tocoo()
-    except (ValueError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except _DAMAGES as error:
         raise InputError(
             f"{path}: is not a sparse matrix of SciPy, or damaged ({error}). Save it "
             "with scipy.sparse.save_npz, or copy it again."

@@ -1,0 +1,100 @@
+"""Damaged files of every format: a graph or a clear error, soon and in little memory.
+
+Bytes are cut off, changed or overwritten by numbers that a header could lie with.
+"""
+
+import tracemalloc
+from pathlib import Path
+
+import pyarrow
+import pytest
+from bvgraph import write_bvgraph
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from square import DATA
+
+from mndmst.errors import InputError
+from mndmst.io.formats import read_edges
+
+# A piece of a file, its buffers, and what a library needs in between
+MOST_BYTES = 64 << 20
+
+FILES = sorted(path.name for path in DATA.glob("square*"))
+LIES = [0, 1, 2, 4, 11, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**63 - 1, 2**64 - 1]
+
+cuts = st.floats(0, 1).map(lambda share: ("cut", share, b""))
+flips = st.tuples(st.just("put"), st.floats(0, 1), st.binary(min_size=1, max_size=3))
+numbers = st.sampled_from(LIES).flatmap(
+    lambda number: st.sampled_from(
+        [number.to_bytes(8, "little"), (number % 2**32).to_bytes(4, "little")]
+    )
+)
+headers = st.sampled_from([0, 1, 4, 8, 9, 16, 17, 24]).flatmap(
+    lambda at: numbers.map(lambda number: ("at", at, number))
+)
+digits = st.sampled_from([b"9999999999999", b"-1", b"1e99", b"nan", b"\n", b" ", b"x"])
+words = st.tuples(st.just("in"), st.floats(0, 1), digits)
+damages = st.lists(st.one_of(cuts, flips, headers, words), min_size=1, max_size=3)
+
+
+def damaged(contents: bytes, damage: list[tuple[str, float, bytes]]) -> bytes:
+    for kind, where, what in damage:
+        at = int(where) if kind == "at" else int(where * len(contents))
+        if kind == "cut":
+            contents = contents[:at]
+        elif kind == "in":
+            contents = contents[:at] + what + contents[at:]
+        else:
+            contents = contents[:at] + what + contents[at + len(what) :]
+    return contents
+
+
+def check(path: Path, format: str | None = None) -> None:
+    tracemalloc.start()
+    try:
+        edges = read_edges(path, format)
+    except InputError as error:
+        assert path.stem.partition(".")[0] in str(error)
+        assert str(error).count(".") >= 2
+    else:
+        assert len(edges) <= 64 * path.stat().st_size
+        assert not len(edges) or edges.src.max() < edges.num_vertices
+        assert not len(edges) or edges.dst.max() < edges.num_vertices
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < MOST_BYTES
+    assert pyarrow.default_memory_pool().max_memory() < MOST_BYTES
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_files(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / name
+    contents = (DATA / name).read_bytes()
+    read_edges(DATA / name)  # what has to be compiled is
+
+    @settings(deadline=2000, max_examples=60, suppress_health_check=list(HealthCheck))
+    @given(damages)
+    def fuzz(damage: list[tuple[str, float, bytes]]) -> None:
+        path.write_bytes(damaged(contents, damage))
+        check(path)
+
+    fuzz()
+
+
+@pytest.mark.parametrize("which", [".graph", ".properties"])
+def test_damaged_web_graphs(
+    which: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    lists = [[1, 2, 3, 4, 5], [0, 2, 3, 4, 5], [0, 1, 3, 5], [], [5], [0, 4]] * 4
+    path = write_bvgraph(tmp_path_factory.mktemp("fuzz") / "web.graph", lists)
+    read_edges(path, "bvgraph")
+    contents = path.with_suffix(which).read_bytes()
+
+    @settings(deadline=2000, max_examples=100, suppress_health_check=list(HealthCheck))
+    @given(damages)
+    def fuzz(damage: list[tuple[str, float, bytes]]) -> None:
+        path.with_suffix(which).write_bytes(damaged(contents, damage))
+        check(path, "bvgraph")
+
+    fuzz()

@@ -1,0 +1,146 @@
+"""The same graph from every format, whole, in pieces, packed and weighed."""
+
+import gzip
+import itertools
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from bvgraph import write_bvgraph
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import kruskal
+from square import DATA, SQUARE, square, triples
+
+from mndmst.errors import ConfigError, InputError
+from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
+from mndmst.io.weights import weigh
+
+WEIGHTED = (
+    "square.gr", "square.mtx", "square.npz", "square.parquet", "square.arrow",
+    "square.graph", "square.parhip", "square32.parhip", "square.wsg", "square.egr",
+    "square64.egr", "square.adj", "square.json", "square-adjacency.json",
+)  # fmt: skip
+BARE = ("square.sg", "square.binary-edgelist", "square.undirected-binary-edgelist")
+
+
+@pytest.fixture(scope="module")
+def bvgraph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lists = [[1, 2, 3], [0, 2], [0, 1, 3], [0, 2], []]
+    return write_bvgraph(tmp_path_factory.mktemp("web") / "square.graph", lists)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_the_square_in_every_format(name: str) -> None:
+    edges = read_edges(DATA / name)
+    assert (edges.num_vertices, edges.src.dtype) == (5, np.uint32)
+    assert edges.weight.dtype == ("int64" if name == "square.parhip" else "int32")
+    assert triples(edges) == SQUARE
+
+
+@pytest.mark.parametrize("rule", ["file", "constant:3", "hash:7", "ecl"])
+def test_one_digest_from_all_formats(rule: str, bvgraph: Path) -> None:
+    names = [*BARE, *(WEIGHTED if rule != "file" else ())]
+    digests = set()
+    for path in (bvgraph, *(DATA / name for name in names)):
+        edges = weigh(open_edges(path), rule).read()
+        answer = kruskal(5, edges.src, edges.dst, edges.weight)
+        digests.add((answer.digest, answer.total, edges.weight.dtype))
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("name", WEIGHTED + BARE)
+def test_ranges_give_every_entry_once(name: str) -> None:
+    file = open_edges(DATA / name)
+    whole = file.read()
+    expected = list(zip(*columns(whole), strict=True))
+    cuts = range(file.length + 1) if file.seekable else ()
+    for cut in cuts:
+        ranges = ((0, cut), (cut, file.length))
+        pieces = itertools.chain.from_iterable(file.pieces(*r) for r in ranges)
+        found = [e for p in pieces for e in zip(*columns(p), strict=True)]
+        assert found == expected
+
+
+def columns(edges: object) -> list[list]:
+    return [column.tolist() for column in (edges.src, edges.dst, edges.weight)]
+
+
+@pytest.mark.parametrize("name", WEIGHTED + BARE)
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [(".gz", gzip.compress), (".zst", zstandard.ZstdCompressor().compress)],
+)
+def test_packed_files(name: str, suffix: str, pack: object, tmp_path: Path) -> None:
+    path = tmp_path / (name + suffix)
+    packed = pack((DATA / name).read_bytes())
+    path.write_bytes(packed)
+    assert triples(read_edges(path)) == triples(read_edges(DATA / name))
+    path.write_bytes(packed[:-3])
+    with pytest.raises(InputError, match="damaged or cut short"):
+        read_edges(path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_format_can_be_forced(name: str, tmp_path: Path) -> None:
+    golden = DATA / f"square.{name}"
+    if not golden.exists():
+        pytest.skip("its file has another suffix")
+    shutil.copy(golden, tmp_path / "graph.of-unknown-kind")
+    with pytest.raises(InputError, match="unknown format"):
+        read_edges(tmp_path / "graph.of-unknown-kind")
+    edges = read_edges(tmp_path / "graph.of-unknown-kind", name)
+    assert triples(edges) == triples(read_edges(golden))
+
+
+def test_no_such_format() -> None:
+    with pytest.raises(ConfigError, match="no format is called xyz"):
+        read_edges(DATA / "square.gr", "xyz")
+
+
+@pytest.mark.parametrize("suffix", [".parquet"])
+@pytest.mark.parametrize("dtype", ["int32", "uint64", "float32", "float64"])
+def test_tables_keep_the_type(tmp_path: Path, suffix: str, dtype: str) -> None:
+    edges = square("float64" if dtype == "float64" else "int32")
+    top = np.float64(0.1) if dtype == "float64" else np.iinfo(np.int32).max
+    weight = np.array([top, 1, 0, 3, 4]).astype(dtype)
+    write_edges(
+        type(edges)(5, edges.src, edges.dst, weight, False), tmp_path / f"g{suffix}"
+    )
+    found = read_edges(tmp_path / f"g{suffix}")
+    assert (found.weight.dtype, found.num_vertices) == (dtype, 5)
+    np.testing.assert_array_equal(found.weight, weight)
+
+
+adjacency = st.integers(0, 40).flatmap(
+    lambda n: st.lists(
+        st.lists(st.integers(0, max(0, n - 1)), unique=True, max_size=n).map(sorted),
+        min_size=n,
+        max_size=n,
+    )
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(adjacency, st.integers(1, 3))
+def test_web_graphs_are_decoded(
+    tmp_path_factory: pytest.TempPathFactory, lists: list[list[int]], repeat: int
+) -> None:
+    lists = [row for row in lists for _ in range(repeat)]  # lists to copy from
+    path = tmp_path_factory.getbasetemp() / "web.graph"
+    edges = read_edges(write_bvgraph(path, lists))
+    arcs = [(u, v) for u, row in enumerate(lists) for v in row]
+    assert list(zip(edges.src.tolist(), edges.dst.tolist(), strict=True)) == arcs
+
+
+def test_long_lists_of_web_graphs(tmp_path: Path) -> None:
+    rows = [[*range(300)], [*range(0, 300, 2)], [*range(7, 290)]] * 100
+    edges = read_edges(write_bvgraph(tmp_path / "web.graph", rows))
+    assert edges.dst.tolist() == [v for row in rows for v in row]
+    (tmp_path / "web.properties").unlink()
+    with pytest.raises(InputError, match="first line"):  # a METIS graph, then
+        read_edges(tmp_path / "web.graph")
+    with pytest.raises(InputError, match=r"web\.properties: cannot be read"):
+        read_edges(tmp_path / "web.graph", "bvgraph")
