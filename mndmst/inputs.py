@@ -64,7 +64,7 @@ def as_edges(
             raise InputError(f"{source}: {name} has type {column.dtype}; give integers")
     if num_vertices is None:
         num_vertices = max((int(end.max()) + 1 for end in ends if len(end)), default=0)
-    return checked_edges(source, num_vertices, *ends, weights, directed=True)
+    return checked_edges(source, num_vertices, ends[0], ends[1], weights, directed=True)
 
 
 def _host_array(values: Any, name: str) -> np.ndarray:
