@@ -1,7 +1,8 @@
-"""`mndmst bench gpu`: the forest kernels on graphs generated on the device.
+"""`mndmst bench gpu`: the forest kernels on graphs made on the device.
 
 From CSR rows in device memory to the forest's edges in device memory. The forest of
-a small graph of each kind is compared with that of the CPU worker.
+every graph, or of a small graph of its kind, is compared with that of the CPU worker,
+edge by edge.
 """
 
 import re
@@ -13,19 +14,25 @@ from ..errors import ConfigError, MissingExtraError
 from ..report import versions
 
 NAMES = ("rmat24", "rmat22", "gnm23", "road24")
-CHECKED_SCALE = 14
+DEGREE = 16  # edges for each vertex, unless the name says otherwise
 
 
-def run(names: tuple[str, ...], repeat: int) -> Iterator[dict[str, Any]]:
-    """Measure graphs with keys of 32 and 64 bits; yield a record for each.
+def run(
+    names: tuple[str, ...], keys: tuple[str, ...], repeat: int, verify: bool
+) -> Iterator[dict[str, Any]]:
+    """Measure graphs; yield a record for each.
 
     Parameters
     ----------
     names : tuple of str
-        A kind and a scale: ``rmat24``, ``gnm23`` (2^scale vertices, 16 edges each),
-        ``road24`` (1.25 times as many).
+        A kind and a scale: ``rmat24``, ``gnm23`` (2^scale vertices, 16 edges each, or
+        as many as ``rmat24x8`` says), ``road24`` (1.25 times as many vertices).
+    keys : tuple of str
+        ``uint32``, ``uint64``: every graph is measured with each of them.
     repeat : int
         Runs to take the median of, after one to warm up.
+    verify : bool
+        Compare the forests of these graphs; otherwise of small ones.
 
     Raises
     ------
@@ -40,10 +47,9 @@ def run(names: tuple[str, ...], repeat: int) -> Iterator[dict[str, Any]]:
         raise MissingExtraError(f"bench gpu: {reason}")
     from ..backends.cuda import bench
 
-    for kind, scale in graphs:
-        for keys in ("uint32", "uint64"):
-            record = bench.measure(kind, scale, keys, repeat)
-            yield record | {"agrees": bench.agrees(kind, CHECKED_SCALE, keys)}
+    for name, graph in zip(names, graphs, strict=True):
+        for key in keys:
+            yield {"graph": name, **bench.measure(*graph, key, repeat, verify)}
 
 
 def machine() -> dict[str, Any]:
@@ -55,21 +61,22 @@ def machine() -> dict[str, Any]:
 def block(record: dict[str, Any]) -> str:
     """Return the lines about one graph, for people."""
     stages = ", ".join(f"{name} {ms:.2f}" for name, ms in record["stages"])
-    agrees = "" if record["agrees"] else "  DISAGREES with the CPU worker"
+    agrees = "the CPU worker's" if record["agrees"] else "NOT the CPU worker's"
     return (
-        f"{record['graph']}, {record['keys']} keys: n={record['n']} m={record['m']} "
-        f"edges={record['edges']}{agrees}\n"
+        f"{record['graph']}, {record['keys']} keys: n={record['n']} "
+        f"(with edges: {record['occupied']}) m={record['m']} edges={record['edges']}\n"
         f"  {record['ms']:.2f} ms, {record['giga_edges_per_s']:.1f} G edges/s, "
         f"{record['ms'] / record['read_ms']:.1f} x one read of the rows "
-        f"({record['read_ms']:.2f} ms)\n  {stages}"
+        f"({record['read_ms']:.2f} ms)\n  {stages}\n"
+        f"  forest of {record['verified_edges']} edges: {agrees}"
     )
 
 
-def _parsed(name: str) -> tuple[str, int]:
-    found = re.fullmatch(r"(rmat|gnm|road)(\d{1,2})", name)
+def _parsed(name: str) -> tuple[str, int, int]:
+    found = re.fullmatch(r"(rmat|gnm|road)(\d{1,2})(?:x(\d{1,4}))?", name)
     if found is None:
         raise ConfigError(
             f"no graph is called {name}; write a kind (rmat, gnm, road) and a scale, "
-            f"such as {', '.join(NAMES)}"
+            f"such as {', '.join(NAMES)}, or rmat24x8 for 8 edges for each vertex"
         )
-    return found[1], int(found[2])
+    return found[1], int(found[2]), int(found[3] or DEGREE)

@@ -15,6 +15,7 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     devices = bench.add_subparsers(title="devices", metavar="DEVICE", required=True)
     _add_cpu(devices)
     _add_gpu(devices)
+    _add_both(devices)
 
 
 def _add_cpu(devices: Any) -> None:
@@ -49,18 +50,63 @@ def _add_gpu(devices: Any) -> None:
         "--graphs",
         default="rmat24,rmat22,gnm23,road24",
         type=_names,
-        help="kinds (rmat, gnm, road) with scales, separated by commas",
+        help="kinds (rmat, gnm, road) with scales, separated by commas; rmat24x8 has "
+        "8 edges for each vertex instead of 16",
+    )
+    gpu.add_argument(
+        "--keys", default="uint32,uint64", type=_names, help="widths of weights"
     )
     gpu.add_argument("--repeat", default=7, type=_positive, help="runs of each graph")
+    gpu.add_argument(
+        "--verify",
+        action="store_true",
+        help="compare the forests of these graphs with the CPU worker's; host memory "
+        "must hold them",
+    )
     gpu.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
     gpu.set_defaults(process=_gpu)
+
+
+def _add_both(devices: Any) -> None:
+    both = devices.add_parser(
+        "devices",
+        help="a graph from file to file: CPU, GPU, and as auto divides it",
+        description="Solve a graph from file to file on the CPU, on the GPU and on "
+        "both, in turn, and compare the stages.",
+    )
+    both.add_argument("graph", type=Path, help="directory of shards, or its index")
+    both.add_argument(
+        "--arrangements",
+        default="cpu,gpu,auto",
+        type=_names,
+        help="which of cpu, gpu, auto, both (half of the arcs each)",
+    )
+    both.add_argument("--repeat", default=3, type=_positive, help="turns of each")
+    both.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
+    both.set_defaults(process=_both)
+
+
+def _both(arguments: argparse.Namespace) -> int:
+    from .devices import ARRANGEMENTS, digests, run, table
+
+    known = tuple(ARRANGEMENTS)
+    names = _chosen("arrangement", arguments.arrangements, known, known)
+    records = list(run(arguments.graph, names, arguments.repeat))
+    print(table(records))
+    if arguments.json is not None:
+        _write(arguments.json, {"command": sys.argv, "runs": records})
+    if len(digests(records)) == 1:
+        return 0
+    print("the forests differ", file=sys.stderr)
+    return 1
 
 
 def _gpu(arguments: argparse.Namespace) -> int:
     from .gpu import block, machine, run
 
     facts, records = machine(), []
-    for record in run(arguments.graphs, arguments.repeat):
+    asked = (arguments.graphs, arguments.keys, arguments.repeat, arguments.verify)
+    for record in run(*asked):
         print(block(record), flush=True)
         records.append(record)
     if arguments.json is not None:

@@ -24,6 +24,7 @@ FILES = {
     "outside": ("find_giant", "list_outside"),
     "label": ("find_smallest", "write_labels"),
     "next_lightest": ("find_next",),
+    "draw": ("draw_arcs",),
 }
 COOPERATIVE = ("rounds", "levels")  # files whose blocks wait for each other
 COOPERATIVE_THREADS = 512  # of a block in components.cuh
