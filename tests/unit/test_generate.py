@@ -92,7 +92,9 @@ def test_without_kagen_the_message_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "recipe", sorted(PARTITIONS.glob("*.toml")), ids=lambda p: p.stem
+    "recipe",
+    [p for p in PARTITIONS.glob("*.toml") if p.with_suffix("").is_dir()],
+    ids=lambda p: p.stem,
 )
 def test_recipes_give_the_shipped_graph_and_its_answer(recipe, tmp_path):
     plan = tomllib.loads(recipe.read_text())
