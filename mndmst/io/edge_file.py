@@ -16,7 +16,7 @@ from .edges import Edges, joined_edges, narrow_integers
 
 # What a piece is about as large as: entries, and the text they are read from.
 PIECE_ENTRIES = 1 << 20
-PIECE_BYTES = 16 << 20
+PIECE_BYTES = 4 << 20
 
 
 class EdgeFile(ABC):

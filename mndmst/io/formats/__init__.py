@@ -44,7 +44,7 @@ def _dot_h5(path: Path) -> EdgeFile | Edges:
 
 
 _FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
-    ".gr": dimacs.read,
+    ".gr": dimacs.open_file,
     ".mtx": matrix_market.read,
     ".npz": scipy_npz.read,
     ".parquet": tables.ParquetFile,

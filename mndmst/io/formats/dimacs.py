@@ -9,49 +9,30 @@ line is that of the arcs.
 
 import io
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import dimacs as kernels
 from ...errors import InputError
-from ...order import id_dtype
-from ..edges import MAX_VERTICES, Edges, checked_edges, narrow_integers
-from .files import import_scipy, read_bytes, whole_file
+from ..edges import MAX_VERTICES, Edges
+from .files import COMPRESSIONS, import_scipy, unpacked_pieces, whole_file
+from .text import Lines, TextFile
 
 _PROBLEM = re.compile(rb"^p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*$", re.M)
 _SHORTEST_ARC = len("a 1 1 1\n")
-_MISTAKES = {
-    kernels.BAD_LINE: 'is not "a u v w" with whole numbers u and v and a number w',
-    kernels.BAD_ID: "joins a vertex that is not between 1 and the n of the p line",
-    kernels.LONG_WEIGHT: f"has a weight of over {kernels.WEIGHT_DIGITS} digits",
-    kernels.TOO_MANY: "is an arc more than the m of the p line",
-}
+_LINES = Lines(
+    prefix=b"a",
+    comments=b"cp",
+    base=1,
+    what='"a u v w" with whole numbers u and v and a number w',
+)
 
 
-def read(path: Path) -> Edges:
-    """Read a `.gr` file, compressed or not; see `formats.read_edges`."""
-    text = read_bytes(path)
-    num_vertices, num_arcs = _read_problem(path, text)
-    characters = np.frombuffer(text, np.uint8)
-    src, dst = np.empty((2, num_arcs), id_dtype(num_vertices))
-    weight = np.empty(num_arcs, np.int64)
-    arrays = (characters, num_vertices, src, dst, weight)
-    status, line, found = kernels.parse_arcs(*arrays, np.empty(0, np.int64))
-    real = status == kernels.REAL_WEIGHT
-    if real:
-        begins = np.empty(num_arcs, np.int64)
-        status, line, found = kernels.parse_arcs(*arrays, begins)
-    if status != kernels.GOOD:
-        mistake = _MISTAKES[status]
-        raise InputError(f"{path}: line {line} {mistake}. Mend the line.")
-    if found != num_arcs:
-        raise InputError(
-            f"{path}: holds {found} arcs, but its p line says {num_arcs}. The file may "
-            "have been cut short: copy it again, or mend the p line."
-        )
-    weight = _read_reals(characters, begins) if real else narrow_integers(weight)
-    return checked_edges(path, num_vertices, src, dst, weight, directed=True)
+def open_file(path: Path) -> TextFile:
+    """Open a `.gr` file, compressed or not; see `EdgeFile`."""
+    num_vertices, num_arcs = _read_problem(path)
+    return TextFile(path, _LINES, num_vertices, num_arcs)
 
 
 def write(edges: Edges, path: Path) -> None:
@@ -74,22 +55,22 @@ def write(edges: Edges, path: Path) -> None:
             file.write(b"a " + entries.replace(b"\n", b"\na ") + b"\n")
 
 
-def _read_problem(path: Path, text: bytes) -> tuple[int, int]:
-    """Return the counts of the p line once the file is long enough for them."""
-    problem = _PROBLEM.search(text)
+def _read_problem(path: Path) -> tuple[int, int]:
+    """Return the counts of the p line, which comes before the arcs."""
+    problem, text = None, b""
+    for piece in unpacked_pieces(path):
+        text += piece
+        problem = _PROBLEM.search(text)
+        if problem or text.startswith(b"a") or b"\na" in text:
+            break
     if problem is None:
         raise InputError(f'{path}: has no line "p sp n m". Put it before the arcs.')
     num_vertices, num_arcs = (int(count) for count in problem.groups())
-    if num_arcs > len(text) // _SHORTEST_ARC + 1 or num_vertices > MAX_VERTICES:
+    packed = path.suffix in COMPRESSIONS
+    most = sys.maxsize if packed else path.stat().st_size // _SHORTEST_ARC + 1
+    if num_arcs > most or num_vertices > MAX_VERTICES:
         raise InputError(
             f"{path}: its p line says {num_vertices} vertices and {num_arcs} arcs, "
             "more than the file can hold. Copy it again, or mend the p line."
         )
     return num_vertices, num_arcs
-
-
-def _read_reals(text: np.ndarray, begins: np.ndarray) -> np.ndarray:
-    """Read numbers, known to be such, as SciPy reads them: fast and exactly."""
-    header = f"%%MatrixMarket matrix array real general\n{len(begins)} 1\n".encode()
-    column = io.BytesIO(header + kernels.join_words(text, begins).tobytes())
-    return import_scipy().io.mmread(column, spmatrix=False)[:, 0]

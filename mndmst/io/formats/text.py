@@ -1,0 +1,190 @@
+"""Edge files that are text, an edge a line, read in ranges of bytes."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from ...backends.numba import edge_lines as kernels
+from ...errors import InputError
+from ...order import id_dtype
+from ..edge_file import PIECE_BYTES, EdgeFile
+from ..edges import MAX_VERTICES, Edges, checked_edges
+from .files import COMPRESSIONS, unpacked_pieces
+
+LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Lines:
+    """How a line of text says an edge.
+
+    Attributes
+    ----------
+    prefix : bytes
+        The letter every edge begins with, if any.
+    comments : bytes
+        Letters that begin a line which is no edge. Empty lines are none either.
+    blanks : bytes
+        What stands between words.
+    base : int
+        The number of the first vertex.
+    columns : int
+        `NO_WEIGHT`: only ends; `WEIGHT_LAST`: ends and weight; `WEIGHT_AND_MORE`:
+        and more that is not read (of `backends.numba.edge_lines`).
+    what : str
+        Says in messages how a line should look.
+    """
+
+    prefix: bytes = b""
+    comments: bytes = b"#%"
+    blanks: bytes = b" \t\r"
+    base: int = 0
+    columns: int = kernels.WEIGHT_LAST
+    what: str = '"u v w" with whole numbers u and v and a number w'
+
+    def kinds(self) -> np.ndarray:
+        """Return what each byte is to the kernels."""
+        kinds = np.full(256, kernels.WORD, np.uint8)
+        kinds[list(self.comments)] = kernels.COMMENT
+        kinds[list(self.prefix)] = kernels.PREFIX
+        kinds[list(self.blanks)] = kernels.BLANK
+        kinds[ord("\n")] = kernels.END
+        return kinds
+
+
+class TextFile(EdgeFile):
+    """A text file of edges, compressed or not.
+
+    Parameters
+    ----------
+    path : Path
+    lines : Lines
+    num_vertices, num_entries : int, optional
+        What the header says.
+    start : int
+        The byte behind the header.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        lines: Lines,
+        num_vertices: int | None = None,
+        num_entries: int | None = None,
+        start: int = 0,
+    ) -> None:
+        self.path = path
+        self.name = str(path)
+        self.lines = lines
+        self.num_vertices = num_vertices
+        self.num_entries = num_entries
+        self.start = start
+        self.seekable = path.suffix not in COMPRESSIONS
+        self.length = path.stat().st_size
+        if lines.columns == kernels.NO_WEIGHT:
+            self.weight_dtype = np.dtype(np.int32)
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the edges of the lines that begin in a range of bytes."""
+        real = False
+        for place, text in self._blocks(begin, end):
+            edges, real = self._parse(place, text, real)
+            yield edges
+
+    def _blocks(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """Yield whole lines that begin in a range, many at a time, and where."""
+        if not self.seekable:
+            end = sys.maxsize
+        cut = begin > self.start  # the line of the range before goes to its end
+        place = begin - 1 if cut else self.start
+        rest = b""
+        for piece in chain(self._bytes(place), (b"\n",)):
+            text = rest + piece
+            if cut and (first := text.find(b"\n") + 1):
+                text, place, cut = text[first:], place + first, False
+            if place >= end:
+                return
+            stop = text.find(b"\n", end - place - 1) + 1
+            last, stop = stop > 0, stop or text.rfind(b"\n") + 1
+            if stop and not cut:
+                yield place, text[:stop]
+                text, place = text[stop:], place + stop
+            if last:
+                return
+            rest = text
+            if len(rest) > LONGEST_LINE:
+                raise InputError(
+                    f"{self.name}: has a line of over {LONGEST_LINE} bytes at byte "
+                    f"{place}; it is no text. Name its format."
+                )
+
+    def _bytes(self, place: int) -> Iterator[bytes]:
+        """Yield what the file holds from a byte on."""
+        if not self.seekable:
+            for piece in unpacked_pieces(self.path):
+                yield piece[place:]
+                place = max(0, place - len(piece))
+            return
+        try:
+            with self.path.open("rb") as file:
+                file.seek(place)
+                while piece := file.read(PIECE_BYTES):
+                    yield piece
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be read ({error.strerror})."
+            ) from error
+
+    def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
+        """Return the edges of a block, and whether any weight is not whole."""
+        bound = self.num_vertices
+        ids = id_dtype(MAX_VERTICES if bound is None else bound)
+        text = np.frombuffer(block + bytes(kernels.PADDING), np.uint8)
+        count = block.count(b"\n")
+        src, dst = np.empty((2, count), ids)
+        weighted = self.lines.columns != kernels.NO_WEIGHT
+        weight = np.empty(count * weighted, np.float64 if real else np.int64)
+        doubtful = np.empty(count if real else 0, np.int64)
+        kinds, prefixed = self.lines.kinds(), bool(self.lines.prefix)
+        status, at, edges, doubts = kernels.parse_lines(
+            text, len(block), kinds, prefixed, self.lines.base,
+            MAX_VERTICES if bound is None else bound,
+            self.lines.columns, src, dst, weight, doubtful, real,
+        )  # fmt: skip
+        if status == kernels.REAL_WEIGHT and not real:
+            return self._parse(place, block, True)
+        if status != kernels.GOOD:
+            raise self._mistake(status, place + at)
+        if doubts:
+            wanted = doubtful[:doubts]
+            words = kernels.weight_words(text, kinds, prefixed, wanted)
+            weight[wanted] = np.array(words.tobytes().split(), np.bytes_).astype("f8")
+        if not weighted:
+            weight = np.ones(count, np.int32)
+        src, dst, weight = src[:edges], dst[:edges], weight[:edges]
+        if bound is None:
+            bound = int(max(src.max(), dst.max())) + 1 if edges else 0
+        return checked_edges(self.name, bound, src, dst, weight, directed=True), real
+
+    def _mistake(self, status: int, place: int) -> InputError:
+        """Return what is wrong with the line that begins at a byte."""
+        last = "the vertices the header names"
+        if self.num_vertices is None:
+            last = "2^48"
+        mistakes = {
+            kernels.BAD_LINE: f"is not {self.lines.what}",
+            kernels.BAD_ID: f"joins a vertex that is not between {self.lines.base} "
+            f"and {last}",
+            kernels.LONG_WEIGHT: "has a weight of over 64 bits",
+        }
+        number, left = 1, place
+        for piece in self._bytes(0):
+            number += piece.count(b"\n", 0, left)
+            left -= min(left, len(piece))
+            if not left:
+                break
+        return InputError(f"{self.name}: line {number} {mistakes[status]}. Mend it.")
