@@ -2,9 +2,13 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from subprocess import DEVNULL, Popen
 
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 
 
@@ -36,6 +40,37 @@ def prepare_environment() -> None:
 def crowded() -> bool:
     """Return whether the launcher started more ranks here than there are cores."""
     return _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0))
+
+
+def end_launcher(seconds: float) -> None:
+    """End the launcher, if it runs on this machine, where it does not end by itself.
+
+    It may wait for ever for its helper on a host that is gone. A process of its own
+    sees to it, and outlives this one.
+    """
+    launcher = _ancestor(_LAUNCHERS)
+    if launcher:
+        script = f"sleep {seconds}; kill {launcher}; sleep 1; kill -KILL {launcher}"
+        with suppress(OSError):
+            Popen(
+                ["sh", "-c", script],
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                start_new_session=True,
+            )
+
+
+def _ancestor(names: tuple[str, ...]) -> int:
+    """Return the nearest process above this one whose name begins so, or 0."""
+    process = os.getppid()
+    with suppress(OSError):
+        while process > 1:
+            status = Path(f"/proc/{process}/status").read_text().split()
+            if status[1].startswith(names):
+                return process
+            process = int(status[status.index("PPid:") + 1])
+    return 0
 
 
 def _first_integer(variables: Sequence[str], otherwise: int) -> int:

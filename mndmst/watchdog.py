@@ -21,6 +21,7 @@ from threading import Thread
 from typing import NamedTuple, NoReturn
 
 from .comm import Comm
+from .launcher import end_launcher
 
 CONNECT_SECONDS = 10
 # A launcher that has noticed by itself ends the job before a word of ours is needed.
@@ -186,6 +187,7 @@ def _end(message: str) -> NoReturn:
         with contextlib.suppress(OSError):
             os.write(sys.stderr.fileno(), f"mndmst: error: {message}\n".encode())
         time.sleep(GRACE_SECONDS / 4)  # for the launcher to forward it
+    end_launcher(2 * GRACE_SECONDS)
     os._exit(1)
 
 
