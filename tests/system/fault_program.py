@@ -1,0 +1,97 @@
+"""The program with a fault at one moment of a run.
+
+    fault_program.py FAULT RANK EVENT ARGUMENTS...
+
+Every message between ranks, every file that is put on disk and every file that gets
+its final name is an event. RANK suffers FAULT at its event number EVENT; the fault
+`count` prints how many events every rank had, as JSON on standard error.
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mndmst.__main__ import main
+from mndmst.comm import Comm
+
+FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+events = 0
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def term() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def usr1() -> None:
+    os.kill(os.getpid(), signal.SIGUSR1)
+
+
+def fail() -> None:
+    raise RuntimeError("unforeseen")
+
+
+def starve() -> None:
+    """Take nearly all memory away: what is there, and a little more."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (1 << 20),) * 2)
+
+
+def lose_a_part() -> None:
+    (Path(sys.argv[2]) / "part-00002.h5").unlink()
+
+
+def flip_a_byte() -> None:
+    path = Path(sys.argv[2]) / "part-00002.h5"
+    content = bytearray(path.read_bytes())
+    for place in range(len(content) // 4, len(content), 997):
+        content[place] ^= 0x10
+    with path.open("r+b") as file:
+        file.write(content)
+
+
+def count() -> None:
+    pass
+
+
+FAULTS = (kill, term, usr1, fail, starve, lose_a_part, flip_a_byte, count)
+
+
+def counted(function: Callable, rank: int) -> Callable:
+    """Return a function that is an event whenever it is called."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        global events
+        events += 1
+        if events == EVENT and rank == RANK:
+            next(fault for fault in FAULTS if fault.__name__ == FAULT)()
+        return function(*arguments, **options)
+
+    return call
+
+
+def run() -> int:
+    names = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+    rank = int(next((os.environ[name] for name in names if name in os.environ), 0))
+    for name, function in list(vars(Comm).items()):
+        if callable(function) and not name.startswith("_") and name != "together":
+            setattr(Comm, name, counted(function, rank))
+    for module, name in ((os, "fsync"), (Path, "replace")):
+        setattr(module, name, counted(getattr(module, name), rank))
+    sys.argv[1:4] = []
+    status = main()
+    if FAULT == "count":
+        sys.stderr.write(f"\n{json.dumps({'rank': rank, 'events': events})}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(run())
