@@ -61,3 +61,19 @@ def test_the_command_and_its_proof(
     assert proof.returncode == 0, proof.stdout + proof.stderr
     facts = json.loads(mndmst("info", forest, "--json").stdout)
     assert facts["digest"] == solved.result["digest"]
+
+
+def test_known_numbers_of_components(
+    mpirun: Callable, shards: Path, real_graphs: list
+) -> None:
+    (shards / "configs.json").write_text("[{}]")
+    program = PROGRAM.with_name("components_program.py")
+    digests = set()
+    for ranks in (1, 4):
+        run = mpirun(ranks, "-m", "mpi4py", program, shards, 1, timeout=300)
+        assert run.returncode == 0, run.stderr[-3000:]
+        for one in json.loads(run.stdout):
+            graph = real_graphs[one["case"]]
+            assert one["components"] == graph.trees, graph.name
+            digests.add((graph.name, one["digest"]))
+    assert len(digests) == len(real_graphs)
