@@ -98,14 +98,15 @@ def _check(path: Path, manifest: Manifest) -> None:
     n = manifest.graph["num_vertices"]
     bits = 8 * int(manifest.graph["weight_dtype"].lstrip("uintfloa"))
     bounds, edges = manifest.vtxdist, manifest.edge_bounds()
+    done = 0 if manifest.done is None else manifest.done
     fine = (
-        all(type(number) is int for number in (*bounds, *edges))
+        all(type(number) is int for number in (*bounds, *edges, done))
         and len(bounds) == len(manifest.parts) + 1
         and (bounds[0], bounds[-1]) == (0, n)
         and all(low <= high for line in (bounds, edges) for low, high in pairwise(line))
         and edges[-1] <= n
         and all(Path(part.name).name == part.name for part in manifest.parts)
-        and (manifest.done is None or 0 <= manifest.done < 1 << bits)
+        and 0 <= done < 1 << bits
     )
     if not fine:
         raise damaged(path, "what it says cannot be")
