@@ -33,5 +33,23 @@ case $("$mpirun" --version) in
     options=(-launcher ssh -hosts "${list%,}" -ppn "$ranks")
     ;;
 esac
+
+# A machine that is out of reach makes ranks end the job (see --timeout), but keeps
+# every mpirun waiting for it. So: when no rank has been here for ten seconds, end it.
+guard() {
+    set +e
+    local mpirun=$1 seen=0 absent=0
+    while sleep 1 && kill -0 "$mpirun"; do
+        if pgrep -P "$mpirun,$(pgrep -d, -P "$mpirun")" '^python'; then
+            seen=1 absent=0
+        elif ((seen && ++absent >= 10)); then
+            pkill -P "$mpirun" # its connections
+            kill "$mpirun"
+            ((absent < 15)) || kill -KILL "$mpirun"
+        fi
+    done
+}
+(guard $$ </dev/null >/dev/null 2>&1 &)
+
 # By its full path mpirun finds its helpers on the other machines under that path too.
 exec "$mpirun" "${options[@]}" -n "$total" bash "$root/launch/rank.sh" "$@"
