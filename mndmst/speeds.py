@@ -32,7 +32,7 @@ from .partition import Speeds, split
 from .run import joined
 
 SAMPLE = 8192  # arcs that a quantile or a share is estimated from
-RUN_ARCS = 1 << 21  # a run of rows has no more: kernels have their full speed by then
+RUN_ARCS = 1 << 19  # no run of rows has more, so that all takes little time
 PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
 FAR = 0.05  # an arc that leads further, as a share of the vertices, is far
 

@@ -26,7 +26,7 @@ def backend(monkeypatch):
 def stream(rows):
     from mndmst.backends.cuda.streamed import StreamedRows
 
-    return StreamedRows(rows)
+    return StreamedRows.of(rows)
 
 
 @pytest.mark.parametrize("ids", IDS)

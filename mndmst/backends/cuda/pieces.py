@@ -8,10 +8,10 @@ import cupy
 import numpy as np
 
 from ...graph import Rows
-from ..numba.rows import copy_rows, rows_with_arcs
+from ..numba.rows import copy_rows, side_by_side
 from .transfer import Fill, copy_next, fill_from
 
-PIECE_BYTES = 256 << 20  # of arcs; long enough to make a launch cheap
+PIECE_BYTES = 64 << 20  # of arcs; long enough to make a launch cheap
 _COUNTED = 1 << 18  # rows whose degrees stay in the cache
 
 
@@ -24,8 +24,8 @@ class Choice(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, row: np.ndarray) -> "Choice":
-        """Choose those of some rows that have arcs."""
-        row, begin, offset = rows_with_arcs(rows.indptr, row)
+        """Choose some rows, of which each has arcs."""
+        begin, offset = side_by_side(rows.indptr, row)
         return cls(offset, row, begin)
 
     def cut(self, arcs: int) -> np.ndarray:

@@ -30,24 +30,6 @@ from .transfer import Transfer
 LIGHT_EDGES = 2.5
 
 
-class StreamedRows(NamedTuple):
-    """Rows in host memory whose forest is computed on the device.
-
-    Global ids serve as local ones.
-    """
-
-    rows: Rows
-
-    @property
-    def keys(self) -> np.ndarray:
-        """The keys, in host memory."""
-        return self.rows.keys
-
-    def to_global(self, local: cupy.ndarray) -> cupy.ndarray:
-        """Return the global ids, of the type the rows have, of local ones."""
-        return local.astype(self.rows.indices.dtype)
-
-
 class Need(NamedTuple):
     """Bytes of the device: two pieces and what there is for every vertex; an edge in
     the list; and the edges for which the list must have room at the least.
@@ -65,13 +47,38 @@ class Need(NamedTuple):
         vertex = 28 + 8 + 3 * (8 + width)
         piece = 8 * len(rows) + (rows.indices.itemsize + 4 + width) * arcs
         # A listed edge also has a place in both lists of live edges.
-        fixed, listed = rows.num_vertices * vertex + 2 * piece, 8 + width + 32
+        fixed = rows.num_vertices * vertex + len(rows) + 2 * piece
+        listed = 8 + width + 32
         return cls(fixed, listed, rows.num_vertices + arcs)
 
     @property
     def nbytes(self) -> int:
         """The least bytes that will do."""
         return self.fixed + self.listed * self.edges
+
+
+class StreamedRows(NamedTuple):
+    """Rows in host memory whose forest is computed on the device.
+
+    Global ids serve as local ones.
+    """
+
+    rows: Rows
+    need: Need
+
+    @classmethod
+    def of(cls, rows: Rows) -> "StreamedRows":
+        """Return rows as they are."""
+        return cls(rows, Need.of(rows))
+
+    @property
+    def keys(self) -> np.ndarray:
+        """The keys, in host memory."""
+        return self.rows.keys
+
+    def to_global(self, local: cupy.ndarray) -> cupy.ndarray:
+        """Return the global ids, of the type the rows have, of local ones."""
+        return local.astype(self.rows.indices.dtype)
 
 
 class StreamSolver(Solver):
@@ -84,17 +91,18 @@ class StreamSolver(Solver):
     """
 
     def __init__(
-        self, kernels: Kernels, rows: Rows, transfer: Transfer, nbytes: int
+        self, kernels: Kernels, streamed: StreamedRows, transfer: Transfer, nbytes: int
     ) -> None:
+        rows, need = streamed
         super().__init__(kernels, rows.num_vertices)
         self._rows, self._transfer = rows, transfer
         self._copying = cupy.cuda.Stream(non_blocking=True)
-        need = Need.of(rows)
         room = (nbytes - need.fixed) // need.listed
         most = max(need.edges, min(room, rows.num_arcs + self.vertices))
         self._listed = Edges.empty(min(most, MAX_LISTED), kernels.key)
         self._chosen = Edges.empty(self.vertices, kernels.key)
         self._component = cupy.arange(self.vertices, dtype=np.uint32)
+        self._has_arcs = cupy.zeros(len(rows), np.bool_)
 
     def solve_rows(self, band: Band, label: np.ndarray | None) -> Edges:
         """Return the forest, in no order; `label` as in `Backend.band_forest`."""
@@ -143,8 +151,8 @@ class StreamSolver(Solver):
             self._component[cupy.asarray(ends)], return_counts=True
         )
         self._giant = components[counts.argmax()]
-        outside = cupy.flatnonzero(self._component != self._giant)
-        return Choice.of(rows, self._transfer.to_host(outside))
+        outside = self._has_arcs & (self._component != self._giant)
+        return Choice.of(rows, self._transfer.to_host(cupy.flatnonzero(outside)))
 
     def _pass(self, choice: Choice, band: Band) -> Edges:
         """Return the forest of a band of chosen rows, as views into `_chosen`."""
@@ -200,6 +208,10 @@ class StreamSolver(Solver):
         chosen = piece.vertex is not None
         if chosen:
             self.state[Field.GIANT] = self._giant
+        else:
+            row = piece.first - rows.first
+            has_arcs = self._has_arcs[row : row + piece.num_rows]
+            cupy.greater(piece.offset[1:], piece.offset[:-1], out=has_arcs)
         self.kernels.launch(
             "scan_chosen" if chosen else "scan_all", tiles * 256, piece.offset,
             piece.vertex if chosen else NULL, NULL, arcs, np.uint32(piece.first),

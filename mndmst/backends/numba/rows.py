@@ -4,35 +4,31 @@ import numpy as np
 from numba import njit
 
 
-@njit(nogil=True, cache=True)
-def rows_with_arcs(indptr, row):
-    """Leave out of some rows those without arcs.
+def side_by_side(indptr: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where some rows begin, and where if they lie side by side.
 
     Parameters
     ----------
-    row : ndarray of int64
+    row : ndarray of int64, shape (chosen,)
 
     Returns
     -------
-    row : ndarray of int64, shape (chosen,)
-        The rows that are left.
     begin : ndarray of int64, shape (chosen,)
-        Where each begins.
     offset : ndarray of int64, shape (chosen + 1,)
-        Where each begins if they lie side by side.
     """
-    count = 0
-    for r in row:
-        count += indptr[r + 1] > indptr[r]
-    chosen, begin = np.empty(count, np.int64), np.empty(count, np.int64)
-    offset = np.zeros(count + 1, np.int64)
-    place = 0
-    for r in row:
-        if indptr[r + 1] > indptr[r]:
-            chosen[place], begin[place] = r, indptr[r]
-            offset[place + 1] = offset[place] + indptr[r + 1] - indptr[r]
-            place += 1
-    return chosen, begin, offset
+    # NumPy's large arrays get huge pages, Numba's do not.
+    begin, offset = np.empty(len(row), np.int64), np.empty(len(row) + 1, np.int64)
+    _lay_side_by_side(indptr, row, begin, offset)
+    return begin, offset
+
+
+@njit(nogil=True, cache=True)
+def _lay_side_by_side(indptr, row, begin, offset):
+    end = 0
+    for i in range(len(row)):
+        begin[i], offset[i] = indptr[row[i]], end
+        end += indptr[row[i] + 1] - begin[i]
+    offset[len(row)] = end
 
 
 @njit(nogil=True, cache=True)
