@@ -16,6 +16,7 @@ from . import (
     adjacency,
     dimacs,
     ecl,
+    edge_list,
     forests,
     gap,
     kagen,
@@ -43,10 +44,14 @@ def _dot_h5(path: Path) -> EdgeFile | Edges:
     return forests.ForestEdges(path) if forests.is_forest(path) else shards.read(path)
 
 
+_EDGE_LISTS = (
+    ".txt", ".el", ".wel", ".tsv", ".csv", ".edges", ".edgelist", ".plain-edgelist"
+)  # fmt: skip
 _FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
     ".gr": dimacs.open_file,
-    ".mtx": matrix_market.read,
+    ".mtx": matrix_market.open_file,
     ".npz": scipy_npz.read,
+    **dict.fromkeys(_EDGE_LISTS, edge_list.open_file),
     ".parquet": tables.ParquetFile,
     ".arrow": tables.ArrowFile,
     ".feather": tables.ArrowFile,
@@ -67,6 +72,7 @@ _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     ".gr": dimacs.write,
     ".mtx": matrix_market.write,
     ".npz": scipy_npz.write,
+    **dict.fromkeys(_EDGE_LISTS, edge_list.write),
     ".parquet": tables.write,
 }
 NAMES = tuple(suffix[1:] for suffix in _FORMATS)
@@ -123,7 +129,7 @@ def read_edges(path: str | Path, format: str | None = None) -> Edges:
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:
-    """Write a graph as `.gr`, `.mtx`, `.npz` or `.parquet`.
+    """Write a graph as `.gr`, `.mtx`, `.npz`, `.parquet` or an edge list.
 
     The file appears under its name when it is whole.
 

@@ -6,6 +6,7 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,6 +16,7 @@ from ...errors import InputError, MissingExtraError
 from ..layout import writing
 
 PIECE_BYTES = 1 << 20
+LONGEST_HEAD = 1 << 24
 COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
@@ -88,6 +90,38 @@ def whole_file(path: Path) -> Iterator[Path]:
             temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_head(path: Path, comments: bytes) -> tuple[list[bytes], bytes, int]:
+    """Return the lines of comment a text begins with, the line after, and its place.
+
+    Parameters
+    ----------
+    path : Path
+    comments : bytes
+        What such a line begins with. Empty lines are passed over with them.
+
+    Raises
+    ------
+    InputError
+        If there are more than `LONGEST_HEAD` bytes of them, or see `unpacked_pieces`.
+    """
+    found: list[bytes] = []
+    text, place = b"", 0
+    for piece in chain(unpacked_pieces(path), (b"\n",)):
+        text += piece
+        while (stop := text.find(b"\n", place)) >= 0:
+            line = text[place:stop]
+            if line.strip() and line.lstrip()[0] not in comments:
+                return found, line, place
+            found.append(line.strip())
+            place = stop + 1
+        if len(text) > LONGEST_HEAD:
+            raise InputError(
+                f"{path}: has no edge in its first {LONGEST_HEAD} bytes; it is no text "
+                "of edges. Name its format."
+            )
+    return found, b"", place
 
 
 def line_of(text: np.ndarray, at: int) -> int:

@@ -1,54 +1,72 @@
-"""Matrix Market coordinate files, `.mtx`; a pattern has weights 1."""
+"""Matrix Market coordinate files [1], `.mtx`: entry (u, v) is an edge.
 
-import io
+A pattern has weights 1. The entries may be general or symmetric, in either triangle.
+
+[1] Boisvert, Pozo and Remington: The Matrix Market Exchange Formats. NISTIR 5935, 1996.
+"""
+
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
 
+from ...backends.numba import edge_lines as kernels
 from ...errors import InputError
-from ..edges import Edges, checked_edges, narrow_integers
-from .files import import_scipy, read_bytes, whole_file
+from ..edges import MAX_VERTICES, Edges
+from .files import COMPRESSIONS, import_scipy, read_head, whole_file
+from .text import Lines, TextFile
 
-_FIELDS = ("integer", "real", "double", "pattern", "unsigned-integer")
-_SYMMETRIES = ("general", "symmetric")
+_BANNER = re.compile(rb"%%matrixmarket\s+matrix\s+(\w+)\s+([\w-]+)\s+([\w-]+)", re.I)
+_SIZE = re.compile(rb"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})")
+_KINDS = (
+    ("coordinate",),
+    ("integer", "real", "double", "pattern", "unsigned-integer"),
+    ("general", "symmetric"),
+)
+_ENDS = "whole numbers i and j"
+_PATTERN = Lines(
+    comments=b"%", base=1, columns=kernels.NO_WEIGHT, what=f'"i j" with {_ENDS}'
+)
+_WEIGHTED = Lines(comments=b"%", base=1, what=f'"i j w" with {_ENDS} and a number w')
+_SHORTEST_ENTRY = len("1 1\n")
 
 
-def read(path: Path) -> Edges:
-    """Read a `.mtx` file, compressed or not; see `formats.read_edges`."""
-    scipy = import_scipy()
-    text = io.BytesIO(read_bytes(path))
-    try:
-        rows, columns, entries, layout, field, symmetry = scipy.io.mminfo(text)
-        if (
-            layout != "coordinate"
-            or field not in _FIELDS
-            or symmetry not in _SYMMETRIES
-        ):
-            raise InputError(
-                f"{path}: is a matrix of kind {layout} {field} {symmetry}; a graph is "
-                "coordinate, integer or real or pattern, general or symmetric."
-            )
-        if rows != columns:
-            raise InputError(
-                f"{path}: is a {rows} by {columns} matrix. The matrix of a graph is "
-                "square."
-            )
-        if 2 * entries > len(text.getbuffer()):
-            raise InputError(
-                f"{path}: says {entries} entries, more than the file can hold. Copy it "
-                "again, or mend the count."
-            )
-        text.seek(0)
-        matrix = scipy.io.mmread(text, spmatrix=False)
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"{path}: {error}. Mend the file or copy it again.") from error
-    weight = matrix.data
-    if field == "pattern":
-        weight = np.ones(matrix.nnz, np.int32)
-    elif weight.dtype == np.int64:
-        weight = narrow_integers(weight)
-    src, dst = matrix.coords
-    return checked_edges(path, rows, src, dst, weight, directed=True)
+def open_file(path: Path) -> TextFile:
+    """Open a `.mtx` file; see `EdgeFile`. Weights are integers or float64, or 1."""
+    comments, line, place = read_head(path, b"%")
+    banner = _BANNER.fullmatch(comments[0]) if comments else None
+    if banner is None:
+        raise InputError(
+            f'{path}: does not begin with a line "%%MatrixMarket matrix ...". Put it '
+            "there, or name the format."
+        )
+    kind = [word.decode().lower() for word in banner.groups()]
+    if any(word not in known for word, known in zip(kind, _KINDS, strict=True)):
+        raise InputError(
+            f"{path}: is a matrix of kind {' '.join(kind)}; a graph is coordinate, "
+            "integer or real or pattern, general or symmetric."
+        )
+    size = _SIZE.fullmatch(line.strip())
+    if size is None:
+        raise InputError(
+            f"{path}: has no line with its size, such as 5 5 7, after the comments. "
+            "Put it there."
+        )
+    rows, columns, entries = map(int, size.groups())
+    if rows != columns:
+        raise InputError(
+            f"{path}: is a {rows} by {columns} matrix. The matrix of a graph is square."
+        )
+    packed = path.suffix in COMPRESSIONS
+    most = sys.maxsize if packed else path.stat().st_size // _SHORTEST_ENTRY + 1
+    if entries > most or rows > MAX_VERTICES:
+        raise InputError(
+            f"{path}: says {rows} rows and {entries} entries, more than the file can "
+            "hold. Copy it again, or mend the line that says it."
+        )
+    lines = _PATTERN if kind[1] == "pattern" else _WEIGHTED
+    return TextFile(path, lines, rows, entries, place + len(line) + 1)
 
 
 def write(edges: Edges, path: Path) -> None:

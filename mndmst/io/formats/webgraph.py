@@ -34,6 +34,7 @@ class WebGraphFile(EdgeFile):
     """
 
     seekable = False
+    num_entries: int
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,7 +43,7 @@ class WebGraphFile(EdgeFile):
         beside = properties_path(path)
         properties = _read_properties(beside)
         try:
-            self.length, self._arcs, window, shortest, k = (
+            self.length, self.num_entries, window, shortest, k = (
                 int(properties[name])
                 for name in (
                     "nodes", "arcs", "windowsize", "minintervallength", "zetak"
@@ -53,7 +54,6 @@ class WebGraphFile(EdgeFile):
                 f"{beside}: lacks a number ({error}). Copy it again."
             ) from error
         self.num_vertices = self.length
-        self.num_entries = self._arcs
         self._coding = (window, shortest, k)
         self._check(properties, len(contents(path)))
 
@@ -69,7 +69,7 @@ class WebGraphFile(EdgeFile):
             status, at, vertex, used, needed = kernels.decode(
                 bits, at, vertex, self.length, self._coding, begins, dst, used, degrees
             )
-            if status == kernels.DAMAGED or found + used - held > self._arcs:
+            if status == kernels.DAMAGED or found + used - held > self.num_entries:
                 raise InputError(
                     f"{self.path}: is damaged at bit {at}, in the arcs of vertex "
                     f"{vertex} (counted from 0). Copy it again."
@@ -79,14 +79,6 @@ class WebGraphFile(EdgeFile):
                 yield self._edges(src, dst[held:used].copy(), found)
             found += used - held
             dst, used = _keep_window(begins, dst, needed)
-
-    def check_entries(self, found: int) -> None:
-        """Raise InputError if the properties promise another number of arcs."""
-        if found != self._arcs:
-            raise InputError(
-                f"{self.path}: holds {found} arcs, but its properties say "
-                f"{self._arcs}. Copy both files again."
-            )
 
     def _edges(self, src: np.ndarray, dst: np.ndarray, before: int) -> Edges:
         weight = np.ones(len(src), np.int32)
@@ -101,7 +93,7 @@ class WebGraphFile(EdgeFile):
                 f"{', '.join(sorted(flags)) or 'as usual'}; a BVGraph with the usual "
                 "codes can be read. Compress it again without options."
             )
-        likely = self._arcs >= 0 and min(window, shortest) >= 0 and 1 <= k <= 16
+        likely = self.num_entries >= 0 and min(window, shortest) >= 0 and 1 <= k <= 16
         if not (0 <= self.length <= 8 * size and likely and window <= 1 << 16):
             raise InputError(
                 f"{properties_path(self.path)}: says {self.length} vertices, window "

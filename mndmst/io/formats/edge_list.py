@@ -1,0 +1,75 @@
+"""Edge lists as text: `u v`, `u v w` or more words a line, ids counted from 0.
+
+This is what SNAP, KONECT, GAP (`.el`, `.wel`) and spreadsheets write. Blanks, tabs,
+commas and semicolons separate words; lines that begin with # or % are comments; the
+first line may name the columns. A third column is the weight; what follows it is not
+read. The largest id gives the number of vertices, unless a comment in front of the
+edges says `# 5 vertices`, as `write` does. KaGen's `.edgelist` begins with `p n m` and
+has lines `e u v` that count from 1.
+"""
+
+import re
+from pathlib import Path
+
+from ...backends.numba import edge_lines as kernels
+from ...errors import InputError
+from ..edges import MAX_VERTICES, Edges
+from .files import read_head, whole_file
+from .text import Lines, TextFile
+
+_COMMENTS = b"#%"
+_BLANKS = b" \t\r,;"
+_WORD = re.compile(rb"[^ \t\r,;]+")
+_NUMBER = re.compile(rb"[+-]?\d")
+_PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
+_VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
+_WRITTEN = 1 << 16  # edges at a time
+
+
+def open_file(path: Path) -> TextFile:
+    """Open an edge list; see `EdgeFile`. Weights are integers or float64, or 1."""
+    comments, line, place = read_head(path, _COMMENTS)
+    problem = _PROBLEM.fullmatch(line.strip())
+    if problem:
+        lines = Lines(b"e", b"p" + _COMMENTS, base=1, columns=kernels.NO_WEIGHT,
+                      what='"e u v" with whole numbers u and v')  # fmt: skip
+        return TextFile(path, lines, _bounded(path, int(problem[1])))
+    words = _WORD.findall(line)
+    if words and not _NUMBER.match(words[0]):  # names of columns
+        place += len(line) + 1
+    promises = map(_VERTICES.fullmatch, comments)
+    counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
+    lines = _lines(len(words))
+    return TextFile(path, lines, counts[-1] if counts else None, start=place)
+
+
+def write(edges: Edges, path: Path) -> None:
+    """Write `u v w` a line, separated by tabs, or by commas into a `.csv` file."""
+    line = "%d,%d,%r" if path.suffix == ".csv" else "%d\t%d\t%r"
+    with whole_file(path) as temporary, temporary.open("w") as file:
+        file.write(f"# {edges.num_vertices} vertices\n")
+        for low in range(0, len(edges), _WRITTEN):
+            columns = (edges.src, edges.dst, edges.weight)
+            held = (column[low : low + _WRITTEN].tolist() for column in columns)
+            lines = map(line.__mod__, zip(*held, strict=True))
+            file.write("\n".join(lines) + "\n")
+
+
+def _lines(columns: int) -> Lines:
+    """Return how lines of so many words say an edge; three if there are none."""
+    if columns in (1, 2):
+        what = '"u v" with whole numbers u and v, like the first line'
+        return Lines(b"", _COMMENTS, _BLANKS, 0, kernels.NO_WEIGHT, what)
+    more = columns > 3
+    what = '"u v w" with whole numbers u and v and a number w, like the first line'
+    kind = kernels.WEIGHT_AND_MORE if more else kernels.WEIGHT_LAST
+    return Lines(b"", _COMMENTS, _BLANKS, 0, kind, what)
+
+
+def _bounded(path: Path, vertices: int) -> int:
+    if vertices > MAX_VERTICES:
+        raise InputError(
+            f"{path}: says it has {vertices} vertices; at most 2^48 can be numbered. "
+            "Mend the line that says it."
+        )
+    return vertices
