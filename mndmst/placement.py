@@ -101,35 +101,53 @@ def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
 
 
 def warnings(places: Sequence[Place]) -> list[str]:
-    """Return what is wrong with where the ranks of a job are, for each machine.
+    """Return what is wrong with where the ranks of a job are.
 
     Parameters
     ----------
     places : sequence of Place
         Those of all ranks, with threads and GPUs.
+
+    Returns
+    -------
+    list of str
+        Machines with the same fault share a line.
     """
     machines = defaultdict(list)
     for place in places:
         machines[place.host].append(place)
-    found = []
+    faults = defaultdict(list)
     for host, ranks in machines.items():
-        threads = sum(place.threads for place in ranks)
-        cores = len(frozenset().union(*(place.cores for place in ranks)))
-        if threads > cores:
-            found.append(
-                f"{host} has {cores} cores for {threads} threads of {len(ranks)} "
-                "ranks: start fewer ranks, or with fewer --threads"
-            )
-        users = Counter(place.gpu for place in ranks if place.gpu)
-        idle = {gpu for place in ranks for gpu in place.gpus} - set(users)
-        shared = [gpu for gpu, number in users.items() if number > 1]
-        if shared and idle:
-            found.append(
-                f"{host} has ranks that share a GPU ({', '.join(shared)}) while "
-                f"another is idle ({', '.join(sorted(idle))}): show all GPUs, in the "
-                "same order, to every rank, or one to each"
-            )
-    return found
+        for fault in filter(None, (_crowded_cores(ranks), _idle_gpu(ranks))):
+            faults[fault].append(host)
+    return [
+        f"{hosts[0]}{f' and {len(hosts) - 1} more' * (len(hosts) > 1)}: {fault}"
+        for fault, hosts in faults.items()
+    ]
+
+
+def _crowded_cores(ranks: Sequence[Place]) -> str:
+    threads = sum(place.threads for place in ranks)
+    cores = len(frozenset().union(*(place.cores for place in ranks)))
+    if threads <= cores:
+        return ""
+    return (
+        f"{cores} cores for {threads} threads of {len(ranks)} ranks; start fewer "
+        "ranks, or with fewer --threads"
+    )
+
+
+def _idle_gpu(ranks: Sequence[Place]) -> str:
+    users = Counter(place.gpu for place in ranks if place.gpu)
+    idle = {gpu for place in ranks for gpu in place.gpus} - set(users)
+    shared = [gpu for gpu, number in users.items() if number > 1]
+    if not (shared and idle):
+        return ""
+    return (
+        f"ranks share a GPU ({', '.join(shared)}) while another is idle "
+        f"({', '.join(sorted(idle))}); show all GPUs, in the same order, to every "
+        "rank, or one to each"
+    )
 
 
 def ranges(numbers: frozenset[int]) -> str:

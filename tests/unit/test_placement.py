@@ -1,9 +1,11 @@
 """Cores and GPUs dealt to the ranks of a machine, and what is said of bad deals."""
 
+import os
 from collections.abc import Sequence
 
 import pytest
 
+from mndmst.launcher import prepare_environment
 from mndmst.placement import Place, ranges, share_of_cores, warnings
 
 
@@ -65,16 +67,33 @@ def test_nothing_is_said_of_a_good_deal() -> None:
 
 def test_more_threads_than_cores() -> None:
     (text,) = warnings([place(rank, 2, threads=5) for rank in range(2)])
-    assert text.startswith("here has 8 cores for 10 threads of 2 ranks")
-    assert len(warnings([place(rank, 3, cores=2) for rank in range(3)])) == 1
+    assert text.startswith("here: 8 cores for 10 threads of 2 ranks")
+
+
+def test_machines_with_the_same_fault_share_a_line() -> None:
+    crowd = [place(rank, 3, cores=2, host=host) for host in "xyz" for rank in range(3)]
+    (text,) = warnings(crowd)
+    assert text.startswith("x and 2 more: 2 cores for 3 threads")
 
 
 def test_a_shared_gpu_beside_an_idle_one() -> None:
     (text,) = warnings([place(0, 2, ["a", "b"]), place(1, 2, ["b", "a"])])
-    assert "share a GPU (a) while another is idle (b)" in text
+    assert text.startswith("here: ranks share a GPU (a) while another is idle (b)")
 
 
 def test_ranges() -> None:
     assert ranges(frozenset()) == ""
     assert ranges(frozenset({5})) == "5"
     assert ranges(frozenset({0, 1, 2, 3, 8, 10, 11})) == "0-3,8,10-11"
+
+
+def test_no_control_codes_where_ranks_have_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"
+    monkeypatch.setattr(os, "environ", {})
+    prepare_environment()
+    assert os.environ[name] == "1"
+    os.environ[name] = ""
+    prepare_environment()
+    assert os.environ[name] == ""
