@@ -1,6 +1,7 @@
 """The project's own forests, to pass them on in other formats."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -33,6 +34,10 @@ class ForestEdges(EdgeFile):
         for low in range(begin, end, PIECE_ENTRIES):
             columns = self.forest.read(low, min(low + PIECE_ENTRIES, end))
             yield checked_edges(self.name, self.num_vertices, *columns, True, low)
+
+    def read(self) -> Edges:
+        """Return the whole forest; no edge is listed in both directions."""
+        return replace(super().read(), directed=False)
 
 
 def is_forest(path: Path) -> bool:
