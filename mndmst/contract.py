@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from .backends.numba import lists
+from .backends.numba.names import distinct
 from .graph import EdgeList, ReducedGraph
 
 
@@ -49,8 +50,7 @@ def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
     Components of one name become one, which is own if one of them was: own
     components merge with own ones only.
     """
-    labels, position = np.unique(names, return_inverse=True)
-    position = position.astype(np.uint32)
+    labels, position = distinct(names)
     own = np.zeros(len(labels), np.bool_)
     own[position[graph.own]] = True
     a, b = position[graph.a], position[graph.b]
@@ -80,11 +80,8 @@ def merge(one: ReducedGraph, other: ReducedGraph) -> ReducedGraph:
     """Return the union of two reduced graphs that use the same names."""
     if len(one) == 0 or len(other) == 0:
         return one if len(other) == 0 else other
-    labels = np.union1d(one.labels, other.labels)
-    places = [
-        np.searchsorted(labels, graph.labels).astype(np.uint32)
-        for graph in (one, other)
-    ]
+    labels, position = distinct(np.concatenate([one.labels, other.labels]))
+    places = np.split(position, [len(one.labels)])
     own = np.zeros(len(labels), np.bool_)
     for graph, place in zip((one, other), places, strict=True):
         own[place[graph.own]] = True

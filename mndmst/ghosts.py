@@ -9,7 +9,14 @@ Sanders and Schimek, IPDPS 2023, in place of the ghost lists of MND-MST).
 
 import numpy as np
 
-from .comm import Comm
+from .backends.numba.names import distinct, follow
+from .backends.numba.wire import (
+    decode_ascending,
+    decode_near,
+    encode_ascending,
+    encode_near,
+)
+from .comm import Coded, Comm
 from .order import id_dtype
 
 # Names asked for in one phase, so that requests never need much memory.
@@ -44,9 +51,11 @@ class Directory:
 
         Collective. `old` must be ascending.
         """
-        names = new.astype(self.parent.dtype)
-        _, (vertices, parents) = self.comm.exchange(self.homes(old), old, names)
-        self.parent[vertices - self.first] = parents
+        counts, here, away = self._here_and_away(old)
+        self.parent[old[here] - self.first] = new[here]
+        names = Coded(*encode_near(new[away], old[away], counts))
+        _, vertices, (data,) = self._tell(counts, old[away], names)
+        self.parent[vertices - self.first] = decode_near(data, vertices)
 
     def lookup(self, ids: np.ndarray) -> np.ndarray:
         """Return the parents of some ascending ids (int64). Collective."""
@@ -58,42 +67,71 @@ class Directory:
         return np.concatenate(answers) if answers else np.empty(0, np.int64)
 
     def _ask(self, ids: np.ndarray) -> np.ndarray:
-        counts, (asked,) = self.comm.exchange(
-            self.homes(ids), ids.astype(self.parent.dtype)
-        )
-        answers = self.parent[asked.astype(np.int64) - self.first]
-        _, (result,) = self.comm.exchange(counts, answers)
-        return result.astype(np.int64)
+        counts, here, away = self._here_and_away(ids)
+        result = np.empty(len(ids), np.int64)
+        result[here] = self.parent[ids[here] - self.first]
+        received, asked, _ = self._tell(counts, ids[away])
+        parents = self.parent[asked - self.first].astype(np.int64)
+        names = Coded(*encode_near(parents, asked, received))
+        _, (data,) = self.comm.exchange(received, names)
+        result[away] = decode_near(data, ids[away])
+        return result
+
+    def _here_and_away(self, ids: np.ndarray) -> tuple[np.ndarray, slice, np.ndarray]:
+        """Return how many ids are away on each rank, and masks of ascending ids."""
+        counts = self.homes(ids)
+        before, mine = counts[: self.comm.rank].sum(), counts[self.comm.rank]
+        here = slice(before, before + mine)
+        away = np.ones(len(ids), np.bool_)
+        away[here] = False
+        counts[self.comm.rank] = 0
+        return counts, here, away
+
+    def _tell(
+        self, counts: np.ndarray, ids: np.ndarray, *columns: Coded
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Send ascending ids to their homes; return what has come, and how many."""
+        sent = Coded(*encode_ascending(ids, counts, self.vtxdist[:-1]))
+        received, (data, *others) = self.comm.exchange(counts, sent, *columns)
+        bases = np.full(self.comm.size, self.first)
+        return received, decode_ascending(data, received, bases), others
 
     def lookup_any(self, ids: np.ndarray) -> np.ndarray:
         """Return the parents of ids in any order, with repeats. Collective."""
-        distinct, inverse = np.unique(ids, return_inverse=True)
-        return self.lookup(distinct)[inverse]
+        asked, position = distinct(ids)
+        return self.lookup(asked)[position]
 
     def jump(self, positions: np.ndarray) -> None:
         """Point some entries at home here to their representatives. Collective.
 
         Pointer jumping: every round at least halves the paths. Steps that stay at
-        home cost no message.
+        home cost no message; who has met a representative asks no more.
         """
-        moving = True
-        while self.comm.max(int(moving)):
-            before = self.parent[positions]
-            self._jump_at_home(positions)
+        while self.comm.max(len(positions)):
+            positions = follow(self.parent, self.first, positions)
             parents = self.parent[positions].astype(np.int64)
-            away = np.flatnonzero((parents < self.first) | (parents >= self.last))
-            self.parent[positions[away]] = self.lookup_any(parents[away])
-            moving = bool((self.parent[positions] != before).any())
-
-    def _jump_at_home(self, positions: np.ndarray) -> None:
-        while True:
-            parents = self.parent[positions].astype(np.int64)
-            here = (parents >= self.first) & (parents < self.last)
-            ahead = parents.copy()
-            ahead[here] = self.parent[parents[here] - self.first]
-            if (ahead == parents).all():
-                return
+            ahead = self.lookup_any(parents)
             self.parent[positions] = ahead
+            positions = positions[ahead != parents]
+
+    def members_elsewhere(self, but: int) -> np.ndarray:
+        """Return for each vertex at home here whether other ranks have members.
+
+        Collective. True for the names of components that have vertices at home on
+        other ranks; the directory must have been resolved.
+
+        Parameters
+        ----------
+        but : int
+            A component that is not asked about, or -1.
+        """
+        named = self.parent.astype(np.int64)
+        foreign = (named < self.first) | (named >= self.last)
+        asked, _ = distinct(named[foreign & (named != but)])
+        _, told, _ = self._tell(self.homes(asked), asked)
+        shared = np.zeros(len(named), np.bool_)
+        shared[told - self.first] = True
+        return shared
 
     def resolve(self) -> None:
         """Point every vertex to its representative. Collective."""

@@ -118,6 +118,11 @@ class EdgeList:
         """Return the edges chosen by a mask or by ascending positions."""
         return EdgeList(self.u[index], self.v[index], self.key[index])
 
+    def followed_by(self, other: "EdgeList") -> "EdgeList":
+        """Return these edges and then others, in no order."""
+        pairs = ((self.u, other.u), (self.v, other.v), (self.key, other.key))
+        return EdgeList(*(np.concatenate(pair) for pair in pairs))
+
 
 @dataclass(frozen=True)
 class ReducedGraph:

@@ -7,11 +7,13 @@ the giant component (see `backends.numba.finish` for why this is enough).
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from .backends.base import Band
 from .backends.numba.cuts import SPARSE_ARCS_PER_VERTEX
+from .backends.numba.finish import arcs_after
 from .backends.numba.msf import pair_order
 from .boruvka import cycle_filter
 from .contract import reduced_graph
@@ -22,7 +24,7 @@ SAMPLE = 8192
 # The share of arcs in rows of one component that makes it the giant one.
 GIANT_SHARE = 0.5
 # After so many arcs of a row without the giant component, all are taken.
-PROBES = 16
+PROBES = 4
 
 
 def bands(run: Run) -> Iterator[Band]:
@@ -74,26 +76,32 @@ def giant_component(run: Run) -> int | None:
 def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
     """Return the edges above a key that may still join components. Collective.
 
-    The components may reach over several ranks, so none is own.
+    A component outside the giant one that has all its vertices on one rank is own
+    there: its members know the lightest edge that leaves it.
     """
     directory = run.directory
-    label = directory.parent
-    vertices = directory.first + np.flatnonzero(label != giant)
+    vertices = directory.first + np.flatnonzero(directory.parent != giant)
     key = np.full(len(vertices), above, run.workers[0].rows.keys.dtype)
     end = np.full(len(vertices), directory.vtxdist[-1], np.int64)
     columns: list[tuple[np.ndarray, ...]] = []
     for _ in range(PROBES):
-        if not run.comm.max(len(vertices)):
-            return _graph_of_arcs(run, columns)
         found, key, end = _next_lightest(run, vertices, key, end)
         vertices, key, end = vertices[found], key[found], end[found]
-        near = label[vertices - directory.first].astype(np.int64)
-        far = directory.lookup_any(end)
-        apart = near != far
-        columns.append(tuple(c[apart] for c in (vertices, end, key, near, far)))
+        far = _keep_apart(run, columns, vertices, end, key)
         going = far != giant
         vertices, key, end = vertices[going], key[going], end[going]
-    return band_graph(run, Band(above, None))
+    _keep_apart(run, columns, *_arcs_after(run, vertices, key, end))
+    return _graph_of_arcs(run, columns, giant)
+
+
+def _keep_apart(run: Run, columns: list, tail, head, key) -> np.ndarray:
+    """Append the arcs that join two components; return all arcs' far components."""
+    directory = run.directory
+    near = directory.parent[tail - directory.first].astype(np.int64)
+    far = directory.lookup_any(head)
+    apart = near != far
+    columns.append(tuple(column[apart] for column in (tail, head, key, near, far)))
+    return far
 
 
 def band_graph(run: Run, band: Band) -> ReducedGraph:
@@ -110,12 +118,18 @@ def band_graph(run: Run, band: Band) -> ReducedGraph:
         np.concatenate([getattr(edges, name) for edges in lists])
         for name in ("u", "v", "key")
     )
-    columns = [(u, v, key, *(run.directory.lookup_any(end) for end in (u, v)))]
-    return _graph_of_arcs(run, columns)
+    ends = np.concatenate([u, v]).astype(np.int64)
+    near, far = np.split(run.directory.lookup_any(ends), 2)
+    return _graph_of_arcs(run, [(u, v, key, near, far)], None)
 
 
-def _graph_of_arcs(run: Run, columns: list[tuple[np.ndarray, ...]]) -> ReducedGraph:
-    """Return the reduced graph of arcs (tail, head, key, component, component)."""
+def _graph_of_arcs(
+    run: Run, columns: list[tuple[np.ndarray, ...]], giant: int | None
+) -> ReducedGraph:
+    """Return the reduced graph of arcs (tail, head, key, component, component).
+
+    Collective. Components with all their vertices here are own, but the giant one.
+    """
     ids, keys = run.directory.parent.dtype, run.workers[0].rows.keys.dtype
     wide = np.dtype(np.int64)
     kinds = (ids, ids, keys, wide, wide)
@@ -130,9 +144,12 @@ def _graph_of_arcs(run: Run, columns: list[tuple[np.ndarray, ...]]) -> ReducedGr
     apart = ends[0] != ends[1]
     edges = EdgeList(u, v, key).take(order[apart])
     ends = (ends[0][apart], ends[1][apart])
-    first, last = run.directory.first, run.directory.last
-    graph = reduced_graph(edges, ends, first, last, own=False)
-    return cycle_filter(run.backend, graph)
+    run.giant, first, last = giant, run.directory.first, run.directory.last
+    graph = reduced_graph(edges, ends, first, last, own=True)
+    shared = run.directory.members_elsewhere(-1 if giant is None else giant)
+    own = graph.own & (graph.labels != giant)
+    own[own] = ~shared[graph.labels[own] - first]
+    return cycle_filter(run.backend, replace(graph, own=own))
 
 
 def _next_lightest(run: Run, vertices, key, end):
@@ -146,6 +163,20 @@ def _next_lightest(run: Run, vertices, key, end):
         for worker, part in zip(run.workers, parts, strict=True)
     ])  # fmt: skip
     return [np.concatenate(column) for column in zip(*results, strict=True)]
+
+
+def _arcs_after(run: Run, vertices, key, end) -> list[np.ndarray]:
+    """Return all arcs of some rows that come after given ones: tail, head, key."""
+    bounds = [worker.rows.first for worker in run.workers[1:]]
+    parts = np.split(np.arange(len(vertices)), np.searchsorted(vertices, bounds))
+    lists = [
+        arcs_after(
+            worker.rows.indptr, worker.rows.indices, worker.rows.keys,
+            worker.rows.first, vertices[part], key[part], end[part],
+        )
+        for worker, part in zip(run.workers, parts, strict=True)
+    ]  # fmt: skip
+    return [np.concatenate(column) for column in zip(*lists, strict=True)]
 
 
 def _sample(run: Run, arcs: int, dtype: np.dtype, value) -> np.ndarray:

@@ -4,31 +4,33 @@ A merge that would not fit the leader's memory is not done: global Borůvka roun
 which move no edge, shrink the graph until it does.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from .boruvka import cycle_filter
 from .comm import Comm
 from .contract import empty_graph, merge
 from .graph import ReducedGraph
 from .ring import pack, ring_rounds, unpack
-from .rounds import global_round
+from .rounds import first_round, global_round
 from .run import Run, contract_graph, learn_names
 
 
 def merge_ranks(run: Run, graph: ReducedGraph) -> ReducedGraph:
     """Merge what the ranks hold until one has all that is left. Collective."""
-    graph = _rounds_if_stalled(run, graph)
+    graph = _global_rounds(run, graph)
     stride, level = 1, 0
-    while stride < run.comm.size and run.comm.sum(len(graph)) > 0:
+    while stride < run.comm.size and (edges := run.comm.sum(len(graph))) > 0:
         level += 1
         active = run.comm.rank % stride == 0
-        stride *= run.config.group_size
+        stride *= _group_size(run, edges)
         group = run.comm.split(run.comm.rank // stride if active else None)
         graph = ring_rounds(run, group, graph)
         graph = _make_room(run, group, graph)
         with run.report.stage("leaders", level=level):
-            graph = contract_graph(run, to_leader(group, graph))
+            graph = contract_graph(run, to_leader(run, group, graph))
             graph = learn_names(run, graph)
         run.report.level(f"level {level}", run.comm.sum(len(graph)))
         if group is not None:
@@ -44,27 +46,40 @@ def finish(run: Run, graph: ReducedGraph) -> None:
     run.safe_point()
 
 
-def to_leader(group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
+def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
     """Merge the graphs of a group on its first rank; the others keep nothing."""
     if group is None:
         return graph
     if group.rank > 0:
+        run.report.ship(len(graph))
         group.send_all(pack(graph), dest=0)
         return empty_graph(graph.edges)
     for member in range(1, group.size):
         graph = merge(graph, unpack(group.receive_all(source=member)))
-    return graph
+    return cycle_filter(run.backend, graph)
 
 
-def _rounds_if_stalled(run: Run, graph: ReducedGraph) -> ReducedGraph:
-    """Merge by global rounds where asked for, or where little has been contracted."""
-    merge_by = run.config.merge
-    left = run.comm.sum(int(graph.own.sum()))
-    stalled = run.comm.size > 1 and left > run.config.stall_share * run.num_vertices
-    if merge_by == "boruvka":
+def _group_size(run: Run, edges: int) -> int:
+    """Return how many ranks merge into one leader: all, if they have few edges."""
+    few = run.config.merge == "auto" and edges <= run.config.leader_edges
+    return run.comm.size if few else run.config.group_size
+
+
+def _global_rounds(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Merge by global rounds as far as asked for, or as far as that is cheap.
+
+    The first round moves no edge of components that one rank has all of. More follow
+    where the ranks could contract little by themselves.
+    """
+    config, edges = run.config, run.comm.sum(len(graph))
+    if run.comm.size == 1 or config.merge == "ring" or edges == 0:
+        return graph
+    own = run.comm.sum(int(graph.own.sum()))
+    graph = _round(run, graph, edges, first_round)
+    if config.merge == "boruvka":
         return _rounds(run, graph, enough=0, gain=0.0)
-    if merge_by == "auto" and stalled:
-        return _rounds(run, graph, run.config.leader_edges, run.config.round_gain)
+    if own > config.stall_share * run.num_vertices:
+        return _rounds(run, graph, config.leader_edges, config.round_gain)
     return graph
 
 
@@ -91,8 +106,13 @@ def _fits(run: Run, group: Comm | None, graph: ReducedGraph) -> bool:
     return bool(group.share(run.budget.fits(nbytes)))
 
 
-def _round(run: Run, graph: ReducedGraph, edges: int) -> ReducedGraph:
+def _round(
+    run: Run,
+    graph: ReducedGraph,
+    edges: int,
+    merge_by: Callable[[Run, ReducedGraph], ReducedGraph] = global_round,
+) -> ReducedGraph:
     with run.report.stage("global round", edges_before=edges):
-        graph = global_round(run, graph)
+        graph = merge_by(run, graph)
     run.report.level("global round", run.comm.sum(len(graph)))
     return graph

@@ -36,6 +36,7 @@ class Report:
         self.stages: list[dict[str, Any]] = []
         self.levels: list[dict[str, Any]] = []
         self.facts: dict[str, Any] = {}
+        self.edges_sent = 0
         self._open: list[dict[str, Any]] = []
 
     @contextmanager
@@ -44,6 +45,7 @@ class Report:
         entry = {"stage": name, **details}
         self.progress.stage(name, **details)
         sent, messages = self.comm.bytes_sent, self.comm.messages_sent
+        shipped = self.edges_sent
         begin = time.perf_counter()
         entry["begin"] = begin - self.started
         self._open.append(entry)
@@ -54,6 +56,7 @@ class Report:
             entry["seconds"] = time.perf_counter() - begin
             entry["bytes_sent"] = self.comm.bytes_sent - sent
             entry["messages"] = self.comm.messages_sent - messages
+            entry["edges_sent"] = self.edges_sent - shipped
             self.stages.append(entry)
 
     @contextmanager
@@ -66,6 +69,10 @@ class Report:
             entry["end"] = self.seconds
             if self._open:
                 self._open[-1].setdefault("work", []).append(entry)
+
+    def ship(self, edges: int) -> None:
+        """Count edges that leave this rank, in graphs or as proposals."""
+        self.edges_sent += int(edges)
 
     def level(self, name: str, edges: int, **details: Any) -> None:
         """Note the edges alive on all ranks after a step. Same on every rank."""
@@ -86,6 +93,7 @@ class Report:
             "peak_bytes": peak,
             "bytes_sent": self.comm.bytes_sent,
             "messages": self.comm.messages_sent,
+            "edges_sent": self.edges_sent,
             "stages": self.stages,
             **self.facts,
         }

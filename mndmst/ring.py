@@ -8,6 +8,7 @@ rounds end when they no longer shrink the group's data enough (section 4.3.4).
 
 import numpy as np
 
+from .boruvka import cycle_filter
 from .comm import Comm
 from .contract import cut_off, merge
 from .graph import EdgeList, ReducedGraph
@@ -48,8 +49,9 @@ def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
     room = np.array([run.budget.room() // run.budget.COPIES])
     left_room = int(group.trade([room], dest=right, source=left)[0][0])
     segment, rest = cut_off(graph, _segment(graph, group.size, left_room))
+    run.report.ship(len(segment))
     arrived = unpack(group.trade(pack(segment), dest=left, source=right))
-    return merge(rest, arrived)
+    return cycle_filter(run.backend, merge(rest, arrived))
 
 
 def _segment(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:

@@ -1,17 +1,60 @@
 """Global Borůvka rounds: for when merging would not pay or would not fit.
 
-The lightest edge of every component is a forest edge, cut edge or not. Each rank
-proposes the lightest edge it holds of each component to the component's home; the
-home takes the lightest of all, hooks the component onto the other end, and pointer
-jumping finds the new representatives. No edge moves between ranks, and every round
-at least halves the components that still have edges.
+The lightest edge of every component is a forest edge, cut edge or not. A rank that
+has all edges of a component knows it; of the others each rank proposes the lightest
+it holds to the component's home, which takes the lightest of all. The home hooks the
+component onto the other end, and pointer jumping finds the new representatives. The
+graph itself does not move, and every round at least halves the components that still
+have edges.
 """
+
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from .backends.numba.lists import lightest_edges
+from .backends.numba.names import in_both
+from .backends.numba.wire import (
+    decode_ascending,
+    decode_near,
+    encode_ascending,
+    encode_near,
+)
+from .boruvka import cycle_filter
+from .comm import Coded
+from .contract import drop_unused
 from .graph import EdgeList, ReducedGraph
 from .run import Run, learn_names
+
+
+class Choice(NamedTuple):
+    """For some components the lightest edge and the component at its far end."""
+
+    label: np.ndarray
+    other: np.ndarray
+    edges: EdgeList
+
+    def take(self, index: np.ndarray) -> "Choice":
+        """Return the choices at some positions."""
+        return Choice(self.label[index], self.other[index], self.edges.take(index))
+
+
+def first_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Do a round while edges are still where their ends are at home. Collective.
+
+    Only ranks where a component has members propose an edge for it, and for one that
+    is own nobody need. The component that hides its edges (`Run.giant`) is chosen by
+    others only. Afterwards one rank is enough to hold an edge: of a cut edge that both
+    homes have kept one does; any other is the last of a cycle.
+    """
+    first, last = run.directory.first, run.directory.last
+    member = np.zeros(len(graph.labels), np.bool_)
+    for end, component in ((graph.edges.u, graph.a), (graph.edges.v, graph.b)):
+        member[component[(end >= first) & (end < last)]] = True
+    member &= graph.labels != run.giant
+    graph = _round(run, graph, member)
+    return graph if run.giant is not None else _agree(run, graph)
 
 
 def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
@@ -19,35 +62,57 @@ def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
 
     Afterwards a component may have edges on several ranks, so none is own.
     """
-    label, other, edges = _choose(run, graph)
-    _hook(run, label, other, edges)
-    released = ReducedGraph(
-        graph.edges, graph.a, graph.b, graph.labels, np.zeros_like(graph.own)
-    )
-    return learn_names(run, released)
+    return _round(run, graph, np.ones(len(graph.labels), np.bool_))
 
 
-def _choose(run: Run, graph: ReducedGraph) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-    """Return for components at home here their lightest edge and its far end."""
+def _round(run: Run, graph: ReducedGraph, proposed: np.ndarray) -> ReducedGraph:
+    mine = _lightest(graph)
+    first, last = run.directory.first, run.directory.last
+    decided = graph.own & (graph.labels >= first) & (graph.labels < last)
+    _hook(run, _decide(run, mine.take(decided), mine.take(proposed & ~decided)))
+    return learn_names(run, replace(graph, own=np.zeros_like(graph.own)))
+
+
+def _lightest(graph: ReducedGraph) -> Choice:
+    """Return for each component the lightest edge that is here."""
     best = lightest_edges(graph.a, graph.b, graph.edges.key, len(graph.labels))
     here = np.arange(len(best))
     far = np.where(graph.a[best] == here, graph.b[best], graph.a[best])
-    edges = graph.edges
+    return Choice(graph.labels, graph.labels[far], graph.edges.take(best))
+
+
+def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
+    """Return the choices for components at home here, from all proposals. Collective.
+
+    Parameters
+    ----------
+    decided : Choice
+        Where all edges of the component are here, at its home.
+    """
+    counts = run.directory.homes(proposals.label)
+    run.report.ship(len(proposals.label) - counts[run.comm.rank])
+    near = Coded(*encode_near(proposals.other, proposals.label, counts))
     _, columns = run.comm.exchange(
-        run.directory.homes(graph.labels), graph.labels, graph.labels[far],
-        edges.u[best], edges.v[best], edges.key[best],
+        counts, proposals.label.astype(run.directory.parent.dtype), near,
+        proposals.edges.u, proposals.edges.v, proposals.edges.key,
     )  # fmt: skip
-    label, other, u, v, key = columns
+    label, data, u, v, key = columns
+    label = label.astype(np.int64)
+    arrived = Choice(label, decode_near(data, label), EdgeList(u, v, key))
     order = np.lexsort((v, u, key, label))
     first = np.ones(len(order), np.bool_)
     first[1:] = label[order][1:] != label[order][:-1]
-    chosen = order[first]
-    return label[chosen], other[chosen], EdgeList(u[chosen], v[chosen], key[chosen])
+    best = arrived.take(order[first])
+    return Choice(
+        np.concatenate([decided.label, best.label]),
+        np.concatenate([decided.other, best.other]),
+        decided.edges.followed_by(best.edges),
+    )
 
 
-def _hook(run: Run, label: np.ndarray, other: np.ndarray, edges: EdgeList) -> None:
+def _hook(run: Run, choice: Choice) -> None:
     """Hook components at home here onto others and find the representatives."""
-    directory = run.directory
+    directory, label, other = run.directory, choice.label, choice.other
     mine = label - directory.first
     directory.parent[mine] = other
     # Two components that chose the same edge: the smaller one stays a root, and
@@ -55,5 +120,34 @@ def _hook(run: Run, label: np.ndarray, other: np.ndarray, edges: EdgeList) -> No
     back = directory.lookup_any(other)
     root = (back == label) & (label < other)
     directory.parent[mine[root]] = label[root]
-    run.fixed.append(edges.take(~root))
+    run.fixed.append(choice.edges.take(~root))
     directory.jump(mine)
+
+
+def _agree(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Keep a cut edge on one rank only, and only if both homes have it. Collective."""
+    directory, edges = run.directory, graph.edges
+    u, v = edges.u.astype(np.int64), edges.v.astype(np.int64)
+    home_u, home_v = (
+        np.searchsorted(directory.vtxdist, end, side="right") - 1 for end in (u, v)
+    )
+    rank = run.comm.rank
+    other = np.where(home_u == rank, home_v, home_u)
+    keeper = np.where((u + v) % 2 == 0, home_u, home_v)
+    order = np.argsort(other, kind="stable")
+    keep = order[(keeper == rank)[order] & (other != rank)[order]]
+    give = order[(keeper != rank)[order]]
+    counts = np.bincount(other[give], minlength=run.comm.size)
+    bases = np.zeros_like(counts)
+    received, (low, high) = run.comm.exchange(
+        counts,
+        Coded(*encode_ascending(u[give], counts, bases)),
+        Coded(*encode_near(v[give], u[give], counts)),
+    )
+    low = decode_ascending(low, received, bases)
+    high = decode_near(high, low)
+    expected = np.bincount(other[keep], minlength=run.comm.size)
+    agreed = in_both(u[keep], v[keep], expected, low, high, received)
+    kept = other == rank
+    kept[keep[agreed]] = True
+    return cycle_filter(run.backend, drop_unused(graph.take(kept)))

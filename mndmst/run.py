@@ -57,6 +57,9 @@ class Run:
         All bands of weights up to this key are done.
     resumed : bool
         Whether the components of the beginning are a checkpoint's.
+    giant : int or None
+        The component that the present edges were looked up from outside of: ranks
+        with members of it do not know its edges. None if there is none like that.
     checkpoint : Checkpoint or None
         What saves this state at safe points.
     renamed : list of (old, new)
@@ -76,6 +79,7 @@ class Run:
     fixed: list[EdgeList] = field(default_factory=list)
     done: int | None = None
     resumed: bool = False
+    giant: int | None = None
     checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
@@ -97,13 +101,15 @@ class Run:
 
     def publish(self) -> None:
         """Tell the directory which components are now part of others. Collective."""
-        old = np.concatenate([pair[0] for pair in self.renamed] or [np.empty(0, int)])
-        new = np.concatenate([pair[1] for pair in self.renamed] or [np.empty(0, int)])
-        order = np.argsort(old)
-        old, new = old[order], new[order]
-        # A name that was itself given up since: ghosts ask for one step only.
-        while ((newer := present_names(new, old, new)) != new).any():
-            new = newer
+        none = np.empty(0, np.int64)
+        old, new = self.renamed[0] if self.renamed else (none, none)
+        if len(self.renamed) > 1:
+            old, new = (np.concatenate(c) for c in zip(*self.renamed, strict=True))
+            order = np.argsort(old)
+            old, new = old[order], new[order]
+            # A name that was itself given up since: ghosts ask for one step only.
+            while ((newer := present_names(new, old, new)) != new).any():
+                new = newer
         self.directory.record(old, new)
         self.renamed.clear()
 
@@ -191,4 +197,6 @@ def learn_names(run: Run, graph: ReducedGraph) -> ReducedGraph:
     ghosts = ~graph.own
     names = graph.labels.copy()
     names[ghosts] = run.directory.lookup(graph.labels[ghosts])
+    if (names == graph.labels).all():
+        return graph
     return cycle_filter(run.backend, rename(graph, names))

@@ -151,3 +151,32 @@ def next_lightest(indptr, indices, keys, first, vertices, after_key, after_end, 
                 continue
             found = arc
         arcs[i] = found
+
+
+@njit(nogil=True, cache=True)
+def arcs_after(indptr, indices, keys, first, vertices, after_key, after_end):
+    """Return all arcs of some rows that come after given ones.
+
+    As `next_lightest`, of which these are what repeated calls would return.
+
+    Returns
+    -------
+    tail, head : ndarray of int64
+    key : ndarray
+    """
+    count = 0
+    for vertex in vertices:
+        count += indptr[vertex - first + 1] - indptr[vertex - first]
+    tail, head = np.empty(count, np.int64), np.empty(count, np.int64)
+    key = np.empty(count, keys.dtype)
+    used = 0
+    for i in range(len(vertices)):
+        row = vertices[i] - first
+        for arc in range(indptr[row], indptr[row + 1]):
+            end = np.int64(indices[arc])
+            same = keys[arc] == after_key[i]
+            if keys[arc] < after_key[i] or (same and end <= after_end[i]):
+                continue
+            tail[used], head[used], key[used] = vertices[i], end, keys[arc]
+            used += end != vertices[i]
+    return tail[:used], head[:used], key[:used]

@@ -11,12 +11,15 @@ import numpy as np
 
 from ...graph import ReducedGraph, Rows
 from ..base import Backend, Band
+from .finish import arcs_after
 from .inspect import inspect_rows
 from .lists import compact, lightest_edges, merge
 from .msf import pair_order
+from .names import distinct, follow, in_both
 from .select import select
 from .sorting import sort_positions
 from .threads import GRAIN, Threads
+from .wire import decode_ascending, decode_near, encode_ascending, encode_near
 
 _warm: set[tuple[str, np.dtype, np.dtype]] = set()
 
@@ -71,3 +74,16 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     pair_order(edges.u, edges.v, edges.key)
     sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
     merge(edges.u, edges.v, edges.key, edges.u, edges.v, edges.key)
+    arcs_after(part.indptr, part.indices, part.keys, 8, vertices, after, vertices)
+    _run_wire(edges.u)
+
+
+def _run_wire(ids: np.ndarray) -> None:
+    """Run what brings names to other ranks."""
+    names, counts = np.arange(len(ids))[::-1].copy(), np.array([len(ids)])
+    labels, _ = distinct(names)
+    zero = np.zeros(1, np.int64)
+    decode_ascending(encode_ascending(labels, counts, zero)[0], counts, zero)
+    decode_near(encode_near(names, labels, counts)[0], labels)
+    in_both(labels, labels, counts, labels, labels, counts)
+    follow(labels.astype(ids.dtype), 0, labels)

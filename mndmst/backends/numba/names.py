@@ -1,0 +1,108 @@
+"""Names of components: followed, numbered, compared between ranks."""
+
+import numpy as np
+from numba import njit
+
+from .sorting import sort_positions
+from .threads import ALONE, Threads
+
+
+def distinct(ids: np.ndarray, threads: Threads = ALONE) -> tuple[np.ndarray, ...]:
+    """Number some ids in ascending order.
+
+    Parameters
+    ----------
+    ids : ndarray of int64
+        In any order, with repeats; not negative.
+
+    Returns
+    -------
+    labels : ndarray of int64
+        The distinct ids, ascending.
+    position : ndarray of uint32, shape (ids,)
+        Where each id is among them.
+    """
+    if (ids[1:] > ids[:-1]).all():
+        return ids, np.arange(len(ids), dtype=np.uint32)
+    return _number(ids, sort_positions(ids.view(np.uint64), threads))
+
+
+@njit(nogil=True, cache=True)
+def _number(ids, order):
+    labels = np.empty(len(ids), np.int64)
+    position = np.empty(len(ids), np.uint32)
+    count = 0
+    for i in order:
+        if count == 0 or labels[count - 1] != ids[i]:
+            labels[count] = ids[i]
+            count += 1
+        position[i] = count - 1
+    return labels[:count].copy(), position
+
+
+@njit(nogil=True, cache=True)
+def follow(parent, first, positions):
+    """Point entries at what can be found of their representatives at home.
+
+    Parameters
+    ----------
+    parent : ndarray of uint32 or int64
+        The parents of the vertices from `first` on; paths are halved.
+    positions : ndarray of int64
+        Entries to point further.
+
+    Returns
+    -------
+    ndarray of int64
+        The positions whose path leads away from home; the others are done.
+    """
+    last = first + len(parent)
+    away = np.empty(len(positions), np.int64)
+    count = 0
+    for i in range(len(positions)):
+        position = positions[i]
+        here = np.int64(parent[position])
+        while first <= here < last:
+            ahead = np.int64(parent[here - first])
+            if ahead == here:
+                break
+            if first <= ahead < last:
+                ahead = np.int64(parent[ahead - first])
+                parent[here - first] = ahead
+            here = ahead
+        parent[position] = here
+        if here < first or here >= last:
+            away[count] = position
+            count += 1
+    return away[:count]
+
+
+@njit(nogil=True, cache=True)
+def in_both(u1, v1, counts1, u2, v2, counts2):
+    """Mark the pairs of one list that another has, slice by slice.
+
+    Parameters
+    ----------
+    u1, v1, u2, v2 : ndarray of int64
+        Pairs in (u, v) order within each slice.
+    counts1, counts2 : ndarray of int64, shape (slices,)
+
+    Returns
+    -------
+    ndarray of bool, shape (pairs of the first list,)
+    """
+    found = np.zeros(len(u1), np.bool_)
+    i = j = 0
+    for part in range(len(counts1)):
+        end1, end2 = i + counts1[part], j + counts2[part]
+        while i < end1 and j < end2:
+            if u1[i] == u2[j] and v1[i] == v2[j]:
+                found[i] = True
+                i += 1
+                j += 1
+            elif u1[i] < u2[j] or (u1[i] == u2[j] and v1[i] < v2[j]):
+                i += 1
+            else:
+                j += 1
+        i, j = end1, end2
+    return found
