@@ -11,11 +11,12 @@ from .backends.numba.inspect import inspect_rows
 from .backends.numba.msf import msf
 from .backends.numba.threads import Threads
 from .errors import ConfigError, InputError
+from .extras import optional
 from .graph import Rows
 from .inputs import as_column, as_edges
 from .io.edges import Edges, supported_weights
 from .order import id_dtype, keys_to_weights, weights_to_keys
-from .spanning_forest import Forest, _module
+from .spanning_forest import Forest
 
 if TYPE_CHECKING:
     from .backends.base import Forest as KernelForest
@@ -114,7 +115,7 @@ def minimum_spanning_tree(
     >>> minimum_spanning_tree(graph).toarray().tolist()
     [[0, 0, 0, 3], [0, 0, 2, 5], [0, 0, 0, 0], [0, 0, 0, 0]]
     """
-    sparse = _module("scipy.sparse", "formats")
+    sparse = optional("scipy.sparse", "formats")
     matrix = _csr(sparse, csgraph)
     pool = Threads(_cores(threads))
     rows = None if maximum else _symmetric_rows(matrix, pool)

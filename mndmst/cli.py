@@ -7,17 +7,30 @@ import os
 from . import __version__
 from .commands import (
     bench,
+    cluster,
     components,
     convert,
     generate,
     info,
+    neighbours,
     partition,
     solve,
     verify,
 )
 from .launcher import launched_processes, launched_rank
 
-COMMANDS = (solve, components, partition, generate, convert, verify, info, bench)
+COMMANDS = (
+    solve,
+    components,
+    cluster,
+    partition,
+    generate,
+    neighbours,
+    convert,
+    verify,
+    info,
+    bench,
+)
 
 
 def main(argv: list[str] | None = None) -> int:

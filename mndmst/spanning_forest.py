@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from .errors import MissingExtraError
+from .extras import optional
 from .io.totals import ExactSum, PairDigest
 
 
@@ -94,7 +93,7 @@ class Forest:
 
         An edge of weight zero is an explicit zero.
         """
-        sparse = _module("scipy.sparse", "formats")
+        sparse = optional("scipy.sparse", "formats")
         n = self.num_vertices
         indptr = np.searchsorted(self.src, np.arange(n + 1))
         return sparse.csr_array((self.weight, self.dst, indptr), shape=(n, n))
@@ -107,7 +106,7 @@ class Forest:
         nodes : sequence, optional
             What the vertices are called; their numbers by default.
         """
-        graph = _module("networkx", "networkx").Graph()
+        graph = optional("networkx", "networkx").Graph()
         names: Sequence[Any] = range(self.num_vertices) if nodes is None else nodes
         graph.add_nodes_from(names)
         columns = (self.src.tolist(), self.dst.tolist(), self.weight.tolist())
@@ -119,7 +118,7 @@ class Forest:
     def to_pandas(self) -> Any:
         """Return a `pandas.DataFrame` with columns ``src``, ``dst`` and ``weight``."""
         columns = {"src": self.src, "dst": self.dst, "weight": self.weight}
-        return _module("pandas", "tables").DataFrame(columns)
+        return optional("pandas", "tables").DataFrame(columns)
 
 
 def _labels(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
@@ -127,15 +126,3 @@ def _labels(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
 
     unweighted = np.zeros(len(src), np.uint32)
     return minimum_spanning_forest(src, dst, unweighted, num_vertices).labels
-
-
-def _module(name: str, extra: str) -> ModuleType:
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise MissingExtraError(
-            f"{package} is not installed; pip install 'mndmst[{extra}]'"
-        ) from error

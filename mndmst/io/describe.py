@@ -5,6 +5,8 @@ from typing import Any
 
 import h5py
 
+from .clusters import FORMAT as CLUSTERS_FORMAT
+from .clusters import describe_clusters
 from .forest import FORMAT as FOREST_FORMAT
 from .forest import describe_forest
 from .labels import FORMAT as LABELS_FORMAT
@@ -27,6 +29,8 @@ def describe(path: Path) -> dict[str, Any]:
             return describe_forest(path)
         if kind == LABELS_FORMAT:
             return describe_labels(path)
+        if kind == CLUSTERS_FORMAT:
+            return describe_clusters(path)
     from .build import describe as describe_graph
 
     return describe_graph(path)

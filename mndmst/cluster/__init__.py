@@ -1,0 +1,6 @@
+"""What most forests are computed for: clusters.
+
+The edges of a minimum spanning forest in ascending order are the single-linkage
+dendrogram (Gower and Ross, Applied Statistics 1969); cutting it gives flat clusters,
+condensing it gives those of HDBSCAN*.
+"""

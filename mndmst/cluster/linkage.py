@@ -1,0 +1,91 @@
+"""The single-linkage dendrogram of a forest, and flat clusters from it."""
+
+import os
+
+import numpy as np
+
+from ..backends.numba.dendrogram import cut, link
+from ..backends.numba.sorting import sort_positions
+from ..backends.numba.threads import Threads
+from ..errors import ConfigError
+from ..order import weights_to_keys
+from ..spanning_forest import Forest
+
+
+def single_linkage(forest: Forest) -> np.ndarray:
+    """Return the single-linkage dendrogram of a graph from its spanning forest.
+
+    Trees of a forest that is not connected are joined last, at an infinite distance.
+    Sorting uses all cores; the links are made one after the other.
+
+    Parameters
+    ----------
+    forest : Forest
+        At least one vertex.
+
+    Returns
+    -------
+    ndarray of float64, shape (num_vertices - 1, 4)
+        As `scipy.cluster.hierarchy.linkage` returns it. Equal distances are in the
+        order of the edges.
+
+    Examples
+    --------
+    >>> from mndmst import minimum_spanning_forest
+    >>> forest = minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
+    >>> single_linkage(forest)[:, 2]
+    array([1., 2., 5.])
+    """
+    if forest.num_vertices == 0:
+        raise ConfigError("a graph without vertices has no clusters")
+    roots = np.flatnonzero(forest.labels == np.arange(forest.num_vertices))
+    src = np.concatenate([forest.src, roots[:-1]])
+    dst = np.concatenate([forest.dst, roots[1:]])
+    distance = np.concatenate([forest.weight, np.full(len(roots) - 1, np.inf)])
+    order = ascending(forest)
+    order = np.concatenate([order, np.arange(len(order), len(src), dtype=order.dtype)])
+    linkage = np.empty((len(src), 4))
+    link(src, dst, distance.astype(np.float64), order, linkage)
+    return linkage
+
+
+def clusters_within(forest: Forest, threshold: float) -> np.ndarray:
+    """Return the clusters joined by edges no heavier than a threshold.
+
+    Returns
+    -------
+    ndarray of int64, shape (num_vertices,)
+        The smallest vertex of each vertex's cluster.
+    """
+    kept = forest.weight <= threshold
+    return cut(forest.src, forest.dst, kept, forest.num_vertices)
+
+
+def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
+    """Return a given number of clusters: the last edges in the order are cut.
+
+    Raises
+    ------
+    ConfigError
+        If there are more trees, or fewer vertices, than clusters asked for.
+    """
+    if not max(1, forest.num_trees) <= count <= forest.num_vertices:
+        raise ConfigError(
+            f"{count} clusters of {forest.num_vertices:,} vertices in "
+            f"{forest.num_trees:,} trees cannot be; give a number from the trees to "
+            "the vertices."
+        )
+    kept = np.zeros(len(forest), np.bool_)
+    kept[ascending(forest)[: forest.num_vertices - count]] = True
+    return cut(forest.src, forest.dst, kept, forest.num_vertices)
+
+
+def numbered(labels: np.ndarray) -> np.ndarray:
+    """Return clusters numbered 0, 1, ... in the order of their first vertices."""
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def ascending(forest: Forest) -> np.ndarray:
+    """Return the positions of the edges in ascending order."""
+    keys = weights_to_keys(forest.weight.copy())
+    return sort_positions(keys, Threads(len(os.sched_getaffinity(0))))

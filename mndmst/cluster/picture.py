@@ -1,0 +1,51 @@
+"""A picture of points in the colours of their clusters."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import ConfigError
+from ..extras import optional
+from ..io.formats.files import whole_file
+
+SHOWN = 200_000  # points; more make a picture slow, and no clearer
+PIXELS_PER_INCH = 150
+
+
+def draw(points: np.ndarray, labels: np.ndarray, path: Path) -> None:
+    """Write a scatter plot of the first two coordinates as .png or .svg.
+
+    Noise is grey. Of many points a random part is shown.
+
+    Raises
+    ------
+    ConfigError
+        If there are not as many points as labels, or they have one dimension.
+    OutputError
+        If the picture cannot be written.
+    MissingExtraError
+        If Matplotlib is not installed.
+    """
+    if len(points) != len(labels) or points.shape[1] < 2:
+        raise ConfigError(
+            f"{len(points):,} points of {points.shape[1]} dimensions do not suit "
+            f"{len(labels):,} vertices; give the points the graph was made of."
+        )
+    matplotlib = optional("matplotlib", "plot")
+    figure = optional("matplotlib.figure", "plot").Figure(figsize=(7, 7))
+    shown = np.arange(len(points))
+    if len(shown) > SHOWN:
+        shown = np.random.default_rng(1).choice(shown, SHOWN, replace=False)
+    x, y, label = points[shown, 0], points[shown, 1], labels[shown]
+    colours = matplotlib.colormaps["tab20"](label % 20)
+    colours[label < 0] = (0.75, 0.75, 0.75, 1)
+    size = min(8.0, 40_000 / len(shown))
+    axes = figure.add_subplot()
+    axes.scatter(x, y, size, colours, linewidths=0, rasterized=True)
+    clusters = len(np.unique(labels[labels >= 0]))
+    noise = np.count_nonzero(labels < 0)
+    axes.set_title(f"{len(points):,} points, {clusters:,} clusters, {noise:,} noise")
+    axes.set_aspect("equal")
+    with whole_file(path) as temporary:
+        kind = path.suffix[1:] or "png"
+        figure.savefig(temporary, format=kind, dpi=PIXELS_PER_INCH, bbox_inches="tight")

@@ -1,0 +1,112 @@
+"""Points to a graph of near neighbours, to be solved and clustered.
+
+With mutual reachability as weights (the larger of the distance and of both ends' core
+distances) the forest of the graph is what HDBSCAN* needs. Neighbours beyond the k
+nearest are left out, so the forest is that of the complete graph where the clusters
+are denser than that; `single_linkage` joins what falls apart at an infinite distance.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import ConfigError, InputError
+from ..extras import optional
+from ..io.edges import Edges, checked_edges
+
+EXAMPLES = ("rings", "blobs")
+
+
+def read_points(source: str | Path) -> np.ndarray:
+    """Return points from an .npy or .csv file.
+
+    Returns
+    -------
+    ndarray of float64, shape (points, dimensions)
+
+    Raises
+    ------
+    InputError
+        If the file does not hold such an array, or a coordinate is no number.
+    """
+    path = Path(source)
+    try:
+        if path.suffix == ".npy":
+            points = np.load(path, allow_pickle=False)
+        else:
+            points = np.loadtxt(path, delimiter=",", comments="#", ndmin=2)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(
+            f"{path}: cannot be read as points ({error}). Give an .npy file of an "
+            "array, a point a row, or numbers separated by commas."
+        ) from error
+    if points.ndim != 2 or points.dtype.kind not in "iuf":
+        raise InputError(f"{path}: has {points.dtype}{list(points.shape)}, no points.")
+    points = points.astype(np.float64, copy=False)
+    if not np.isfinite(points).all():
+        row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+        raise InputError(f"{path}: point {row} has a coordinate that is no number.")
+    return points
+
+
+def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
+    """Return points in the plane that fall into clusters, a tenth of them noise.
+
+    Parameters
+    ----------
+    name : {"rings", "blobs"}
+        Rings inside each other, or round clouds of different density.
+    """
+    generator = np.random.default_rng(seed)
+    noise = generator.uniform(-6, 6, (count // 10, 2))
+    count -= len(noise)
+    if name == "rings":
+        radius = generator.choice([1.0, 2.5, 4.5], count, p=[0.2, 0.3, 0.5])
+        angle = generator.uniform(0, 2 * np.pi, count)
+        centres = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        spread = np.full(count, 0.12)
+    else:
+        blob = generator.integers(0, 7, count)
+        centres = np.stack([4 * np.cos(blob), 4 * np.sin(2.0 * blob)], axis=1)
+        spread = 0.15 + 0.08 * blob
+    points = centres + spread[:, None] * generator.standard_normal((count, 2))
+    return np.concatenate([points, noise])
+
+
+def neighbour_graph(points: np.ndarray, neighbours: int, core: int = 0) -> Edges:
+    """Return the graph that joins every point with its nearest ones.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+    neighbours : int
+        How many each point is joined with, at least; of two points one suffices.
+    core : int
+        0 for distances as weights; else mutual reachability distances, the core
+        distance of a point being that to its `core`-th neighbour.
+
+    Returns
+    -------
+    Edges
+        With weights of float64.
+
+    Raises
+    ------
+    ConfigError
+        If there are too few points.
+    MissingExtraError
+        If SciPy is not installed.
+    """
+    if not 0 <= core <= neighbours < len(points) or neighbours < 1:
+        raise ConfigError(
+            f"{neighbours} neighbours and core {core} do not suit {len(points):,} "
+            "points: core <= neighbours < points."
+        )
+    tree = optional("scipy.spatial", "formats").cKDTree(points)
+    distance, nearest = tree.query(points, neighbours + 1, workers=-1)
+    src = np.repeat(np.arange(len(points)), neighbours + 1)
+    dst, weight = nearest.ravel(), distance.ravel()
+    if core:
+        cores = distance[:, core]
+        weight = np.maximum(weight, np.maximum(cores[src], cores[dst]))
+    return checked_edges("the points", len(points), src, dst, weight, directed=True)

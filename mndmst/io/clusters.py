@@ -1,0 +1,80 @@
+"""The cluster file: what `mndmst cluster` finds, readable with plain h5py.
+
+One HDF5 file::
+
+    clusters.h5
+        @ format "mndmst-clusters", version, creator
+        @ graph-uuid, num_vertices, num_clusters, rule
+        labels                   int64 [vertices]: 0, 1, ... ; -1 is noise
+        probabilities            float64 [vertices], with --min-size
+        linkage                  float64 [vertices - 1, 4], as SciPy's
+        condensed                with --min-size: parent, child, lambda, size
+"""
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from .. import __version__
+from ..errors import InputError
+from .formats.files import whole_file
+from .layout import reading
+
+FORMAT = "mndmst-clusters"
+VERSION = 1
+_CHUNK_ROWS = 1 << 16
+
+
+def write_clusters(
+    path: str | Path, attributes: dict[str, Any], columns: dict[str, np.ndarray]
+) -> None:
+    """Write clusters; the file appears under its name when it is whole.
+
+    Parameters
+    ----------
+    attributes : dict
+        What the file says beside its format.
+    columns : dict
+        Datasets by name.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
+    with whole_file(Path(path)) as temporary, h5py.File(temporary, "w") as file:
+        file.attrs.update(header | attributes)
+        for name, column in columns.items():
+            rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])
+            file.create_dataset(name, data=column, chunks=rows, fletcher32=True)
+
+
+def read_labels(path: str | Path) -> np.ndarray:
+    """Return the cluster of each vertex (int64).
+
+    Raises
+    ------
+    InputError
+        If it is no cluster file, or damaged.
+    """
+    path = Path(path)
+    with reading(path, "cluster again"), h5py.File(path) as file:
+        if file.attrs.get("format") != FORMAT:
+            raise InputError(f"{path}: has no clusters. Give what cluster has written.")
+        return np.asarray(file["labels"][:])
+
+
+def describe_clusters(path: Path) -> dict[str, Any]:
+    """Return what a cluster file holds, for people to read."""
+    labels = read_labels(path)
+    with reading(path, "cluster again"), h5py.File(path) as file:
+        facts = {name: _plain(value) for name, value in file.attrs.items()}
+    sizes = np.bincount(labels[labels >= 0], minlength=1)
+    return facts | {"largest": int(sizes.max()), "noise": int((labels < 0).sum())}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

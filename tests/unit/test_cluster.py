@@ -1,0 +1,172 @@
+"""Clusters of a forest: equal to SciPy's and hdbscan's on the same points."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
+from scipy.spatial.distance import pdist, squareform
+
+import mndmst
+from mndmst.cluster.density import condensed_tree, flat_clusters
+from mndmst.cluster.linkage import (
+    clusters_by_count,
+    clusters_within,
+    numbered,
+    single_linkage,
+)
+from mndmst.cluster.points import example_points, neighbour_graph, read_points
+from mndmst.errors import ConfigError, InputError
+from mndmst.io.build import build_shards
+
+
+def forest_of(distances: np.ndarray) -> mndmst.Forest:
+    pairs = np.triu_indices(len(distances), 1)
+    return mndmst.minimum_spanning_forest(*pairs, distances[pairs], len(distances))
+
+
+def same_clusters(one: np.ndarray, other: np.ndarray) -> bool:
+    pairs = set(zip(one.tolist(), other.tolist(), strict=True))
+    return len(pairs) == len(set(one.tolist())) == len(set(other.tolist()))
+
+
+@pytest.mark.parametrize("name", ["rings", "blobs"])
+def test_single_linkage_is_that_of_scipy(name: str) -> None:
+    distances = pdist(example_points(name, 400))
+    forest = forest_of(squareform(distances))
+    ours, theirs = single_linkage(forest), linkage(distances, "single")
+    assert is_valid_linkage(ours)
+    assert np.array_equal(ours, theirs)
+    for threshold in np.quantile(ours[:, 2], [0, 0.3, 0.9, 1]):
+        expected = fcluster(theirs, threshold, "distance")
+        assert same_clusters(clusters_within(forest, threshold), expected)
+    for count in (1, 2, 17, 400):
+        found = numbered(clusters_by_count(forest, count))
+        assert found.max() == count - 1
+        assert same_clusters(found, fcluster(theirs, count, "maxclust"))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30)
+)
+def test_ties_and_equal_points(places: list[tuple[int, int]]) -> None:
+    """Heights are SciPy's whatever the ties; so are the clusters at every height."""
+    if len(places) == 1:
+        assert single_linkage(forest_of(np.zeros((1, 1)))).shape == (0, 4)
+        return
+    distances = pdist(np.array(places, float), "cityblock")
+    forest = forest_of(squareform(distances))
+    ours, theirs = single_linkage(forest), linkage(distances, "single")
+    assert ours[:, 2].tolist() == theirs[:, 2].tolist()
+    for height in set(ours[:, 2].tolist()):
+        expected = fcluster(theirs, height, "distance")
+        assert same_clusters(clusters_within(forest, height), expected)
+
+
+def test_trees_are_joined_at_infinity() -> None:
+    forest = mndmst.minimum_spanning_forest([0, 2], [1, 3], [5, 2], 5)
+    assert single_linkage(forest)[:, 2].tolist() == [2, 5, np.inf, np.inf]
+    assert numbered(clusters_within(forest, 2)).tolist() == [0, 1, 2, 2, 3]
+    assert numbered(clusters_by_count(forest, 3)).tolist() == [0, 0, 1, 1, 2]
+    with pytest.raises(ConfigError, match="2 clusters of 5 vertices in 3 trees"):
+        clusters_by_count(forest, 2)
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["eom", "leaf"])
+@pytest.mark.parametrize("size", [2, 5, 40])
+@pytest.mark.parametrize("name", ["rings", "blobs"])
+def test_density_clusters_are_those_of_hdbscan(
+    name: str, size: int, leaves: bool
+) -> None:
+    hdbscan = pytest.importorskip("hdbscan.hdbscan_", reason="needs hdbscan")
+    points = example_points(name, 600)
+    distances = squareform(pdist(points))
+    cores = np.sort(distances, axis=1)[:, 5]
+    mutual = np.maximum(distances, np.maximum(cores[:, None], cores))
+    dendrogram = single_linkage(forest_of(mutual))
+    found = flat_clusters(condensed_tree(dendrogram, size), leaves)
+    method = "leaf" if leaves else "eom"
+    labels, probabilities, *_ = hdbscan._tree_to_labels(
+        points, dendrogram.copy(), size, method, False, False, 0.0
+    )
+    assert same_clusters(found.labels, labels)
+    assert ((found.labels < 0) == (labels < 0)).all()
+    np.testing.assert_allclose(found.probabilities, probabilities)
+
+
+def test_condensed_tree_of_a_chain() -> None:
+    """Two pairs far apart split at the top; a lone point falls out."""
+    forest = mndmst.minimum_spanning_forest([0, 2, 1, 3], [1, 3, 2, 4], [1, 1, 10, 4.0])
+    tree = condensed_tree(single_linkage(forest), 2)
+    rows = sorted(
+        zip(
+            tree.parent.tolist(), tree.child.tolist(), tree.scale.tolist(),
+            tree.size.tolist(), strict=True,
+        )
+    )  # fmt: skip
+    two, three = sorted(row[1] for row in rows if row[1] > 5)
+    sizes = {row[1]: row[3] for row in rows}
+    assert sorted([sizes[two], sizes[three]]) == [2, 3]
+    assert {row[2] for row in rows if row[1] > 5} == {0.1}
+    assert next(row[2] for row in rows if row[1] == 4) == 0.25
+    with pytest.raises(ConfigError, match="at least 2"):
+        condensed_tree(single_linkage(forest), 1)
+
+
+def test_neighbour_graph_weighs_by_mutual_reachability() -> None:
+    points = np.array([[0.0], [1.0], [3.0], [7.0]])
+    edges = neighbour_graph(points, 2, core=1)
+    weights = {
+        (min(u, v), max(u, v)): w
+        for u, v, w in zip(edges.src, edges.dst, edges.weight, strict=True)
+        if u != v
+    }
+    assert weights == {(0, 1): 1, (0, 2): 3, (1, 2): 2, (2, 3): 4, (1, 3): 6}
+    with pytest.raises(ConfigError, match="neighbours"):
+        neighbour_graph(points, 4)
+
+
+def test_points_that_are_none_are_refused(tmp_path: Path) -> None:
+    table = tmp_path / "points.csv"
+    table.write_text("# x, y\n1,2\n3,4\n")
+    assert read_points(table).tolist() == [[1, 2], [3, 4]]
+    table.write_text("1,2\n3,nan\n")
+    with pytest.raises(InputError, match="point 1"):
+        read_points(table)
+    table.write_text("1,2\n3\n")
+    with pytest.raises(InputError, match=r"points\.csv"):
+        read_points(table)
+
+
+def test_from_points_to_a_picture(mndmst, tmp_path: Path) -> None:
+    """The commands of the README, on fewer points."""
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    graph, points = tmp_path / "rings", tmp_path / "rings.npy"
+    run = mndmst("neighbours", "rings", graph, "--core", 8, "--count", 6000,
+                 "--save", points)  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    forest, found = tmp_path / "forest.h5", tmp_path / "clusters.h5"
+    assert mndmst("solve", graph, "-o", forest, "-q").returncode == 0
+    picture = tmp_path / "rings.png"
+    run = mndmst("cluster", forest, "--min-size", 300, "-o", found, "--points", points,
+                 "--plot", picture)  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert run.result["clusters"] == "3"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    facts = mndmst("info", found).stdout
+    assert "num_clusters  3" in facts
+
+
+def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:
+    forest, graph = tmp_path / "forest.h5", tmp_path / "graph"
+    build_shards(neighbour_graph(example_points("blobs", 300), 5), graph, 1)
+    assert mndmst("solve", graph, "-o", forest, "-q").returncode == 0
+    run = mndmst("cluster", forest, "--count", 301)
+    assert run.returncode == 1
+    assert "301 clusters" in run.stderr
+    run = mndmst("cluster", graph / "index.h5", "--count", 2)
+    assert run.returncode == 1
+    assert "index.h5" in run.stderr
