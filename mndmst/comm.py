@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import bulk
-from .errors import ConfigError, MndmstError
+from .errors import ConfigError, MissingExtraError, MndmstError
 from .launcher import crowded, launched_processes, prepare_environment
 
 
@@ -36,9 +36,17 @@ def world() -> "Comm":
     ------
     ConfigError
         If the launcher started more processes than this MPI library sees.
+    MissingExtraError
+        If no MPI library can be loaded.
     """
     prepare_environment()
-    from mpi4py import MPI
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise MissingExtraError(
+            f"no MPI library: {str(error).splitlines()[0]}. Load the module of your "
+            "site's MPI, or pip install 'mndmst[mpi]'"
+        ) from error
 
     comm = Comm(MPI.COMM_WORLD.Dup(), Shared(polite=crowded()))
     launched = launched_processes()
