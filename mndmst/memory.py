@@ -1,5 +1,6 @@
 """How much memory a rank may still take."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -8,6 +9,14 @@ def resident_bytes() -> int:
     """Return the bytes of this process that are in memory."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
+
+
+def free_bytes() -> int:
+    """Return the bytes of this machine that processes may still take."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return 1024 * int(line.split()[1])
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
 class Budget:

@@ -1,10 +1,19 @@
 """The command `partition`."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .info import describe
+
+# As `io.formats.NAMES` has them, which is not imported for a help text.
+FORMATS = (
+    "gr mtx txt el wel tsv csv edges edgelist plain-edgelist npz parquet arrow feather "
+    "graph metis bvgraph parhip sg wsg egr adj json binary-edgelist "
+    "undirected-binary-edgelist h5"
+)
+WEIGHTS = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE.co"
 
 
 def add(commands: Any) -> None:
@@ -12,20 +21,139 @@ def add(commands: Any) -> None:
     partition = commands.add_parser(
         "partition",
         help="turn an edge file into shards, or re-shard a graph",
-        description="Read DIMACS .gr, Matrix Market .mtx, scipy .npz (also .gz, .xz) "
-        "or a sharded graph and write it as shards.",
+        description="Read an edge file of any size, or a sharded graph, and write it "
+        "as shards: with worker processes on this machine, or under mpirun or srun.",
+        epilog=f"Formats: {FORMATS}; each also .gz, .xz, .zst. Weights: {WEIGHTS}.",
     )
-    partition.add_argument("file", type=Path)
+    partition.add_argument("file", type=Path, help="edge file, shards, or recipe")
     partition.add_argument("out", type=Path, help="directory to make")
-    partition.add_argument("--parts", type=int, default=1, help="number of shards")
-    partition.add_argument("--overwrite", action="store_true", help="replace a graph")
+    partition.add_argument("--format", help="in place of what the file's suffix says")
+    partition.add_argument(
+        "--source", type=Path, help="the file that a recipe (.toml) asks for"
+    )
+    partition.add_argument(
+        "--weights", metavar="RULE", help="in place of the file's; see below"
+    )
+    partition.add_argument(
+        "--symmetrize",
+        action="store_true",
+        help="take a format that stores both directions of each edge as one that "
+        "stores any",
+    )
+    add_building(partition)
     partition.set_defaults(process=_partition)
 
 
-def _partition(arguments: argparse.Namespace) -> int:
-    from ..io.build import build_shards
-    from ..io.formats import read_edges
+def add_building(parser: argparse.ArgumentParser) -> None:
+    """Add the options of all commands that make shards."""
+    parser.add_argument(
+        "--parts", type=int, help="number of shards; 1, or what a recipe says"
+    )
+    parser.add_argument(
+        "--jobs", type=int, help="worker processes; as many as cores and parts if large"
+    )
+    parser.add_argument(
+        "--memory", help="what a process may hold, such as 8GiB; half of what is free"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace a graph")
+    parser.add_argument("--compress", action="store_true", help="smaller, slower parts")
+    parser.add_argument(
+        "--restart", action="store_true", help="go on where a killed run has ended"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
 
-    edges = read_edges(arguments.file)
-    build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
-    return describe(arguments.out)
+
+def build(
+    arguments: argparse.Namespace,
+    open_file: Callable[[], Any],
+    check: Callable[[Any], None] | None = None,
+) -> int:
+    """Make shards of what open_file() returns, check and describe them.
+
+    Under mpirun all ranks take part, otherwise worker processes.
+    """
+    from ..io.external import Options, partition
+    from ..io.external.team import Alone, Ranks, Team, with_workers
+    from ..launcher import launched_processes
+    from ..memory import free_bytes
+
+    team: Team = Alone()
+    processes = 1
+    if launched_processes() > 1:
+        from ..comm import world
+
+        comm = world()
+        team, node = Ranks(comm), comm.node()
+        processes = node.size
+        node.free()
+    with team.together():
+        file = open_file()
+        jobs = 1
+        if team.size == 1:
+            processes = jobs = _jobs(arguments, file)
+        names = ("symmetrize", "overwrite", "compress", "restart", "quiet")
+        given = {name: getattr(arguments, name, False) for name in names}
+        memory = _memory(arguments.memory) or free_bytes() // 2 // processes
+        parts = 1 if arguments.parts is None else arguments.parts
+        options = Options(arguments.out, parts, memory, **given)
+    if team.size > 1:
+        graph = partition(team, file, options)
+    else:
+        graph = with_workers(jobs, partition, file, options)
+    with team.together():
+        if check is not None:
+            check(graph)
+    return describe(arguments.out) if team.rank == 0 else 0
+
+
+def _memory(text: str | None) -> int:
+    from ..config import parse_bytes
+
+    return 0 if text is None else parse_bytes(text)
+
+
+def _jobs(arguments: argparse.Namespace, file: Any) -> int:
+    """Return how many processes to use: as many as asked for, or as seems to pay."""
+    import os
+
+    from ..errors import ConfigError
+
+    if arguments.jobs is None:
+        cores = len(os.sched_getaffinity(0))
+        return max(1, min(cores, arguments.parts or 1, file.length >> 24))
+    if arguments.jobs < 1:
+        raise ConfigError(f"--jobs {arguments.jobs}: give 1 or more")
+    return int(arguments.jobs)
+
+
+def _partition(arguments: argparse.Namespace) -> int:
+    from ..io.formats import open_edges
+    from ..io.recipe import check_shards, load_recipe, open_recipe
+    from ..io.weights import weigh
+
+    _check_options(arguments)
+    if arguments.file.suffix != ".toml":
+
+        def open_file() -> Any:
+            file = open_edges(arguments.file, arguments.format)
+            return weigh(file, arguments.weights) if arguments.weights else file
+
+        return build(arguments, open_file)
+    recipe = load_recipe(arguments.file)
+    arguments.parts = arguments.parts or recipe.parts
+    return build(
+        arguments,
+        lambda: open_recipe(recipe, arguments.source),
+        lambda graph: check_shards(recipe, graph),
+    )
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise ConfigError for options that only go with a recipe, or without one."""
+    from ..errors import ConfigError
+
+    file, recipe = arguments.file, arguments.file.suffix == ".toml"
+    if recipe and (arguments.format or arguments.weights):
+        raise ConfigError(f"{file}: a recipe says its format and weights itself.")
+    if arguments.source and not recipe:
+        raise ConfigError(f"{file}: --source goes with a recipe, a .toml file.")

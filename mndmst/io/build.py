@@ -1,18 +1,19 @@
 """Make shards of edges, and describe what shards hold."""
 
-import hashlib
-import uuid
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..backends.numba.build import both_directions, upper_triangle
-from ..errors import ConfigError
+from .edge_file import EdgesInMemory
 from .edges import Edges
-from .shards import ShardedGraph, ShardWriter, open_graph
+from .external import Options, partition
+from .external.team import Alone
+from .shards import ShardedGraph, open_graph
 
 PIECE_VERTICES = 1 << 24
+MEMORY = 4 << 30  # at least what edges in memory take to be sorted
 
 
 def build_shards(
@@ -25,10 +26,7 @@ def build_shards(
     """Write edges as a sharded graph, the same one for any number of parts.
 
     Loops are dropped. Of edges that join the same two vertices, in either direction,
-    the lightest stays, which is the one the order of edges would choose. Time is
-    linear. With ids and weights of 32 bits, memory beside the edges given is at most
-    16 bytes per edge listed, later 8 per edge listed and 8 per arc written, and
-    always 24 per vertex.
+    the lightest stays, which is the one the order of edges would choose.
 
     Parameters
     ----------
@@ -52,21 +50,10 @@ def build_shards(
     OutputError
         If `out` is not empty or cannot be written.
     """
-    if num_parts < 1:
-        raise ConfigError(f"a graph has at least 1 part, not {num_parts}")
-    indptr, indices, weights = symmetric_rows(edges)
-    vtxdist = balanced_vtxdist(indptr, num_parts)
-    name = _name_by_content(indptr, indices, weights)
-    with ShardWriter(
-        out, edges.num_vertices, weights.dtype, vtxdist, name, overwrite, compress
-    ) as writer:
-        for part in range(num_parts):
-            begin, end = vtxdist[part : part + 2]
-            low, high = indptr[[begin, end]]
-            rows = indptr[begin : end + 1] - low
-            writer.write_part(part, rows, indices[low:high], weights[low:high])
-        writer.finish()
-    return open_graph(out, check=False)
+    options = Options(
+        Path(out), num_parts, MEMORY, overwrite=overwrite, compress=compress, quiet=True
+    )
+    return partition(Alone(), EdgesInMemory("edges", edges), options)
 
 
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -86,29 +73,6 @@ def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return both_directions(
         *upper_triangle(edges.num_vertices, edges.src, edges.dst, weight)
     )
-
-
-def balanced_vtxdist(indptr: np.ndarray, num_parts: int) -> np.ndarray:
-    """Cut vertices into contiguous parts of about equal cost.
-
-    A vertex costs one for itself and one for each of its arcs.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (num_vertices + 1,)
-    num_parts : int
-
-    Returns
-    -------
-    ndarray of int64, shape (num_parts + 1,)
-    """
-    num_vertices = len(indptr) - 1
-    cost = indptr + np.arange(num_vertices + 1)
-    total = int(cost[-1])
-    shares = np.array([total * part // num_parts for part in range(num_parts + 1)])
-    vtxdist = np.searchsorted(cost, shares)
-    vtxdist[-1] = num_vertices
-    return vtxdist
 
 
 def describe(path: str | Path) -> dict[str, Any]:
@@ -145,12 +109,3 @@ def describe(path: str | Path) -> dict[str, Any]:
         "degree_max": largest,
         "isolated": isolated,
     }
-
-
-def _name_by_content(*arrays: np.ndarray) -> str:
-    """Return a uuid that only the same rows have, whatever the parts."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(array.dtype.str.encode())
-        digest.update(array.view(np.uint8).data)
-    return str(uuid.UUID(bytes=digest.digest(), version=5))

@@ -1,6 +1,8 @@
 """Write a sharded graph, part by part, so that a directory with an index is whole."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,7 +14,6 @@ from .. import __version__
 from ..errors import OutputError
 from ..order import WEIGHT_DTYPES
 from .layout import (
-    CHUNK_BYTES,
     GRAPH_FORMAT,
     HDF5_LAYOUT,
     INDEX_NAME,
@@ -23,6 +24,7 @@ from .layout import (
     write_attributes,
     writing,
 )
+from .part_writer import Column, PartWriter
 
 TEMPORARY = ".tmp"
 
@@ -81,24 +83,25 @@ class ShardWriter:
         ends = self.vtxdist[[0, -1]].tolist()
         if ends != [0, num_vertices] or not ascends(self.vtxdist):
             raise ValueError("vtxdist must ascend from 0 to num_vertices")
-        self._claim(overwrite)
+        self.claim(self.path, overwrite)
 
     @property
     def num_parts(self) -> int:
         """Number of parts, empty ones included."""
         return len(self.vtxdist) - 1
 
-    def _claim(self, overwrite: bool) -> None:
+    @staticmethod
+    def claim(path: Path, overwrite: bool) -> None:
         """Make the directory, or refuse one that holds something already."""
-        with writing(self.path):
-            if self.path.exists() and not self.path.is_dir():
-                raise OutputError(f"{self.path}: is a file; give a directory.")
-            self.path.mkdir(parents=True, exist_ok=True)
+        with writing(path):
+            if path.exists() and not path.is_dir():
+                raise OutputError(f"{path}: is a file; give a directory.")
+            path.mkdir(parents=True, exist_ok=True)
             # Temporary parts alone are what a run that was killed leaves behind.
-            holds = any(file.suffix != TEMPORARY for file in self.path.iterdir())
+            holds = any(file.suffix != TEMPORARY for file in path.iterdir())
         if holds and not overwrite:
             raise OutputError(
-                f"{self.path}: is not empty. Give another directory, or ask for the "
+                f"{path}: is not empty. Give another directory, or ask for the "
                 "graph in it to be overwritten."
             )
 
@@ -121,38 +124,49 @@ class ShardWriter:
         OutputError
             If the file cannot be written.
         """
+        with self.part(part, len(indices)) as file:
+            file.append(indptr, indices, weights)
+
+    @contextmanager
+    def part(self, part: int, most_arcs: int) -> Iterator[PartWriter]:
+        """Give a part to append rows to, under its temporary name.
+
+        Parameters
+        ----------
+        part : int
+        most_arcs : int
+            No more will be appended.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
         begin, end = self.vtxdist[part : part + 2].tolist()
-        if len(indptr) != end - begin + 1 or indptr[0] != 0:
-            raise ValueError(f"part {part} must have {end - begin} rows")
-        if not int(indptr[-1]) == len(indices) == len(weights):
-            raise ValueError("indptr, indices and weights disagree on the arcs")
-        ids = np.dtype(np.int32 if self.num_vertices <= 1 << 31 else np.int64)
-        header = {
-            "num_arcs": len(indices),
-            "vertex_begin": begin,
-            "vertex_end": end,
-            "part": part,
-        }
+        header = {"vertex_begin": begin, "vertex_end": end, "part": part}
         target = self._temporary(part_name(part))
         self._written.append(target)
         with writing(target), h5py.File(target, "w", libver=HDF5_LAYOUT) as file:
             self._write_header(file, SHARD_FORMAT, header)
             self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
             group = file.create_group("graph")
-            write_attributes(
-                group,
-                {
-                    "encoding-type": "csr_matrix",
-                    "encoding-version": "0.1.0",
-                    "shape": np.array([end - begin, self.num_vertices]),
-                },
-            )
-            self._write(group, "indptr", indptr, np.dtype(np.int64))
-            self._write(group, "indices", indices, ids)
-            self._write(group, "data", weights, self.weight_dtype)
+            shape = np.array([end - begin, self.num_vertices])
+            encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
+            write_attributes(group, encoding | {"shape": shape})
+            ids = np.dtype(np.int32 if self.num_vertices <= 1 << 31 else np.int64)
+            types = (ids, self.weight_dtype)
+            writer = PartWriter(group, end - begin, most_arcs, types, self.compress)
+            yield writer
+            arcs = writer.finish()
+            write_attributes(file, {"num_arcs": arcs})
 
-    def finish(self) -> None:
+    def finish(self, uuid: str | None = None) -> None:
         """Check that every part is there, then give all files their final names.
+
+        Parameters
+        ----------
+        uuid : str, optional
+            In place of the one given at first, where that was not known yet.
 
         Raises
         ------
@@ -160,7 +174,8 @@ class ShardWriter:
             If a part was not written or a file cannot be renamed.
         """
         names = [part_name(part) for part in range(self.num_parts)]
-        arcs = [self._count_arcs(self._temporary(name)) for name in names]
+        self.uuid = uuid or self.uuid
+        arcs = [self._count_arcs(self._temporary(name), uuid) for name in names]
         arcdist = np.concatenate(([0], np.cumsum(arcs, dtype=np.int64)))
         index = self._temporary(INDEX_NAME)
         self._written.append(index)
@@ -200,10 +215,13 @@ class ShardWriter:
     def _temporary(self, name: str) -> Path:
         return self.path / (name + TEMPORARY)
 
-    def _count_arcs(self, file: Path) -> int:
+    def _count_arcs(self, file: Path, uuid: str | None) -> int:
+        """Return the arcs of a part; give it its uuid if it has none yet."""
         if not file.exists():
             raise OutputError(f"{file}: the part was not written. Make it again.")
-        with writing(file), h5py.File(file) as part:
+        with writing(file), h5py.File(file, "r+" if uuid else "r") as part:
+            if uuid:
+                write_attributes(part, {"graph-uuid": uuid})
             return int(part.attrs["num_arcs"])
 
     def _write_header(self, file: h5py.File, kind: str, more: dict[str, Any]) -> None:
@@ -221,22 +239,9 @@ class ShardWriter:
         self, group: h5py.Group, name: str, data: np.ndarray, dtype: np.dtype
     ) -> None:
         """Write a checksummed dataset; HDF5 cannot chunk one without elements."""
-        if len(data) == 0:
-            group.create_dataset(name, shape=(0,), dtype=dtype)
-            return
-        if data.dtype == np.uint32 and dtype == np.int32:
-            data = data.view(np.int32)
-        chunks = (min(len(data), CHUNK_BYTES // dtype.itemsize),)
-        dataset = group.create_dataset(
-            name,
-            data.shape,
-            dtype,
-            chunks=chunks,
-            fletcher32=True,
-            shuffle=self.compress,
-            compression="gzip" if self.compress else None,
-        )
-        dataset.write_direct(np.ascontiguousarray(data))  # HDF5 converts in pieces
+        columns = Column(group, name, len(data), dtype)
+        columns.append(data)
+        columns.finish()
 
 
 def _settle(path: Path) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mndmst.errors import ConfigError
-from mndmst.io.build import balanced_vtxdist, build_shards, describe, symmetric_rows
+from mndmst.io.build import build_shards, describe, symmetric_rows
+from mndmst.io.cuts import balanced_vtxdist
 from mndmst.io.edges import Edges
 from mndmst.io.formats import read_edges
 

@@ -83,7 +83,7 @@ def test_id_types_follow_the_number_of_vertices(
     )  # fmt: skip
     writer.write_part(1, np.arange(3), ids, np.ones(2, np.int32))
     monkeypatch.setattr(
-        ShardWriter, "_count_arcs", lambda self, file: 2 * ("1" in file.name)
+        ShardWriter, "_count_arcs", lambda self, file, uuid: 2 * ("1" in file.name)
     )
     shutil.copy(writer.path / "part-00001.h5.tmp", writer.path / "part-00000.h5.tmp")
     writer.finish()

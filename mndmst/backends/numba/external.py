@@ -1,0 +1,205 @@
+"""What the external partitioner does to arcs: count, route, sort, close up."""
+
+import numpy as np
+from numba import njit
+
+from .inspect import mix
+
+DIGIT = 11  # bits of a digit of the radix sort: the counters fit the nearest cache
+
+
+@njit(nogil=True, cache=True)
+def count_ends(src, dst, keys, shift, counts):
+    """Count the ends of edges by blocks of 2^shift vertices; loops do not count.
+
+    Parameters
+    ----------
+    keys : ndarray of uint32 or uint64, shape (edges,)
+        The bits of the weights.
+    counts : ndarray of int64, shape (blocks,)
+        Added to.
+
+    Returns
+    -------
+    uint64
+        The sum of a hash of each edge, with opposite signs in the two directions:
+        zero over all edges if every one is listed in both directions.
+    """
+    balance = np.uint64(0)
+    for i in range(len(src)):
+        u, v = np.int64(src[i]), np.int64(dst[i])
+        if u < v:
+            balance += mix(u, v, keys[i])
+        elif v < u:
+            balance -= mix(v, u, keys[i])
+        else:
+            continue
+        counts[u >> shift] += 1
+        counts[v >> shift] += 1
+    return balance
+
+
+@njit(nogil=True, cache=True)
+def count_records(src, dst, bucket_of, shift, mirrored, counts):
+    """Count the arcs that go to each bucket (int64, added to `counts`)."""
+    for i in range(len(src)):
+        if src[i] != dst[i]:
+            counts[bucket_of[np.int64(src[i]) >> shift]] += 1
+            if mirrored:
+                counts[bucket_of[np.int64(dst[i]) >> shift]] += 1
+
+
+@njit(nogil=True, cache=True)
+def route(src, dst, weight, bucket_of, shift, mirrored, free, rows, heads, weights):
+    """Write arcs behind those that are in their bucket, and their twins if mirrored.
+
+    Parameters
+    ----------
+    bucket_of : ndarray of int32, shape (blocks,)
+        The bucket of a block of 2^shift vertices.
+    free : ndarray of int64, shape (buckets,)
+        The first free place of each bucket; moved on.
+    rows, heads, weights : ndarray
+        Filled.
+    """
+    for i in range(len(src)):
+        u, v = src[i], dst[i]
+        if u == v:
+            continue
+        bucket = bucket_of[np.int64(u) >> shift]
+        place = free[bucket]
+        rows[place], heads[place], weights[place] = u, v, weight[i]
+        free[bucket] = place + 1
+        if mirrored:
+            bucket = bucket_of[np.int64(v) >> shift]
+            place = free[bucket]
+            rows[place], heads[place], weights[place] = v, u, weight[i]
+            free[bucket] = place + 1
+
+
+@njit(nogil=True, cache=True)
+def pack(rows, heads, first, bits, keys):
+    """Make a key of each arc: its row, counted from `first`, above its head."""
+    for i in range(len(rows)):
+        row = np.uint64(np.int64(rows[i]) - first)
+        keys[i] = (row << np.uint64(bits)) | np.uint64(heads[i])
+
+
+@njit(nogil=True, cache=True)
+def ascending(keys):
+    """Return whether no key is below the one before it."""
+    for i in range(1, len(keys)):
+        if keys[i] < keys[i - 1]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def sort_by_digit(keys, weights, shift, sorted_keys, sorted_weights):
+    """Sort by one digit of the keys, keeping the order of equal ones.
+
+    Returns
+    -------
+    bool
+        False, and nothing is written, if the digit is the same everywhere.
+    """
+    mask = np.uint64((1 << DIGIT) - 1)
+    shift = np.uint64(shift)
+    places = np.zeros(1 << DIGIT, np.int64)
+    for key in keys:
+        places[(key >> shift) & mask] += 1
+    if places.max() == len(keys):
+        return False
+    total = 0
+    for digit in range(1 << DIGIT):
+        count = places[digit]
+        places[digit] = total
+        total += count
+    for i in range(len(keys)):
+        digit = (keys[i] >> shift) & mask
+        place = places[digit]
+        sorted_keys[place], sorted_weights[place] = keys[i], weights[i]
+        places[digit] = place + 1
+    return True
+
+
+@njit(nogil=True, cache=True)
+def close_up(keys, weights, bits, indptr, heads):
+    """Turn sorted keys into rows; of arcs with the same ends the lightest stays.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (arcs,)
+    weights : ndarray, shape (arcs,)
+        Closed up in place.
+    bits : int
+        As in `pack`.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Filled.
+    heads : ndarray, shape (arcs,)
+        Filled; may share memory with `keys`.
+
+    Returns
+    -------
+    int
+        How many arcs are left.
+    """
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    count, row = 0, 0
+    indptr[0] = 0
+    before = np.uint64(0)
+    for i in range(len(keys)):
+        key, weight = keys[i], weights[i]
+        if count and key == before:
+            weights[count - 1] = min(weights[count - 1], weight)
+            continue
+        before = key
+        while row < np.int64(key >> np.uint64(bits)):
+            row += 1
+            indptr[row] = count
+        heads[count], weights[count] = key & mask, weight
+        count += 1
+    indptr[row + 1 :] = count
+    return count
+
+
+@njit(nogil=True, cache=True)
+def fingerprint(indptr, heads, keys, first):
+    """Return two sums over the edges of some rows that tell graphs apart.
+
+    Each edge is taken in its smaller end's row, so the sums over all rows are the
+    same however these are cut.
+    """
+    one, two = np.uint64(0), np.uint64(0)
+    for row in range(len(indptr) - 1):
+        tail = first + row
+        for arc in range(indptr[row], indptr[row + 1]):
+            head = np.int64(heads[arc])
+            if head > tail:
+                word = mix(tail, head, keys[arc])
+                one += word
+                two += (word ^ (word >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return one, two
+
+
+@njit(nogil=True, cache=True)
+def add_by_pair(src, dst, keys, sums):
+    """Add each edge's signed hash to the sum that a hash of its ends chooses."""
+    for i in range(len(src)):
+        u, v = np.int64(src[i]), np.int64(dst[i])
+        place = mix(min(u, v), max(u, v), 0) % np.uint64(len(sums))
+        if u < v:
+            sums[place] += mix(u, v, keys[i])
+        elif v < u:
+            sums[place] -= mix(v, u, keys[i])
+
+
+@njit(nogil=True, cache=True)
+def of_pair_class(src, dst, count, wanted):
+    """Return which edges add to one of `count` sums in `add_by_pair` (bool)."""
+    chosen = np.zeros(len(src), np.bool_)
+    for i in range(len(src)):
+        u, v = np.int64(src[i]), np.int64(dst[i])
+        place = mix(min(u, v), max(u, v), 0) % np.uint64(count)
+        chosen[i] = u != v and place == np.uint64(wanted)
+    return chosen

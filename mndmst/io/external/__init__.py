@@ -1,0 +1,248 @@
+"""From an edge file of any size to shards, in bounded memory, by many processes.
+
+1. Survey: every process reads a share of the file and counts the ends of edges by
+   blocks of vertices. Text and packed files are kept as arrays on the way.
+2. Plan: the counts cut the vertices into parts, and parts into buckets that fit into
+   memory. All processes make the same plan.
+3. Route: every arc is written to the bucket of its row, and so is its twin, unless
+   the survey has found every edge listed in both directions.
+4. Sort: every process sorts the buckets of some parts and writes these.
+
+What is on the way lies in a directory beside the output. It stays there if the
+processes are killed; a restart then goes on with the parts that are missing.
+"""
+
+import hashlib
+import json
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...memory import Budget
+from ...progress import Progress
+from ..edge_file import EdgeFile
+from ..edges import Edges
+from ..layout import writing
+from ..shard_writer import ShardWriter
+from ..shards import ShardedGraph, open_graph
+from .plan import Plan, make_plan
+from .route import route
+from .sort import write_part
+from .survey import own_pieces, survey
+from .team import Team
+from .twins import lonely_arc
+
+# What Python, compiled kernels and the buffers of files take while a bucket is sorted.
+RESERVE = 48 << 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to partition.
+
+    Attributes
+    ----------
+    out : Path
+        Directory to make.
+    parts : int
+    memory : int
+        Bytes that each process may hold.
+    symmetrize : bool
+        Take a file that should list every edge in both directions as one that lists
+        it in any.
+    overwrite, compress : bool
+        As in `ShardWriter`.
+    restart : bool
+        Go on where a run that was killed has ended.
+    quiet : bool
+        Say nothing on standard error.
+    """
+
+    out: Path
+    parts: int = 1
+    memory: int = 1 << 30
+    symmetrize: bool = False
+    overwrite: bool = False
+    compress: bool = False
+    restart: bool = False
+    quiet: bool = False
+
+    @property
+    def work(self) -> Path:
+        """The directory for what is on the way."""
+        return self.out.with_name(f"{self.out.name}.partition-work")
+
+
+def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
+    """Make shards of an edge file. Collective.
+
+    The graph is the same for every number of processes and any memory.
+
+    Returns
+    -------
+    ShardedGraph
+        Its uuid is derived from the contents.
+
+    Raises
+    ------
+    ConfigError
+        If the memory does not suffice, or there is nothing to restart from.
+    InputError
+        If the file is damaged, or an arc has no twin where all should.
+    OutputError
+        If the output is not empty or cannot be written.
+    """
+    if options.parts < 1:
+        raise ConfigError(f"a graph has at least 1 part, not {options.parts}")
+    progress = Progress(team.rank == 0 and not options.quiet)
+    with team.together():
+        if team.rank == 0:
+            ShardWriter.claim(options.out, options.overwrite)
+            _prepare(options)
+    try:
+        plan, runs = _routed(team, file, options, progress)
+        graph = _sorted(team, plan, runs, options, progress)
+    except Exception:
+        # What is left of a run that was killed can be used, of one that failed not
+        if team.rank == 0:
+            shutil.rmtree(options.work, ignore_errors=True)
+        raise
+    return graph
+
+
+def _prepare(options: Options) -> None:
+    """Make the directory for what is on the way."""
+    with writing(options.work):
+        if options.restart and (options.work / "plan.json").exists():
+            return
+        if options.restart:
+            raise ConfigError(
+                f"{options.work}: holds nothing to go on from. Run it without "
+                "--restart."
+            )
+        shutil.rmtree(options.work, ignore_errors=True)
+        options.work.mkdir(parents=True)
+
+
+def _routed(
+    team: Team, file: EdgeFile, options: Options, progress: Progress
+) -> tuple[Plan, list[Path]]:
+    """Return the plan, and the run files with the arcs in their buckets."""
+    described = {
+        "file": file.name, "length": file.length, "parts": options.parts,
+        "symmetrize": options.symmetrize,
+    }  # fmt: skip
+    if options.restart:
+        with team.together():
+            return _load_plan(options.work, described)
+    spool, run = (options.work / f"{what}-{team.rank}" for what in ("spool", "run"))
+    total = 0
+
+    def pieces(again: bool) -> Iterator[Edges]:
+        done = 0
+        for piece in own_pieces(team, file, spool, again):
+            done += len(piece)
+            if again:
+                progress.stage(f"routing: {100 * done // total} %")
+            else:
+                progress.stage(f"reading: {done * team.size:,} edges")
+            yield piece
+
+    found = survey(team, file, pieces(False))
+    total = max(1, found.num_entries // team.size)
+    if file.both_directions and not (found.symmetric or options.symmetrize):
+        with team.together():
+            if team.rank == 0:
+                raise lonely_arc(file)
+    room = Budget(options.memory).room() - RESERVE
+    room = min(team.everyone(room))
+    with team.together():
+        if room <= 0:
+            raise ConfigError(
+                f"--memory {options.memory:,} is less than a process takes before it "
+                f"begins. Give {options.memory - room + (64 << 20):,} bytes or more."
+            )
+        plan = make_plan(found, options.parts, room, file.name)
+        route(plan, pieces(True), run, room)
+        spool.unlink(missing_ok=True)
+    runs = [options.work / f"run-{rank}" for rank in range(team.size)]
+    with team.together():
+        if team.rank == 0:
+            _save_plan(options.work, described, plan, len(runs))
+    return plan, runs
+
+
+def _sorted(
+    team: Team, plan: Plan, runs: list[Path], options: Options, progress: Progress
+) -> ShardedGraph:
+    """Write all parts that are not there yet, and the index."""
+    unnamed = str(uuid.UUID(int=0))
+    writer = ShardWriter(
+        options.out, plan.num_vertices, plan.weight_dtype, plan.vtxdist, unnamed,
+        options.overwrite, options.compress,
+    )  # fmt: skip
+    with writer, team.together():
+        for part in range(team.rank, options.parts, team.size):
+            progress.stage(f"sorting: part {part} of {options.parts}")
+            done = options.work / f"part-{part}.json"
+            if not done.exists():
+                sums = write_part(plan, writer, part, runs)
+                _write_json(done, sums)
+    with team.together():
+        if team.rank == 0:
+            all_sums = [
+                json.loads((options.work / f"part-{part}.json").read_text())
+                for part in range(options.parts)
+            ]
+            writer.finish(_name_by_content(plan, np.array(all_sums, np.uint64)))
+            shutil.rmtree(options.work, ignore_errors=True)
+    with team.together():
+        return open_graph(options.out, check=False)
+
+
+def _name_by_content(plan: Plan, sums: np.ndarray) -> str:
+    """Return a uuid that only the same rows have, whatever the parts."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"{plan.num_vertices} {plan.weight_dtype.str} ".encode())
+    digest.update(sums.sum(axis=0).astype("<u8").tobytes())
+    return str(uuid.UUID(bytes=digest.digest(), version=5))
+
+
+def _save_plan(work: Path, described: dict[str, Any], plan: Plan, runs: int) -> None:
+    fields = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(plan).items()
+    }
+    fields["weight_dtype"] = plan.weight_dtype.name
+    _write_json(
+        work / "plan.json", {"described": described, "plan": fields, "runs": runs}
+    )
+
+
+def _load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
+    kept = json.loads((work / "plan.json").read_text())
+    if kept["described"] != described:
+        raise ConfigError(
+            f"{work}: was left by a run with {kept['described']}, not {described}. "
+            "Give the same, or run it without --restart."
+        )
+    fields: dict[str, Any] = {
+        name: np.array(value, np.int64) if isinstance(value, list) else value
+        for name, value in kept["plan"].items()
+    }
+    fields["weight_dtype"] = np.dtype(fields["weight_dtype"])
+    return Plan(**fields), [work / f"run-{rank}" for rank in range(kept["runs"])]
+
+
+def _write_json(path: Path, value: Any) -> None:
+    """Write a file that is whole or not there."""
+    with writing(path):
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(value))
+        temporary.rename(path)

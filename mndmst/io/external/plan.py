@@ -1,0 +1,110 @@
+"""Where rows go: parts, as they will be stored, and buckets that fit into memory."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...order import id_dtype
+from ..cuts import balanced_cuts
+from .survey import Survey
+
+# A key, its copy while sorting, and where its row begins, twice.
+KEY_BYTES, ROW_BYTES = 8, 16
+# Beyond this a larger bucket is sorted no faster.
+LARGEST_BUCKET = 1 << 30
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How rows are cut up, the same on every rank.
+
+    Attributes
+    ----------
+    num_vertices : int
+    weight_dtype : dtype
+    mirrored : bool
+        Whether an edge as listed stands for both its arcs.
+    shift : int
+        Cuts are at multiples of 2^shift vertices.
+    vtxdist : ndarray of int64, shape (parts + 1,)
+        The first vertex of each part.
+    first : ndarray of int64, shape (buckets + 1,)
+        The first vertex of each bucket.
+    arcs : ndarray of int64, shape (buckets,)
+        How many will be routed to each, repeats included.
+    begins : ndarray of int64, shape (parts + 1,)
+        The first bucket of each part.
+    """
+
+    num_vertices: int
+    weight_dtype: np.dtype
+    mirrored: bool
+    shift: int
+    vtxdist: np.ndarray
+    first: np.ndarray
+    arcs: np.ndarray
+    begins: np.ndarray
+
+    @property
+    def ids(self) -> np.dtype:
+        """The type of vertex ids on the way."""
+        return id_dtype(self.num_vertices)
+
+    @property
+    def head_bits(self) -> int:
+        """How many bits of a sort key tell the neighbour."""
+        return max(1, (self.num_vertices - 1).bit_length())
+
+    def bucket_of(self) -> np.ndarray:
+        """Return the bucket of every block of vertices (int32)."""
+        blocks = -(-np.diff(self.first) >> self.shift)
+        return np.repeat(np.arange(len(self.arcs), dtype=np.int32), blocks)
+
+
+def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
+    """Cut vertices into parts of about equal cost, and these into buckets.
+
+    Parameters
+    ----------
+    room : int
+        Bytes that sorting a bucket may take.
+    name : str
+        Names the graph in messages.
+
+    Raises
+    ------
+    ConfigError
+        If even the smallest bucket takes more.
+    """
+    mirrored = not survey.symmetric
+    arcs = survey.counts if mirrored else survey.counts // 2
+    n, shift = survey.num_vertices, survey.shift
+    edges = np.minimum(np.arange(len(arcs) + 1, dtype=np.int64) << shift, n)
+    before = np.concatenate(([0], np.cumsum(arcs)))
+    cuts = balanced_cuts(before + edges, num_parts)
+    width = KEY_BYTES + survey.weight_dtype.itemsize
+    cost = 2 * width * before + ROW_BYTES * edges
+    room = min(room, LARGEST_BUCKET)
+    # The key of an arc is its row and its neighbour, in 64 bits
+    most_rows = 1 << (64 - max(1, (n - 1).bit_length()))
+    blocks, begins = [0], [0]
+    for end in cuts[1:].tolist():
+        while blocks[-1] < end:
+            low = blocks[-1]
+            high = int(np.searchsorted(cost, cost[low] + room, "right")) - 1
+            high = max(low + 1, min(high, end, low + (most_rows >> shift)))
+            if cost[high] - cost[low] > room:
+                raise ConfigError(
+                    f"{name}: the {int(before[high] - before[low]):,} arcs of the "
+                    f"vertices {edges[low]} to {edges[high]} take "
+                    f"{int(cost[high] - cost[low]):,} bytes to sort, and --memory "
+                    f"leaves {room:,}. Give more."
+                )
+            blocks.append(high)
+        begins.append(len(blocks) - 1)
+    held = np.array(blocks)
+    return Plan(
+        n, survey.weight_dtype, mirrored, shift, edges[cuts], edges[held],
+        np.diff(before[held]), np.array(begins),
+    )  # fmt: skip

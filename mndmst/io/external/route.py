@@ -1,0 +1,69 @@
+"""The second pass: every arc goes to the bucket of its row."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ...backends.numba import external as kernels
+from ..edges import Edges
+from .plan import Plan
+from .runs import RunWriter
+
+# What a batch takes: what has been read of it, and its arcs in the order of buckets.
+SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
+
+
+def route(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> None:
+    """Write the arcs of this rank's share to a run file.
+
+    Parameters
+    ----------
+    path : Path
+        Of the run file, without suffix.
+    room : int
+        Bytes that may be taken.
+    """
+    bucket_of = plan.bucket_of()
+    width = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
+    limit = min(max(room // 4, SMALLEST_BATCH), LARGEST_BATCH) // width
+    writer = RunWriter(path, len(plan.arcs))
+    for batch in _batches(pieces, limit // (1 + plan.mirrored)):
+        counts = np.zeros(len(plan.arcs), np.int64)
+        for src, dst, _ in batch:
+            kernels.count_records(
+                src, dst, bucket_of, plan.shift, plan.mirrored, counts
+            )
+        total = int(counts.sum())
+        rows, heads = (np.empty(total, plan.ids) for _ in range(2))
+        weights = np.empty(total, plan.weight_dtype)
+        free = np.concatenate(([0], np.cumsum(counts[:-1])))
+        for src, dst, weight in batch:
+            kernels.route(
+                src, dst, _final(weight, plan), bucket_of, plan.shift, plan.mirrored,
+                free, rows, heads, weights,
+            )  # fmt: skip
+        writer.append(counts, rows, heads, weights)
+    writer.finish()
+
+
+def _batches(
+    pieces: Iterator[Edges], limit: int
+) -> Iterator[list[tuple[np.ndarray, ...]]]:
+    """Yield pieces together that have at most `limit` edges, or are one piece."""
+    batch: list[tuple[np.ndarray, ...]] = []
+    held = 0
+    for piece in pieces:
+        if batch and held + len(piece) > limit:
+            yield batch
+            batch, held = [], 0
+        batch.append((piece.src, piece.dst, piece.weight))
+        held += len(piece)
+    if batch:
+        yield batch
+
+
+def _final(weight: np.ndarray, plan: Plan) -> np.ndarray:
+    """Return weights in the type of the shards; -0.0 is written as 0.0."""
+    weight = weight.astype(plan.weight_dtype, copy=False)
+    return weight + weight.dtype.type(0) if weight.dtype.kind == "f" else weight

@@ -1,0 +1,81 @@
+"""Arcs on disk between routing and sorting, one file for each process that routes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ..layout import writing
+
+
+class RunWriter:
+    """Arcs grouped by bucket, a batch behind the other, and where each group is.
+
+    The index is written last, under its own name, so a file that has one is whole.
+
+    Parameters
+    ----------
+    path : Path
+        Without suffix: `.arcs` and `.npy` are added.
+    buckets : int
+    """
+
+    def __init__(self, path: Path, buckets: int) -> None:
+        self.path = path
+        self.counts = [np.zeros(buckets, np.int64)]
+        with writing(path):
+            self.file = path.with_suffix(".arcs").open("wb", buffering=0)
+
+    def append(self, counts: np.ndarray, *columns: np.ndarray) -> None:
+        """Write a batch.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (buckets,)
+            How many arcs each bucket has; the columns are ordered by bucket.
+        *columns : ndarray, shape (counts.sum(),)
+            The same types in every batch.
+        """
+        self.counts.append(counts)
+        with writing(self.path):
+            for column in columns:
+                self.file.write(column.view(np.uint8).data)
+
+    def finish(self) -> None:
+        """Write the index."""
+        with writing(self.path):
+            self.file.close()
+            temporary = self.path.with_suffix(".tmp.npy")
+            np.save(temporary, np.stack(self.counts[1:] or self.counts))
+            temporary.rename(self.path.with_suffix(".npy"))
+
+
+def read_bucket(
+    path: Path, bucket: int, dtypes: list[np.dtype]
+) -> Iterator[list[np.ndarray]]:
+    """Yield the columns of a bucket, batch by batch.
+
+    Parameters
+    ----------
+    path : Path
+        As given to `RunWriter`.
+    dtypes : list of dtype
+        Of the columns.
+    """
+    counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
+    with path.with_suffix(".arcs").open("rb", buffering=0) as file:
+        begin = 0
+        for batch in counts:
+            total, before, count = (
+                int(part.sum())
+                for part in (batch, batch[:bucket], batch[bucket : bucket + 1])
+            )
+            if count:
+                columns = []
+                place = begin
+                for dtype in dtypes:
+                    file.seek(place + before * dtype.itemsize)
+                    columns.append(np.fromfile(file, dtype, count))
+                    place += total * dtype.itemsize
+                yield columns
+            begin += total * sum(dtype.itemsize for dtype in dtypes)

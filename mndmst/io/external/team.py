@@ -1,0 +1,183 @@
+"""Processes that partition a graph together: ranks of MPI, or workers of one machine.
+
+All of them run the same code and meet in two calls. What is large goes through files,
+so neither MPI nor shared memory is needed.
+"""
+
+import multiprocessing
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+
+from ...comm import Comm
+from ...errors import ConfigError, MndmstError
+
+
+class Team(ABC):
+    """Processes with a rank each. All calls are collective.
+
+    Attributes
+    ----------
+    rank, size : int
+    """
+
+    rank: int
+    size: int
+
+    @abstractmethod
+    def everyone(self, value: Any) -> list[Any]:
+        """Return the small values of all ranks on every rank."""
+
+    @abstractmethod
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        """Return the sum of arrays of one shape and type on every rank."""
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Raise on every rank the error that the block raised on any of them.
+
+        The block must not call the team; see `comm.Comm.together`.
+        """
+        error: MndmstError | None = None
+        try:
+            yield
+        except MndmstError as raised:
+            error = raised
+        errors = [e for e in self.everyone(error) if e is not None]
+        if errors:
+            errors[0].ranks = self.size
+            raise errors[0]
+
+
+class Ranks(Team):
+    """The ranks of a communicator."""
+
+    def __init__(self, comm: Comm) -> None:
+        self.comm = comm
+        self.rank, self.size = comm.rank, comm.size
+
+    def everyone(self, value: Any) -> list[Any]:
+        """Return the small values of all ranks on every rank."""
+        values: list[Any] = self.comm.share(self.comm.collect(value))
+        return values
+
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        """Return the sum of arrays of one shape and type on every rank."""
+        total: np.ndarray = self.comm.sum(array)
+        return total
+
+
+class Alone(Team):
+    """One process by itself."""
+
+    rank, size = 0, 1
+
+    def everyone(self, value: Any) -> list[Any]:
+        """Return the value, in a list."""
+        return [value]
+
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        """Return the array."""
+        return array
+
+
+class Workers(Team):
+    """This process, which has rank 0, and others that it has started.
+
+    Parameters
+    ----------
+    rank, size : int
+    pipes : list of Connection
+        To the ranks from 1 on, for rank 0; to rank 0 alone, for the others.
+    processes : list of Process
+        The others, for rank 0.
+    """
+
+    def __init__(self, rank: int, size: int, pipes: list, processes: list) -> None:
+        self.rank, self.size = rank, size
+        self.pipes = pipes
+        self.processes = processes
+
+    def everyone(self, value: Any) -> list[Any]:
+        """Return the small values of all ranks on every rank."""
+        values: list[Any] = self._meet(value, list)
+        return values
+
+    def sum(self, array: np.ndarray) -> np.ndarray:
+        """Return the sum of arrays of one shape and type on every rank."""
+        total: np.ndarray = self._meet(array, _sum)
+        return total
+
+    def _meet(self, value: Any, combine: Callable[[Iterator[Any]], Any]) -> Any:
+        if self.rank:
+            self.pipes[0].send(value)
+            return self.pipes[0].recv()
+        result = combine(self._values(value))
+        for pipe in self.pipes:
+            pipe.send(result)
+        return result
+
+    def _values(self, own: Any) -> Iterator[Any]:
+        yield own
+        for pipe, process in zip(self.pipes, self.processes, strict=True):
+            try:
+                yield pipe.recv()
+            except EOFError as error:
+                process.join()
+                raise ConfigError(
+                    f"worker process {process.name} ended with status "
+                    f"{process.exitcode}. If the machine was short of memory, give "
+                    "less --memory or fewer --jobs."
+                ) from error
+
+
+def _sum(arrays: Iterator[np.ndarray]) -> np.ndarray:
+    total = next(arrays).copy()
+    for array in arrays:
+        total += array
+    return total
+
+
+def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return task(team, *arguments) of rank 0, run by this process and jobs - 1 more.
+
+    Raises
+    ------
+    MndmstError
+        What all of them have raised, or that one of them died.
+    """
+    if jobs == 1:
+        return task(Alone(), *arguments)
+    # What is open or in memory already is shared with the others by forking. Threads
+    # that NumPy has started would not be there, but nothing here asks them for work.
+    context = multiprocessing.get_context("fork")
+    pipes, processes = [], []
+    for rank in range(1, jobs):
+        here, there = context.Pipe()
+        given = (there, rank, jobs, task, arguments)
+        process = context.Process(target=_work, args=given, name=str(rank), daemon=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+        there.close()
+        pipes.append(here)
+        processes.append(process)
+    try:
+        result = task(Workers(0, jobs, pipes, processes), *arguments)
+    except BaseException:
+        for process in processes:
+            process.terminate()
+        raise
+    for process in processes:
+        process.join()
+    return result
+
+
+def _work(pipe: Any, rank: int, size: int, task: Callable, arguments: tuple) -> None:
+    # Errors that a user can mend are told by rank 0; if that is gone, nobody listens.
+    with suppress(MndmstError, EOFError, BrokenPipeError, KeyboardInterrupt):
+        task(Workers(rank, size, [pipe], []), *arguments)
