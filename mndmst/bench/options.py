@@ -1,13 +1,12 @@
 """The options of `mndmst bench`; what they start is imported when it runs."""
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..order import WEIGHT_DTYPES
+from .arguments import chosen, list_of, names, positive, weights, write
+from .scaling.options import add_scaling
 
 
 def add_devices(bench: argparse.ArgumentParser) -> None:
@@ -16,6 +15,8 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     _add_cpu(devices)
     _add_gpu(devices)
     _add_both(devices)
+    add_scaling(devices)
+    _add_papers(devices)
 
 
 def _add_cpu(devices: Any) -> None:
@@ -27,12 +28,12 @@ def _add_cpu(devices: Any) -> None:
         "by commas.",
     )
     for name, default, kind, what in (
-        ("scale", 20, _positive, "2^scale vertices in generated graphs"),
-        ("threads", "1,2", _list_of(_positive), "numbers of threads of the kernel"),
-        ("repeat", 5, _positive, "turns of everyone"),
-        ("weights", "int32,float64", _list_of(_weights), "types of weights"),
-        ("graphs", None, _names, "which graphs; all that can be had by default"),
-        ("peers", None, _names, "which packages; all installed by default"),
+        ("scale", 20, positive, "2^scale vertices in generated graphs"),
+        ("threads", "1,2", list_of(positive), "numbers of threads of the kernel"),
+        ("repeat", 5, positive, "turns of everyone"),
+        ("weights", "int32,float64", list_of(weights), "types of weights"),
+        ("graphs", None, names, "which graphs; all that can be had by default"),
+        ("peers", None, names, "which packages; all installed by default"),
     ):
         cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
     cpu.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
@@ -49,14 +50,14 @@ def _add_gpu(devices: Any) -> None:
     gpu.add_argument(
         "--graphs",
         default="rmat24,rmat22,gnm23,road24",
-        type=_names,
+        type=names,
         help="kinds (rmat, gnm, road) with scales, separated by commas; rmat24x8 has "
         "8 edges for each vertex instead of 16",
     )
     gpu.add_argument(
-        "--keys", default="uint32,uint64", type=_names, help="widths of weights"
+        "--keys", default="uint32,uint64", type=names, help="widths of weights"
     )
-    gpu.add_argument("--repeat", default=7, type=_positive, help="runs of each graph")
+    gpu.add_argument("--repeat", default=7, type=positive, help="runs of each graph")
     gpu.add_argument(
         "--verify",
         action="store_true",
@@ -78,23 +79,67 @@ def _add_both(devices: Any) -> None:
     both.add_argument(
         "--arrangements",
         default="cpu,gpu,auto",
-        type=_names,
+        type=names,
         help="which of cpu, gpu, auto, both (half of the arcs each)",
     )
-    both.add_argument("--repeat", default=3, type=_positive, help="turns of each")
+    both.add_argument("--repeat", default=3, type=positive, help="turns of each")
     both.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
     both.set_defaults(process=_both)
+
+
+def _add_papers(devices: Any) -> None:
+    papers = devices.add_parser(
+        "papers",
+        help="the tables of five papers, our figures beside theirs",
+        description="Run what the tables of five papers ran, at a size that fits, and "
+        "print our figures beside theirs. A graph whose file is not at hand is "
+        "replaced by a generated one of its kind.",
+    )
+    for name, default, kind, what in (
+        ("papers", None, names, "which papers, separated by commas; all by default"),
+        ("scale", 18, positive, "at most 2^scale vertices in generated graphs"),
+        ("repeat", 3, positive, "runs of each; medians are printed"),
+        ("data", None, Path, "directory with files that recipes name"),
+    ):
+        papers.add_argument(f"--{name}", default=default, type=kind, help=what)
+    papers.add_argument(
+        "--json", type=Path, metavar="FILE", help="write everything here"
+    )
+    papers.set_defaults(process=_papers)
+
+
+def _papers(arguments: argparse.Namespace) -> int:
+    from . import papers
+    from .table import machine
+
+    known = papers.names()
+    wanted = chosen("paper", arguments.papers, known, known)
+    data = arguments.data or papers.data_folder()
+    plan = papers.Plan(wanted, arguments.scale, arguments.repeat, data)
+    facts = machine(())
+    print(f"ours: {facts['cpu']}, {facts['cores']} cores, load {facts['load']}")
+    records: list[dict[str, Any]] = []
+    for record in papers.run(plan):
+        last = records[-1] if records else {}
+        if record["table"] != last.get("table"):
+            first = record["paper"] != last.get("paper")
+            print(papers.header(record["paper"], record["table"], first))
+        print(papers.text(record), flush=True)
+        records.append(record)
+    if arguments.json is not None:
+        write(arguments.json, {"machine": facts, "command": sys.argv, "rows": records})
+    return 0
 
 
 def _both(arguments: argparse.Namespace) -> int:
     from .devices import ARRANGEMENTS, digests, run, table
 
     known = tuple(ARRANGEMENTS)
-    names = _chosen("arrangement", arguments.arrangements, known, known)
-    records = list(run(arguments.graph, names, arguments.repeat))
+    given = chosen("arrangement", arguments.arrangements, known, known)
+    records = list(run(arguments.graph, given, arguments.repeat))
     print(table(records))
     if arguments.json is not None:
-        _write(arguments.json, {"command": sys.argv, "runs": records})
+        write(arguments.json, {"command": sys.argv, "runs": records})
     if len(digests(records)) == 1:
         return 0
     print("the forests differ", file=sys.stderr)
@@ -111,7 +156,7 @@ def _gpu(arguments: argparse.Namespace) -> int:
         records.append(record)
     if arguments.json is not None:
         record = {"machine": facts, "command": sys.argv, "graphs": records}
-        _write(arguments.json, record)
+        write(arguments.json, record)
     return 0 if all(record["agrees"] for record in records) else 1
 
 
@@ -126,8 +171,8 @@ def _cpu(arguments: argparse.Namespace) -> int:
         arguments.threads,
         arguments.repeat,
         arguments.weights,
-        _chosen("graph", arguments.graphs, NAMES, available()),
-        _chosen("peer", arguments.peers, installed(), installed()),
+        chosen("graph", arguments.graphs, NAMES, available()),
+        chosen("peer", arguments.peers, installed(), installed()),
     )
     facts = machine(plan.peers)
     print(header(facts), flush=True)
@@ -138,58 +183,7 @@ def _cpu(arguments: argparse.Namespace) -> int:
         cases.append(case.as_dict())
     if arguments.json is not None:
         record = {"machine": facts, "command": sys.argv, "cases": cases}
-        _write(arguments.json, record | {"disagreements": wrong})
+        write(arguments.json, record | {"disagreements": wrong})
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0
-
-
-def _chosen(
-    what: str,
-    given: tuple[str, ...] | None,
-    known: Sequence[str],
-    default: tuple[str, ...],
-) -> tuple[str, ...]:
-    """Return the names given, or the default if none were."""
-    from ..errors import ConfigError
-
-    unknown = set(given or ()) - set(known)
-    if unknown:
-        raise ConfigError(
-            f"no {what} is called {', '.join(sorted(unknown))} here; "
-            f"give some of {', '.join(known) or 'none'} to --{what}s."
-        )
-    return default if given is None else given
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    from ..errors import OutputError
-
-    try:
-        path.write_text(json.dumps(record, indent=1) + "\n")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}.") from error
-
-
-def _list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    def convert(text: str) -> tuple[Any, ...]:
-        return tuple(map(kind, text.split(",")))
-
-    return convert
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in text.split(",") if name)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
-    return int(text)
-
-
-def _weights(text: str) -> str:
-    names = [dtype.name for dtype in WEIGHT_DTYPES]
-    if text not in names:
-        raise argparse.ArgumentTypeError(f"{text} is none of {', '.join(names)}")
-    return text

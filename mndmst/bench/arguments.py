@@ -1,0 +1,63 @@
+"""What the options of `mndmst bench` are read and written with."""
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, OutputError
+from ..order import WEIGHT_DTYPES
+
+
+def chosen(
+    what: str,
+    given: tuple[str, ...] | None,
+    known: Sequence[str],
+    default: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Return the names given, or the default if none were."""
+    unknown = set(given or ()) - set(known)
+    if unknown:
+        raise ConfigError(
+            f"no {what} is called {', '.join(sorted(unknown))} here; "
+            f"give some of {', '.join(known) or 'none'} to --{what}s."
+        )
+    return default if given is None else given
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Write a record as JSON; raise OutputError where that cannot be."""
+    try:
+        path.write_text(json.dumps(record, indent=1) + "\n")
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}.") from error
+
+
+def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    """Return what reads a list whose entries are separated by commas."""
+
+    def convert(text: str) -> tuple[Any, ...]:
+        return tuple(map(kind, text.split(",")))
+
+    return convert
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Read names separated by commas."""
+    return tuple(name for name in text.split(",") if name)
+
+
+def positive(text: str) -> int:
+    """Read a number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+    return int(text)
+
+
+def weights(text: str) -> str:
+    """Read the name of a type of weights."""
+    known = [dtype.name for dtype in WEIGHT_DTYPES]
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"{text} is none of {', '.join(known)}")
+    return text

@@ -1,0 +1,96 @@
+"""`mndmst bench scaling`: time against the number of ranks, on generated graphs.
+
+Strong scaling solves one graph on more and more ranks, weak scaling graphs that grow
+with them. A graph is made once, and read once for each number of ranks; then what a
+user gets (auto) and the plain method of MND-MST (rings, all edges at once) take turns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log2
+from pathlib import Path
+
+from .jobs import KINDS, Point, job, make
+
+__all__ = ["KINDS", "Plan", "Point", "disagreements", "run"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure.
+
+    Attributes
+    ----------
+    graphs : tuple of str
+        Kinds of `mndmst generate`, some of `jobs.KINDS`.
+    scale : int
+        See `jobs.size_of`; of strong scaling, and of weak scaling on the most ranks.
+    ranks : tuple of int
+        Ascending.
+    threads : int
+        Of each rank.
+    repeat : int
+        Turns of each method.
+    weak : bool
+        Whether to measure weak scaling too.
+    backend : str
+    work : Path
+        Where the graphs lie, or will.
+    """
+
+    graphs: tuple[str, ...]
+    scale: int
+    ranks: tuple[int, ...]
+    threads: int
+    repeat: int
+    weak: bool
+    backend: str
+    work: Path
+
+
+def run(plan: Plan) -> Iterator[list[Point]]:
+    """Measure graph by graph; yield each series when it is done.
+
+    Raises
+    ------
+    MndmstError
+        If a graph cannot be made, or a job fails; its message is that of the job.
+    """
+    most = plan.ranks[-1]
+
+    def points(graph: Path, series: str, ranks: int, threads: int) -> list[Point]:
+        return job(graph, series, ranks, threads, plan.backend, plan.repeat)
+
+    for kind in plan.graphs:
+        graph = make(kind, plan.scale, plan.work)
+        strong: list[Point] = []
+        for ranks in plan.ranks:
+            strong += points(graph, "strong", ranks, plan.threads)
+        # As many threads on one rank, which has nothing to send
+        alone = points(graph, "strong", 1, most * plan.threads) if most > 1 else []
+        yield _compared([*strong, *(p for p in alone if p.method == "auto")])
+        weak: list[Point] = []
+        for ranks in plan.ranks if plan.weak else ():
+            graph = make(kind, plan.scale - log2(most / ranks), plan.work)
+            weak += points(graph, "weak", ranks, plan.threads)
+        if weak:
+            yield _compared(weak)
+
+
+def _compared(points: list[Point]) -> list[Point]:
+    base = points[0]  # the fewest ranks, with what a user gets
+    for point in points:
+        point.compare(base)
+    return points
+
+
+def disagreements(points: list[Point]) -> list[str]:
+    """Return a line for each graph whose forests are not all the same."""
+    digests: dict[str, set[str]] = {}
+    for point in points:
+        digests.setdefault(point.graph, set()).update(point.digests)
+    return [
+        f"DISAGREEMENT on {graph}: {len(found)} different forests"
+        for graph, found in digests.items()
+        if len(found) > 1
+    ]

@@ -1,0 +1,122 @@
+"""An MPI job that reads a graph once and solves it again and again.
+
+Started by `jobs.job` with a graph, the device, the threads of a rank and the turns;
+rank 0 prints one line of JSON for each solution.
+"""
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ...comm import Comm, world
+from ...config import Config
+from ...ghosts import Directory
+from ...hypar import ind_comp, merge_parts, part_graph, portions, post_process
+from ...io.totals import forest_digest
+from ...progress import Progress
+from ...report import Report
+from ...run import Run
+from ...write import to_homes
+from ..peak import peak, reset_peak
+
+# What is compared: what a user gets, and the plain method of the paper.
+METHODS: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "ring": {"merge": "ring", "light_edges": 0.0},
+}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """How one solution went.
+
+    Attributes
+    ----------
+    seconds : list of float
+        Of each rank, from rows in memory to edges that are fixed where they are.
+    bytes_sent, edges_sent : int
+        By all ranks together.
+    peak_bytes : int
+        The highest memory of a rank.
+    digest : str
+        Of the forest.
+    stages : dict of str to float
+        Seconds of the slowest rank in each stage.
+    """
+
+    method: str
+    seconds: list[float]
+    bytes_sent: int
+    edges_sent: int
+    peak_bytes: int
+    num_vertices: int
+    num_edges: int
+    digest: str
+    stages: dict[str, float]
+
+
+def main() -> None:
+    """Let the methods take turns."""
+    path, backend, threads, repeat = sys.argv[1:]
+    comm = world()
+    config = Config.load(None, {"backend": backend, "threads": threads})
+    first = part_graph(comm, path, config, Report(comm, Progress(False)))
+    for _ in range(int(repeat)):
+        for method, options in METHODS.items():
+            turn = solve(comm, anew(first, replace(config, **options)), method)
+            if comm.rank == 0:
+                print(json.dumps(asdict(turn)), flush=True)
+
+
+def anew(run: Run, config: Config) -> Run:
+    """Return the state as it was when the graph had been read."""
+    return replace(
+        run,
+        config=config,
+        directory=Directory(run.comm, run.directory.vtxdist),
+        report=Report(run.comm, Progress(False)),
+        fixed=[],
+        renamed=[],
+    )
+
+
+def solve(comm: Comm, run: Run, method: str) -> Turn:
+    """Solve and take the time."""
+    reset_peak()
+    comm.barrier()
+    sent, begin = comm.bytes_sent, time.perf_counter()
+    for edges in portions(run):
+        post_process(run, merge_parts(run, ind_comp(run, edges)))
+    seconds = time.perf_counter() - begin
+    sent, highest = comm.sum(comm.bytes_sent - sent), comm.max(peak())
+    forest = to_homes(run.directory, run.fixed)
+    record = run.report.gather()
+    return Turn(
+        method,
+        comm.collect(seconds) or [],
+        sent,
+        comm.sum(sum(entry.get("edges_sent", 0) for entry in run.report.stages)),
+        highest,
+        run.num_vertices,
+        run.num_edges,
+        forest_digest(comm, forest.u, forest.v),
+        slowest(record) if record else {},
+    )
+
+
+def slowest(record: dict) -> dict[str, float]:
+    """Return for each stage the seconds of the rank that took longest."""
+    found: dict[str, float] = {}
+    for rank in record["ranks"]:
+        mine: dict[str, float] = {}
+        for entry in rank["stages"]:
+            name = entry["stage"]
+            mine[name] = mine.get(name, 0.0) + entry["seconds"]
+        found |= {name: max(s, found.get(name, 0.0)) for name, s in mine.items()}
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The figures of a series for people: a table, and a plot."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ConfigError, MissingExtraError, OutputError
+from .jobs import Point
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_HEADINGS = (
+    f"{'ranks x threads':>15} {'method':>6} {'seconds':>9} {'speed-up':>9} "
+    f"{'efficiency':>10} {'bytes/vertex':>12} {'edges sent':>10} {'MiB/rank':>9}"
+)
+
+
+def block(points: list[Point]) -> str:
+    """Return the table of a series."""
+    sizes = dict.fromkeys((p.graph, p.num_vertices, p.num_edges) for p in points)
+    titles = [
+        f"{points[0].series} scaling, {graph}: n={n:,} m={m:,}" for graph, n, m in sizes
+    ]
+    return "\n".join([*titles, _HEADINGS, *map(_row, points)])
+
+
+def _row(point: Point) -> str:
+    share = point.edges_sent / max(1, point.num_edges)
+    return (
+        f"{point.ranks:>7} x {point.threads:<5} {point.method:>6} {point.time:>9.3f} "
+        f"{point.speedup:>9.2f} {point.efficiency:>10.2f} "
+        f"{point.bytes_sent / max(1, point.num_vertices):>12.2f} {share:>10.2%} "
+        f"{point.peak_bytes / 2**20:>9.0f}"
+    )
+
+
+def check_plot(path: Path) -> None:
+    """Make sure, before anything is measured, that a plot can be drawn there.
+
+    Raises
+    ------
+    ConfigError
+        If the name says no kind of picture.
+    MissingExtraError
+        If matplotlib is not installed.
+    """
+    if path.suffix not in (".svg", ".png", ".pdf"):
+        raise ConfigError(f"{path}: give a name that ends with .svg, .png or .pdf")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "Plots need matplotlib, which is not installed. Install it with\n"
+            '    pip install "mndmst[plot]"'
+        ) from error
+
+
+def plot(series: list[list[Point]], path: Path) -> None:
+    """Draw speed-up (strong) and efficiency (weak) against ranks, a panel for each.
+
+    Raises
+    ------
+    OutputError
+        If the picture cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    kinds = list(dict.fromkeys(points[0].series for points in series))
+    rows = [[p for p in series if p[0].series == kind] for kind in kinds]
+    columns = max(map(len, rows))
+    figure = Figure(figsize=(3.6 * columns, 3.4 * len(rows)), layout="constrained")
+    grid = figure.subplots(len(rows), columns, squeeze=False)
+    for axes, points in zip(grid.flat, [p for row in rows for p in row], strict=False):
+        _panel(axes, points)
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}.") from error
+
+
+def _panel(axes: "Axes", points: list[Point]) -> None:
+    strong = points[0].series == "strong"
+    ranks = sorted({point.ranks for point in points})
+    threads = points[0].threads
+    for method, marker in (("auto", "o"), ("ring", "s")):
+        mine = [p for p in points if (p.method, p.threads) == (method, threads)]
+        values = [p.speedup if strong else p.efficiency for p in mine]
+        axes.plot([p.ranks for p in mine], values, marker=marker, label=method)
+    ideal: list[Any] = [r / ranks[0] if strong else 1.0 for r in ranks]
+    axes.plot(ranks, ideal, color="grey", linestyle=":", label="ideal")
+    axes.set_xscale("log", base=2)
+    if strong:
+        axes.set_yscale("log", base=2)
+    axes.set_xticks(ranks, [str(r) for r in ranks])
+    axes.set_xlabel(f"ranks of {threads} thread{'s' * (threads > 1)}")
+    axes.set_ylabel("speed-up" if strong else "efficiency")
+    axes.set_title(f"{points[0].series}, {points[-1].graph}", fontsize="small")
+    axes.legend()
