@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,7 @@ def check_writable(comm: Comm, path: str | Path) -> None:
                 )
             probe.open("r+b").close()
     finally:
-        if comm.rank == 0:
-            probe.unlink(missing_ok=True)
+        _remove(comm, probe)
 
 
 def write_columns(
@@ -95,13 +95,19 @@ def write_columns(
                     os.fsync(file.fileno())
                 temporary.replace(path)
     finally:
-        if comm.rank == 0:
-            temporary.unlink(missing_ok=True)
+        _remove(comm, temporary)
 
 
 def _temporary_name(comm: Comm, path: Path) -> Path:
     """Return one name beside `path` that this run alone uses, on all ranks."""
     return path.with_name(f"{path.name}.tmp-{comm.share(secrets.token_hex(6))}")
+
+
+def _remove(comm: Comm, temporary: Path) -> None:
+    """Remove a temporary file, if it is there and may be removed."""
+    if comm.rank == 0:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _create_dataset(file: h5py.File, name: str, length: int, dtype: np.dtype) -> None:

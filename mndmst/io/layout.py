@@ -28,6 +28,7 @@ whose metadata has checksums too: a flipped byte is an error, not another graph.
 Texts have a fixed length, since the heap of those that have none is not checksummed.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,8 +74,10 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else _first_line(error)
         raise OutputError(
-            f"{path}: cannot be written ({_first_line(error)}). Check that the "
+            f"{path}: cannot be written ({reason}). Check that the "
             "directory exists, may be written and has room."
         ) from error
 
