@@ -6,7 +6,11 @@ from typing import Any, TextIO
 
 
 class Progress:
-    """One line for each stage, at most one in every `cadence` seconds in a log.
+    """A bar on a terminal, lines in a log.
+
+    The bar needs tqdm and shows the stage, the share of the edges that have been dealt
+    with, their rate, and the time left. Without it, and in a log, there is a line for
+    each stage, in a log at most one in every `cadence` seconds.
 
     Parameters
     ----------
@@ -22,25 +26,62 @@ class Progress:
     ) -> None:
         self.active = active
         self.stream = stream or sys.stderr
-        self.cadence = 0.0 if self.stream.isatty() else cadence
+        terminal = self.stream.isatty()
+        self.cadence = 0.0 if terminal else cadence
         self.started = time.monotonic()
         self.last = -cadence
+        self.bar = _bar(self.stream) if active and terminal else None
 
     def stage(self, name: str, **details: Any) -> None:
         """Say that a stage begins, unless the last line is recent."""
+        text = " ".join([name, *(f"{key} {value}" for key, value in details.items())])
+        if self.bar is not None:
+            self.bar.set_description_str(f"mndmst {text}")
+            return
         now = time.monotonic() - self.started
         if now - self.last >= self.cadence:
-            extra = " ".join(f"{key} {value}" for key, value in details.items())
-            self.say(f"{name} {extra}".rstrip())
+            self.say(text)
             self.last = now
 
     def edges(self, name: str, edges: int) -> None:
-        """Say how many edges are left after a step, unless the last is recent."""
-        self.stage(f"{name}: {edges:,} edges left")
+        """Say how many edges are left after a step, unless the last line is recent.
+
+        The first call tells how many there are.
+        """
+        if self.bar is None:
+            self.stage(f"{name}: {edges:,} edges left")
+            return
+        if self.bar.total is None:
+            self.bar.reset(edges)
+        # A heavier band brings edges back; the bar does not go back for them.
+        self.bar.update(max(0, self.bar.total - edges - self.bar.n))
+        self.bar.refresh()
 
     def say(self, text: str) -> None:
         """Say something at once."""
-        if self.active:
-            seconds = time.monotonic() - self.started
-            self.stream.write(f"mndmst [{seconds:7.2f} s] {text}\n")
-            self.stream.flush()
+        if not self.active:
+            return
+        seconds = time.monotonic() - self.started
+        line = f"mndmst [{seconds:7.2f} s] {text}"
+        if self.bar is not None:
+            self.bar.write(line, self.stream)
+            return
+        self.stream.write(line + "\n")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """Take the bar away; what is printed next begins on a line of its own."""
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None
+
+
+def _bar(stream: TextIO) -> Any:
+    """Return a bar, or None without tqdm."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(
+        file=stream, unit=" edges", unit_scale=True, dynamic_ncols=True, leave=False
+    )
