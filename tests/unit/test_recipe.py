@@ -2,6 +2,7 @@
 
 import csv
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 import scipy.sparse
 from square import DATA
 
+from mndmst.commands.partition import FORMATS
 from mndmst.errors import ConfigError, InputError
 from mndmst.io.build import build_shards, symmetric_rows
+from mndmst.io.formats import NAMES
 from mndmst.io.recipe import check_shards, load_recipe, open_recipe
 
 ROOT = Path(__file__).parents[2]
@@ -131,3 +134,19 @@ def test_mistakes_in_recipes(tmp_path: Path, text: str, message: str) -> None:
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.toml: cannot be read"):
         load_recipe(tmp_path / "none.toml")
+
+
+def test_the_command_makes_what_a_recipe_says(tmp_path: Path, mndmst: Callable) -> None:
+    recipe = recipe_of(tmp_path, "parts = 3\n" + SQUARE + "[counts]\nedges = 5\n")
+    made = mndmst("partition", recipe, tmp_path / "g", "--source", DATA / "square.gr")
+    assert made.returncode == 0, made.stderr
+    assert "parts        3" in made.stdout
+    refused = mndmst("partition", recipe, tmp_path / "h")
+    assert refused.returncode == 1
+    assert "square.gr (the tests) from https://example.org" in refused.stderr
+    mixed = mndmst("partition", recipe, tmp_path / "h", "--weights", "hash")
+    assert "says its format and weights itself" in mixed.stderr
+
+
+def test_the_help_lists_every_format() -> None:
+    assert set(FORMATS.split()) == set(NAMES)
