@@ -95,9 +95,10 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
             graph = open_graph(path, check=comm.rank == 0)
         backends = make_backends(comm, config, report)
         warm_up(comm, backends, graph, report.progress)
-    with report.stage("read"):
+    with report.stage("read") as entry:
         vtxdist = balanced_vtxdist(comm, graph)
-        rows, num_edges = read_rows(comm, graph, vtxdist, budget)
+        threads = report.facts["threads"]
+        rows, num_edges = read_rows(comm, graph, vtxdist, budget, threads, entry)
     report.level("read", num_edges)
     with report.stage("split"):
         workers, ratio = deal(comm, backends, rows, config, report)

@@ -5,15 +5,20 @@ rank gets about the same arcs, counting each vertex as `VERTEX_COST` arcs, and s
 contiguous, so that what locality a graph has survives.
 """
 
+import time
+from typing import Any
+
 import numpy as np
 
 from .backends.numba.inspect import add_to_buckets, arcs_of_bucket, inspect_rows
+from .backends.numba.threads import Threads
 from .comm import Comm
 from .errors import ConfigError, InputError
 from .graph import Rows
+from .io.shard_reader import row_ranges
 from .io.shards import ShardedGraph
 from .memory import Budget
-from .order import keys_to_weights, weights_to_keys
+from .order import key_dtype, keys_to_weights, weights_to_keys
 
 VERTEX_COST = 4
 BUCKETS = 4096
@@ -44,9 +49,21 @@ def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
 
 
 def read_rows(
-    comm: Comm, graph: ShardedGraph, vtxdist: np.ndarray, budget: Budget
+    comm: Comm,
+    graph: ShardedGraph,
+    vtxdist: np.ndarray,
+    budget: Budget,
+    threads: int = 1,
+    entry: dict[str, Any] | None = None,
 ) -> tuple[Rows, int]:
     """Read this rank's rows and check them. Collective.
+
+    Parameters
+    ----------
+    threads : int
+        Read and check with as many threads.
+    entry : dict, optional
+        Gets the seconds taken for row pointers, rows, keys and symmetry.
 
     Returns
     -------
@@ -62,21 +79,47 @@ def read_rows(
         If a part is damaged or the arcs are not symmetric.
     """
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
+    pool = Threads(threads)
+    clock = Clock({} if entry is None else entry)
     with comm.together():
         if budget.limit:
             _check_memory(comm, graph, begin, end, budget)
-        indptr, indices, weights = graph.read_rows(begin, end)
-        rows = Rows(
-            begin, graph.num_vertices, indptr, indices, weights_to_keys(weights)
-        )
-    edges, balance = inspect_rows(
-        rows.indptr, rows.indices, rows.keys, rows.first, 0, len(rows)
+        pointers = graph.read_indptr(begin, end, pool)
+        clock.note("indptr")
+        indptr, indices, weights = graph.read_arcs(begin, end, pointers, pool)
+        clock.note("rows")
+    pool.map(
+        lambda low, high: weights_to_keys(weights[low:high]), pool.ranges(len(weights))
     )
+    keys = weights.view(key_dtype(weights.dtype))
+    rows = Rows(begin, graph.num_vertices, indptr, indices, keys)
+    clock.note("keys")
+    arrays = (rows.indptr, rows.indices, rows.keys, rows.first)
+    found = pool.map(
+        lambda low, high: inspect_rows(*arrays, low, high), row_ranges(indptr, pool)
+    )
+    edges = sum(count for count, _ in found)
+    balance = np.array([part for _, part in found], np.uint64).sum()
+    clock.note("symmetry")
     if comm.sum(np.array([balance], np.uint64))[0] != 0:
         error = _asymmetry(comm, graph, rows)
         with comm.together():
             raise error
     return rows, comm.sum(int(edges))
+
+
+class Clock:
+    """Notes how long the steps of a stage take."""
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.entry = entry
+        self.last = time.perf_counter()
+
+    def note(self, step: str) -> None:
+        """Note the seconds since the last step."""
+        now = time.perf_counter()
+        self.entry[f"{step}_seconds"] = now - self.last
+        self.last = now
 
 
 def _check_memory(

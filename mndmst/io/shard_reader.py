@@ -6,14 +6,25 @@ is checked against the datasets before any memory is taken for it.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
 import numpy as np
 
+from ..backends.numba.checks import (
+    BAD_ID,
+    FINE,
+    NOT_A_NUMBER,
+    NOT_ASCENDING,
+    check_rows,
+)
+from ..backends.numba.threads import ALONE, Threads
 from ..errors import InputError
 from ..order import id_dtype
+from .chunks import read_range
 from .layout import (
     SHARD_FORMAT,
     VERSION,
@@ -22,8 +33,6 @@ from .layout import (
     read_attribute,
     reading,
 )
-
-PIECE_ARCS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -64,8 +73,14 @@ class ShardedGraph:
         """Number of files the rows are spread over."""
         return len(self.parts)
 
-    def read_indptr(self, begin: int, end: int) -> np.ndarray:
+    def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
         """Return where the rows of the vertices [begin, end) begin and end.
+
+        Parameters
+        ----------
+        begin, end : int
+        threads : Threads
+            Read with these.
 
         Returns
         -------
@@ -81,10 +96,9 @@ class ShardedGraph:
         for part, low, high in self._overlap(begin, end):
             target = indptr[low - begin : high - begin + 1]
             first, arcs = self.vtxdist[part], self._arcs(part)
-            with reading(self.parts[part]), h5py.File(self.parts[part]) as file:
-                self._check(part, file)
-                rows = slice(low - first, high - first + 1)
-                file["graph/indptr"].read_direct(target, rows)
+            with self._open(part) as file:
+                dataset = file["graph/indptr"]
+                read_range(self.parts[part], dataset, low - first, target, threads)
             whole = (low > first or target[0] == 0) and (
                 high < self.vtxdist[part + 1] or target[-1] == arcs
             )
@@ -96,9 +110,15 @@ class ShardedGraph:
         return indptr
 
     def read_rows(
-        self, begin: int, end: int
+        self, begin: int, end: int, threads: Threads = ALONE
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the CSR rows of the vertices [begin, end).
+
+        Parameters
+        ----------
+        begin, end : int
+        threads : Threads
+            Read and check with these.
 
         Returns
         -------
@@ -114,43 +134,69 @@ class ShardedGraph:
             If a part is damaged, an id is out of range, a row does not ascend or a
             weight is not a number.
         """
-        indptr = self.read_indptr(begin, end)
+        indptr = self.read_indptr(begin, end, threads)
+        return self.read_arcs(begin, end, indptr, threads)
+
+    def read_arcs(
+        self, begin: int, end: int, indptr: np.ndarray, threads: Threads = ALONE
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return CSR rows as `read_rows` does, given what `read_indptr` returns."""
         first_arc, num_arcs = int(indptr[0]), int(indptr[-1] - indptr[0])
-        indptr -= first_arc
+        indptr = indptr - first_arc
         indices = np.empty(num_arcs, id_dtype(self.num_vertices))
         weights = np.empty(num_arcs, self.weight_dtype)
         for part, low, high in self._overlap(begin, end):
             arcs = slice(*indptr[[low - begin, high - begin]].tolist())
-            offset = first_arc - int(self.arcdist[part])
-            with reading(self.parts[part]), h5py.File(self.parts[part]) as file:
-                for piece in _pieces(arcs):
-                    source = slice(piece.start + offset, piece.stop + offset)
-                    self._read_ids(part, file["graph/indices"], source, indices[piece])
-                    file["graph/data"].read_direct(weights[piece], source)
-                    if np.isnan(weights[piece].max()):
-                        arc = piece.start + int(np.isnan(weights[piece]).argmax())
-                        row = begin + int(np.searchsorted(indptr, arc, "right")) - 1
-                        raise self._wrong(
-                            part, f"the weight of arc ({row}, {indices[arc]}) is NaN"
-                        )
-                    if not _rows_ascend(indptr, indices, piece):
-                        raise self._wrong(part, "the ids of a row do not ascend")
+            source = arcs.start + first_arc - int(self.arcdist[part])
+            path = self.parts[part]
+            with self._open(part) as file:
+                self._read_ids(
+                    part, file["graph/indices"], source, indices[arcs], threads
+                )
+                read_range(path, file["graph/data"], source, weights[arcs], threads)
+        self._check_rows(begin, indptr, indices, weights, threads)
         return indptr, indices, weights
 
     def _read_ids(
-        self, part: int, dataset: h5py.Dataset, source: slice, target: np.ndarray
-    ) -> None:
+        self, part: int, dataset: h5py.Dataset, source: int, target: np.ndarray,
+        threads: Threads,
+    ) -> None:  # fmt: skip
         """Read ids without a copy if the widths agree, else checked through one."""
+        path = self.parts[part]
         if dataset.dtype.itemsize == target.itemsize:
-            signed = target.view(dataset.dtype)
-            dataset.read_direct(signed, source)
-        else:
-            signed = dataset[source]
-            target[:] = signed
-        if signed.min() < 0 or signed.max() >= self.num_vertices:
-            raise self._wrong(
-                part, f"arcs {source.start} to {source.stop} hold an id out of range"
-            )
+            read_range(path, dataset, source, target, threads)
+            return
+        signed = np.empty(len(target), dataset.dtype)
+        read_range(path, dataset, source, signed, threads)
+        if len(signed) and (signed.min() < 0 or signed.max() >= self.num_vertices):
+            raise self._wrong(part, "an id is out of range")
+        target[:] = signed
+
+    def _check_rows(
+        self, begin: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray,
+        threads: Threads,
+    ) -> None:  # fmt: skip
+        arrays = (indptr, indices, weights, self.num_vertices)
+        bounds = row_ranges(indptr, threads)
+        found = threads.map(lambda low, high: check_rows(*arrays, low, high), bounds)
+        for status, row, arc in found:
+            if status != FINE:
+                vertex = begin + row
+                part = int(np.searchsorted(self.vtxdist, vertex, "right")) - 1
+                what = {
+                    BAD_ID: f"arc ({vertex}, {indices[arc]}): an id is out of range",
+                    NOT_ASCENDING: f"the ids of a row do not ascend (vertex {vertex})",
+                    NOT_A_NUMBER: f"the weight of arc ({vertex}, {indices[arc]}) "
+                    "is NaN",
+                }
+                raise self._wrong(part, what[status])
+
+    @contextmanager
+    def _open(self, part: int) -> Iterator[h5py.File]:
+        """Open a part and compare it with the index."""
+        with reading(self.parts[part]), h5py.File(self.parts[part]) as file:
+            self._check(part, file)
+            yield file
 
     def check_part(self, part: int) -> None:
         """Compare a part's header and the sizes of its datasets with the index.
@@ -160,8 +206,8 @@ class ShardedGraph:
         InputError
             If the part is missing, damaged or of another graph.
         """
-        with reading(self.parts[part]), h5py.File(self.parts[part]) as file:
-            self._check(part, file)
+        with self._open(part):
+            pass
 
     def _check(self, part: int, file: h5py.File) -> None:
         begin, end = self.vtxdist[part : part + 2].tolist()
@@ -212,15 +258,8 @@ class ShardedGraph:
         return InputError(f"{self.parts[part]}: {what}. Make the graph again.")
 
 
-def _rows_ascend(indptr: np.ndarray, indices: np.ndarray, piece: slice) -> bool:
-    """Return whether no id of the piece is below the one before it in its row."""
-    first = max(piece.start, 1)
-    fine = indices[first : piece.stop] >= indices[first - 1 : piece.stop - 1]
-    low, high = np.searchsorted(indptr, [first, piece.stop])
-    fine[indptr[low:high] - first] = True
-    return bool(fine.all())
-
-
-def _pieces(arcs: slice) -> Iterator[slice]:
-    for low in range(arcs.start, arcs.stop, PIECE_ARCS):
-        yield slice(low, min(low + PIECE_ARCS, arcs.stop))
+def row_ranges(indptr: np.ndarray, threads: Threads) -> list[tuple[int, int]]:
+    """Cut rows into ranges of about as many arcs, one for each thread."""
+    arcs = [low for low, _ in threads.ranges(int(indptr[-1]))][1:]
+    bounds = [0, *np.searchsorted(indptr, arcs).tolist(), len(indptr) - 1]
+    return list(pairwise(bounds))

@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from shard_files import UUID, symmetric_rows, write
 
+from mndmst.backends.numba.threads import Threads
 from mndmst.errors import OutputError
 from mndmst.io.shards import ShardWriter, open_graph
 from mndmst.order import WEIGHT_DTYPES
@@ -50,11 +51,15 @@ def test_rows_come_back_from_any_range(tmp_path, vtxdist):
         np.testing.assert_array_equal(found[2], weights[low:high])
 
 
-@pytest.mark.parametrize("piece", [1, 2, 3, 7])
-def test_pieces_change_nothing(graph, monkeypatch, piece):
-    whole = open_graph(graph).read_rows(5, 55)
-    monkeypatch.setattr("mndmst.io.shard_reader.PIECE_ARCS", piece)
-    for one, other in zip(whole, open_graph(graph).read_rows(5, 55), strict=True):
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("compress", [False, True])
+def test_chunks_and_threads_change_nothing(tmp_path, monkeypatch, threads, compress):
+    rows = symmetric_rows()
+    whole = open_graph(write(tmp_path / "whole", rows, [0, 60])).read_rows(5, 55)
+    monkeypatch.setattr("mndmst.io.part_writer.CHUNK_BYTES", 56)
+    path = write(tmp_path / "graph", rows, [0, 25, 25, 60], compress=compress)
+    found = open_graph(path).read_rows(5, 55, Threads(threads))
+    for one, other in zip(whole, found, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
