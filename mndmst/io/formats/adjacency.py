@@ -79,15 +79,15 @@ def _integers(
 
 def _numbers(path: Path, text: np.ndarray, at: int, count: int) -> np.ndarray:
     """Return the weights that are the rest of the text."""
+    integers = np.empty(count, np.int64)
+    status, end = kernels.read_integers(text, at, integers)
+    if status == kernels.GOOD and not text[end:].tobytes().strip():
+        return narrow_integers(integers)
     words = text[at:].tobytes().split()
     if len(words) != count:
         raise InputError(
             f"{path}: has {len(words)} weights for {count} arcs. Copy it again."
         )
-    try:
-        return narrow_integers(np.array(words, dtype="S").astype(np.int64))
-    except (ValueError, OverflowError):
-        pass
     try:
         return np.array(words, dtype="S").astype(np.float64)
     except ValueError as error:
