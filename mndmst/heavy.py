@@ -14,7 +14,7 @@ import numpy as np
 from .backends.base import Band
 from .backends.numba.cuts import SPARSE_ARCS_PER_VERTEX
 from .backends.numba.finish import arcs_after
-from .backends.numba.msf import pair_order
+from .backends.numba.spanning import pair_order
 from .boruvka import cycle_filter
 from .contract import reduced_graph
 from .graph import EdgeList, ReducedGraph

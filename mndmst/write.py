@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .backends.numba.msf import pair_order
+from .backends.numba.spanning import pair_order
 from .ghosts import Directory
 from .graph import EdgeList
 from .io.forest import ForestHeader

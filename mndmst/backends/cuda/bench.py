@@ -11,7 +11,7 @@ import numpy as np
 from ...graph import EdgeList, Rows
 from ..base import Band
 from ..numba import NumbaBackend
-from ..numba.msf import pair_order
+from ..numba.spanning import pair_order
 from .backend import CudaBackend
 from .graphs import KINDS, build
 from .kernels import Kernels

@@ -7,10 +7,12 @@ import numpy as np
 from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, Forest, Growth, Memory
+from .band_forest import band_forest
 from .finish import next_lightest
 from .kruskal import border_excepting_kruskal, flatten
-from .msf import band_forest, msf, spanning_edges
+from .msf import msf
 from .sorting import sort_positions
+from .spanning import spanning_edges
 from .threads import Threads
 
 # Half of what 32 bits number, so that ghosts have room beside the rows.

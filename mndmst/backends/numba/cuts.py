@@ -18,6 +18,7 @@ LIGHT_EDGES_PER_VERTEX = 1.3
 # Below this many arcs per vertex nothing is gained by leaving edges out.
 SPARSE_ARCS_PER_VERTEX = 6
 SAMPLE = 4096
+_NOTHING = (1, 0)
 
 
 class Cut(NamedTuple):
@@ -28,7 +29,7 @@ class Cut(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Arcs [begin, end) of which those with low <= key <= high are in a band."""
+    """Rows [begin, end) of which the arcs with low <= key <= high are in a band."""
 
     begin: int
     end: int
@@ -36,42 +37,58 @@ class Segment(NamedTuple):
     high: int
 
 
-def cuts(rows: Rows) -> Iterator[tuple[Cut | None, Cut | None]]:
+class Sample(NamedTuple):
+    """Random arcs, with the rows they are in and their keys; the same every time."""
+
+    arcs: np.ndarray
+    tails: np.ndarray
+    keys: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Rows) -> "Sample":
+        """Take a sample, empty if there are no arcs."""
+        generator = np.random.default_rng(len(rows))
+        size = SAMPLE if rows.num_arcs else 0
+        arcs = generator.integers(0, max(1, rows.num_arcs), size)
+        tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
+        return cls(arcs, tails, rows.keys[arcs])
+
+
+def cuts(rows: Rows, sample: Sample) -> Iterator[tuple[Cut | None, Cut | None]]:
     """Yield the bounds of bands of growing size; the last is open above."""
-    occupied = np.count_nonzero(rows.indptr[1:] != rows.indptr[:-1])
+    occupied = _occupied(rows)
     low = None
     if rows.num_arcs > SPARSE_ARCS_PER_VERTEX * occupied:
-        sample = _sorted_sample(rows)
+        ordered = _in_order(rows, sample)
         share = 2 * LIGHT_EDGES_PER_VERTEX * occupied / rows.num_arcs
         while share < 0.5:
-            high = sample[int(share * SAMPLE)]
+            high = ordered[int(share * SAMPLE)]
             if high != low:
                 yield low, high
-            low, share = high, 2 * share
+                low, share = high, 2 * share
     yield low, None
 
 
-def _sorted_sample(rows: Rows) -> list[Cut]:
-    """Return the cuts right after some random edges, in order.
+def _occupied(rows: Rows) -> float:
+    """Return about how many rows have arcs."""
+    if rows.num_arcs == 0:
+        return 0
+    picked = np.random.default_rng(len(rows)).integers(0, len(rows), SAMPLE)
+    return len(rows) * float((rows.indptr[picked + 1] > rows.indptr[picked]).mean())
+
+
+def _in_order(rows: Rows, sample: Sample) -> list[Cut]:
+    """Return the cuts right after the edges of a sample, in order.
 
     A key that the sample has once is not split by vertex, which would cost a seam.
     """
-    arcs = sample_arcs(rows)
-    keys = rows.keys[arcs]
-    tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
-    smaller = np.minimum(tails, rows.indices[arcs].astype(np.int64))
-    order = np.lexsort((smaller, keys))
-    keys, vertices = keys[order], smaller[order] + 1
+    smaller = np.minimum(sample.tails, rows.indices[sample.arcs].astype(np.int64))
+    order = np.lexsort((smaller, sample.keys))
+    keys, vertices = sample.keys[order], smaller[order] + 1
     repeated = keys[1:] == keys[:-1]
     single = ~(np.r_[repeated, False] | np.r_[False, repeated])
     vertices[single] = len(rows)
     return [Cut(*pair) for pair in zip(keys.tolist(), vertices.tolist(), strict=True)]
-
-
-def sample_arcs(rows: Rows) -> np.ndarray:
-    """Return random positions of arcs, the same ones every time."""
-    generator = np.random.default_rng(len(rows))
-    return generator.integers(0, rows.num_arcs, SAMPLE)
 
 
 def segments(rows: Rows, low: Cut | None, high: Cut | None) -> list[Segment]:
@@ -81,15 +98,13 @@ def segments(rows: Rows, low: Cut | None, high: Cut | None) -> list[Segment]:
     its key counts as not yet (or no longer) reached.
     """
     largest = int(np.iinfo(rows.keys.dtype).max)
-    bounds = {0, len(rows)} | {cut.vertex for cut in (low, high) if cut}
-    ordered = sorted(bounds)
+    seams = {cut.vertex for cut in (low, high) if cut} - {len(rows)}
     found = []
-    for first, last in pairwise(ordered):
+    for first, last in pairwise([0, *sorted(seams), len(rows)]):
         least = 0 if low is None else low.key + (first < low.vertex)
         most = largest if high is None else high.key - (first >= high.vertex)
-        begin, end = int(rows.indptr[first]), int(rows.indptr[last])
-        if begin < end and least <= most:
-            found.append(Segment(begin, end, least, most))
+        band = (least, most) if least <= most else _NOTHING
+        found.append(Segment(first, last, *band))
     return found
 
 
@@ -97,6 +112,4 @@ def band_segments(rows: Rows, band: Band) -> list[Segment]:
     """Return the arcs of a band of keys."""
     least = 0 if band.low is None else band.low + 1
     most = int(np.iinfo(rows.keys.dtype).max) if band.high is None else band.high
-    if rows.num_arcs == 0 or least > most:
-        return []
-    return [Segment(0, rows.num_arcs, least, most)]
+    return [Segment(0, len(rows), *((least, most) if least <= most else _NOTHING))]

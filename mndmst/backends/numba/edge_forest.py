@@ -12,8 +12,8 @@ from ...graph import EdgeList
 from ..base import Forest
 from .cuts import LIGHT_EDGES_PER_VERTEX, SPARSE_ARCS_PER_VERTEX
 from .intrinsics import trailing_zeros
-from .msf import pair_order, spanning_edges
 from .select import BLOCK, CHUNK, masks
+from .spanning import pair_order, spanning_edges
 from .threads import Threads
 
 SAMPLE = 4096

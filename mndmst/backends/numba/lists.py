@@ -37,6 +37,16 @@ def merge(u1, v1, key1, u2, v2, key2):
 
 
 @njit(nogil=True, cache=True)
+def repeats(u, v):
+    """Return whether two neighbours in a list are the same pair."""
+    found = False
+    for i in range(np.uint64(1), np.uint64(len(u))):
+        before = i - np.uint64(1)
+        found |= (u[i] == u[before]) & (v[i] == v[before])
+    return found
+
+
+@njit(nogil=True, cache=True)
 def first_of_pairs(order, u, v, key):
     """Mark, of the edges in `order`, the lightest of each run of equal (u, v)."""
     kept = np.zeros(len(order), np.bool_)

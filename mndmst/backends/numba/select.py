@@ -1,17 +1,22 @@
 """The edges of a band of weights, taken from CSR rows in one streaming pass.
 
 The keys are compared 64 at a time into a bit mask, which LLVM vectorises; only
-the set bits, a small share in a light band, touch anything else.
+the set bits, a small share in a light band, touch anything else. The same pass
+hooks every row to the far end of its lightest arc, the first step of Borůvka.
 """
 
 import numpy as np
 from numba import njit
 
-from .intrinsics import set_bits, trailing_zeros
+from .finish import lightest_from
+from .intrinsics import prefetch, set_bits, trailing_zeros
 
 # Arcs a mask word stands for, and arcs between the mask pass and its use (in L2).
 BLOCK = 64
-CHUNK = 1 << 15
+CHUNK = 1 << 14
+# Arcs from the one in use to the one whose head is fetched.
+HEADS_AHEAD = 256
+LINE = 16
 
 
 @njit(nogil=True, cache=True)
@@ -34,29 +39,103 @@ def masks(keys, begin, end, low, high, words):
 
 
 @njit(nogil=True, cache=True)
-def _append(indptr, indices, keys, first, start, words, row, lower, u, v, key, used):
-    """Append the chosen edges of a chunk of arcs, seen from one of their ends.
+def _mark_starts(indptr, row, start, stop, starts, tails):
+    """Set a bit for each arc of a chunk that begins a row.
 
-    With `lower` those to ghosts before the first row, else those to larger vertices.
-    Returns the row and the count reached.
+    Then the row of an arc is found by counting bits, without a branch. Looks at the
+    rows from `row` on; writes those with arcs to tails[1:]. Returns how many, and
+    the first row behind the chunk.
     """
-    before = np.uint64(first)
-    after = np.uint64(indptr[row + np.uint64(1)])
+    starts[:] = np.uint64(0)
+    count = np.uint64(0)
+    begin = np.uint64(indptr[row])
+    while begin < np.uint64(stop):
+        end = np.uint64(indptr[row + np.uint64(1)])
+        place = begin - np.uint64(start)
+        starts[place >> np.uint64(6)] |= np.uint64(1) << (place & np.uint64(63))
+        tails[count + np.uint64(1)] = row
+        count += np.uint64(end > begin)
+        row += np.uint64(1)
+        begin = end
+    return count, row
+
+
+@njit(nogil=True, cache=True)
+def _append(
+    indices, keys, first, start, words, starts, tails, hook, best, u, v, key, used
+):
+    """Append the chosen edges of a chunk of arcs that lead to larger vertices.
+
+    Each row's lightest chosen arc is kept in `best` and `hook`, if they have room
+    for the rows. Returns the count reached.
+    """
+    before, rows = np.uint64(first), np.uint64(len(hook))
+    rank = np.uint64(0)
     for i in range(np.uint64(len(words))):
-        word = words[i]
+        word, begins = words[i], starts[i]
+        block = np.uint64(start) + i * np.uint64(BLOCK)
+        for line in range(BLOCK // LINE):
+            prefetch(indices, np.intp(block) + HEADS_AHEAD + line * LINE)
+            prefetch(keys, np.intp(block) + CHUNK + line * LINE)
+        while word:
+            arc = block + trailing_zeros(word)
+            up_to = word ^ (word - np.uint64(1))
+            word &= word - np.uint64(1)
+            row = np.uint64(tails[rank + set_bits(begins & up_to)])
+            head, tail, weight = np.uint64(indices[arc]), before + row, keys[arc]
+            # Written in any case, kept by the count: half of the arcs go each way,
+            # and a branch on that would be mispredicted as often.
+            u[used], v[used], key[used] = tail, head, weight
+            used += np.uint64(head > tail)
+            if rows:
+                lighter = (weight < best[row]) & (head != tail)
+                best[row] = weight if lighter else best[row]
+                local = head - before if head - before < rows else row
+                hook[row] = local if lighter else np.uint64(hook[row])
+        rank += set_bits(begins)
+    return used
+
+
+@njit(nogil=True, cache=True)
+def _append_lower(indices, keys, first, start, words, starts, tails, u, v, key, used):
+    """Append the chosen edges of a chunk that lead to ghosts before the first row."""
+    before = np.uint64(first)
+    rank = np.uint64(0)
+    for i in range(np.uint64(len(words))):
+        word, begins = words[i], starts[i]
         block = np.uint64(start) + i * np.uint64(BLOCK)
         while word:
             arc = block + trailing_zeros(word)
+            up_to = word ^ (word - np.uint64(1))
             word &= word - np.uint64(1)
-            while after <= arc:
-                row += np.uint64(1)
-                after = np.uint64(indptr[row + np.uint64(1)])
-            head, tail = np.uint64(indices[arc]), before + row
-            # Written in any case, kept by the count: half of the arcs go each way,
-            # and a branch on that would be mispredicted as often.
-            u[used], v[used], key[used] = min(head, tail), max(head, tail), keys[arc]
-            used += np.uint64(head < before if lower else head > tail)
-    return row, used
+            row = np.uint64(tails[rank + set_bits(begins & up_to)])
+            u[used], v[used], key[used] = indices[arc], before + row, keys[arc]
+            used += np.uint64(np.uint64(indices[arc]) < before)
+        rank += set_bits(begins)
+    return used
+
+
+@njit(nogil=True, cache=True)
+def _hook_rest(indptr, indices, keys, rows, stop, hook, best):
+    """Hook those rows that end before `stop` and have no chosen arc."""
+    for row in rows:
+        begin, end = indptr[row], indptr[row + np.uint64(1)]
+        if hook[row] != row or end > stop:
+            continue
+        arc = lightest_from(keys, begin, end, keys.dtype.type(0))
+        if arc >= 0 and np.uint64(indices[np.uint64(arc)]) == np.uint64(row):
+            arc = _lightest_but_loops(indices, keys, begin, end, row)
+        if arc >= 0:
+            hook[row], best[row] = indices[np.uint64(arc)], keys[np.uint64(arc)]
+
+
+@njit(nogil=True, cache=True)
+def _lightest_but_loops(indices, keys, begin, end, row):
+    found = np.int64(-1)
+    for arc in range(begin, end):
+        if indices[arc] != row and (found < 0 or keys[arc] < keys[np.uint64(found)]):
+            found = np.int64(arc)
+    return found
 
 
 @njit(nogil=True, cache=True)
@@ -79,8 +158,10 @@ def _set_bits(words):
 
 
 @njit(nogil=True, cache=True)
-def select(indptr, indices, keys, first, low, high, begin, end, u, v, key):
-    """Return the edges of a band among the arcs [begin, end).
+def select(
+    indptr, indices, keys, first, low, high, begin, end, hook, best, whole, u, v, key
+):
+    """Return the edges of a band among some rows, and hook these rows.
 
     Parameters
     ----------
@@ -89,7 +170,15 @@ def select(indptr, indices, keys, first, low, high, begin, end, u, v, key):
     low, high : same type as `keys`
         The band: low <= key <= high.
     begin, end : int
-        The range of arcs to look at, so that threads can share the rows.
+        The rows to look at, so that threads can share them.
+    hook : ndarray of uint32, shape (rows,) or (0,)
+        Set to the row at the far end of each row's lightest arc of the band; to the
+        row itself if there is none, or if it leads to a ghost. Without room for the
+        rows this is left out.
+    best : ndarray like `keys`, shape (rows,) or (0,)
+        Set to the key of that arc.
+    whole : bool
+        Hook rows without arcs in the band too. The rows are the whole graph.
     u, v, key : ndarray
         Room for as many edges as are expected; larger arrays are made if needed.
 
@@ -102,28 +191,42 @@ def select(indptr, indices, keys, first, low, high, begin, end, u, v, key):
         in the order of the rows. Edges to smaller vertices of these rows are seen
         from the other end; loops are dropped.
     """
-    ids, kinds = indices.dtype, keys.dtype
-    lower_u, lower_v = np.empty(0, ids), np.empty(0, ids)
-    lower_key = np.empty(0, kinds)
+    lower_u, lower_v = np.empty(0, u.dtype), np.empty(0, v.dtype)
+    lower_key = np.empty(0, key.dtype)
     used = lower = np.uint64(0)
-    row = np.uint64(np.searchsorted(indptr, begin, side="right") - 1)
-    buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
-    for start in range(begin, end, CHUNK):
-        stop = min(start + CHUNK, end)
-        words = buffer[: (stop - start) // BLOCK + 1]
+    if len(hook):
+        for row in range(begin, end):
+            hook[row], best[row] = row, ~keys.dtype.type(0)
+    word_buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
+    start_buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
+    # The row that goes on into the chunk, then those that begin there.
+    tails = np.empty(CHUNK + 2, np.uint32)
+    tails[0] = begin
+    row = np.uint64(begin)
+    last = indptr[end]
+    for start in range(indptr[begin], last, CHUNK):
+        stop = min(start + CHUNK, last)
+        words = word_buffer[: (stop - start) // BLOCK + 1]
+        starts = start_buffer[: (stop - start) // BLOCK + 1]
         masks(keys, start, stop, low, high, words)
+        count, row = _mark_starts(indptr, row, start, stop, starts, tails)
         more = _set_bits(words)
         u, v, key = _room(u, used, more), _room(v, used, more), _room(key, used, more)
         if first > 0:
             lower_u, lower_v = _room(lower_u, lower, more), _room(lower_v, lower, more)
             lower_key = _room(lower_key, lower, more)
-            _, lower = _append(
-                indptr, indices, keys, first, start, words, row, True,
+            lower = _append_lower(
+                indices, keys, first, start, words, starts, tails,
                 lower_u, lower_v, lower_key, lower,
             )  # fmt: skip
-        row, used = _append(
-            indptr, indices, keys, first, start, words, row, False, u, v, key, used
-        )
+        used = _append(
+            indices, keys, first, start, words, starts, tails, hook, best,
+            u, v, key, used,
+        )  # fmt: skip
+        if whole:
+            ended = tails[: count + np.uint64(1)]
+            _hook_rest(indptr, indices, keys, ended, stop, hook, best)
+        tails[0] = tails[count]
     return (
         u[:used], v[:used], key[:used],
         lower_u[:lower], lower_v[:lower], lower_key[:lower],

@@ -14,10 +14,10 @@ from ..base import Backend, Band
 from .finish import arcs_after
 from .inspect import inspect_rows
 from .lists import compact, lightest_edges, merge
-from .msf import pair_order
 from .names import distinct, follow, in_both
 from .select import select
 from .sorting import sort_positions
+from .spanning import pair_order
 from .threads import GRAIN, Threads
 from .wire import decode_ascending, decode_near, encode_ascending, encode_near
 

@@ -1,0 +1,73 @@
+"""The edges of a band that rows hold, taken by several threads."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from ...graph import EdgeList, Rows
+from .columns import joined, room_for, without_repeats
+from .cuts import SAMPLE, Sample, Segment
+from .hooks import Hooks
+from .select import BLOCK, select
+from .sorting import sort_positions
+from .threads import Threads
+
+
+def band_chunks(
+    rows: Rows,
+    parts: list[Segment],
+    sample: Sample,
+    threads: Threads,
+    hooks: Hooks,
+    whole: bool,
+) -> list[tuple[np.ndarray, ...]]:
+    """Return what `select` finds in consecutive ranges of rows, and hook the rows."""
+    kind = rows.keys.dtype.type
+
+    def chunk(begin, end, low, high):
+        share = np.count_nonzero((sample.keys >= low) & (sample.keys <= high)) / SAMPLE
+        arcs = int(rows.indptr[end] - rows.indptr[begin])
+        room = int(arcs * min(1.0, 1.1 * share) / 2) + BLOCK
+        return select(
+            rows.indptr, rows.indices, rows.keys, rows.first, kind(low), kind(high),
+            begin, end, hooks.hook, hooks.best, whole, *room_for(rows, room),
+        )  # fmt: skip
+
+    shares = [
+        (*bounds, part.low, part.high)
+        for part in parts
+        for bounds in row_ranges(rows, part.begin, part.end, threads)
+    ]
+    return threads.map(chunk, shares)
+
+
+def row_ranges(
+    rows: Rows, begin: int, end: int, threads: Threads
+) -> list[tuple[int, int]]:
+    """Cut rows [begin, end) into a range per thread, of about as many arcs each."""
+    first, last = int(rows.indptr[begin]), int(rows.indptr[end])
+    starts = [first + low for low, _ in threads.ranges(last - first)]
+    inner = np.searchsorted(rows.indptr[begin:end], starts[1:]) + begin
+    bounds = [begin, *inner.tolist(), end]
+    return list(pairwise(bounds))
+
+
+def band_edges(
+    rows: Rows, parts: list[Segment], threads: Threads, hooks: Hooks
+) -> EdgeList:
+    """Return all edges of a band, ghosts at either end, in (u, v) order."""
+    chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
+    columns = joined(chunks_of(chunks, 0), threads)
+    upper = without_repeats(*columns)
+    lower = joined(chunks_of(chunks, 3), threads)
+    if len(lower[0]) == 0:
+        return upper
+    order = sort_positions(lower[0].astype(np.uint64), threads)
+    first = without_repeats(*(column[order] for column in lower))
+    halves = [(edges.u, edges.v, edges.key) for edges in (first, upper)]
+    return EdgeList(*joined(halves, threads))
+
+
+def chunks_of(chunks: list[tuple[np.ndarray, ...]], column: int) -> list[tuple]:
+    """Return the three columns from one on of what `select` has returned."""
+    return [chunk[column : column + 3] for chunk in chunks]

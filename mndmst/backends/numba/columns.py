@@ -1,0 +1,39 @@
+"""Columns of edges: room for them, and joining what threads have found."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...graph import EdgeList, Rows
+from .lists import first_of_pairs, repeats
+from .threads import Threads
+
+
+def room_for(rows: Rows, length: int) -> list[np.ndarray]:
+    """Return u, v, key for edges; NumPy's large arrays get huge pages, Numba's not."""
+    ids, keys = rows.indices.dtype, rows.keys.dtype
+    return [np.empty(length, dtype) for dtype in (ids, ids, keys)]
+
+
+def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.ndarray]:
+    """Return columns that hold those of all parts, one part after the other."""
+    if len(parts) == 1:
+        return list(parts[0])
+    ends = np.cumsum([len(part[0]) for part in parts])
+    results = []
+    copies: list[tuple[np.ndarray, np.ndarray]] = []
+    for column in zip(*parts, strict=True):
+        result = np.empty(ends[-1], column[0].dtype)
+        copies += zip(np.split(result, ends[:-1]), column, strict=True)
+        results.append(result)
+    threads.map(np.copyto, copies)
+    return results
+
+
+def without_repeats(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:
+    """Drop all but the lightest of parallel edges, which stand side by side."""
+    edges = EdgeList(u, v, key)
+    if repeats(u, v):
+        positions = np.arange(len(key), dtype=np.uint64)
+        return edges.take(first_of_pairs(positions, u, v, key))
+    return edges

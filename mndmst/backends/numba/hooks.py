@@ -1,0 +1,195 @@
+"""The first Borůvka round: every vertex hooks to the far end of its lightest edge.
+
+The edges are distinct in the order, so these links form trees but for one cycle of
+two in each, whose smaller end becomes the root. All steps share their work between
+threads by ranges of vertices or edges.
+"""
+
+import numpy as np
+from numba import njit
+
+from ...graph import Rows
+from .threads import Threads
+
+# Marks a root; what is left is its number. There are at most 2^31 rows.
+ROOT = np.uint32(1 << 31)
+NUMBER = np.uint32((1 << 31) - 1)
+HALF = np.uint64(32)
+
+
+class Hooks:
+    """Where each row hooks, and the key of the arc along which it does.
+
+    `select` fills both in. Rows without such an arc hook to themselves.
+
+    Parameters
+    ----------
+    rows : Rows
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.hook = np.empty(len(rows), np.uint32)
+        self.best = np.empty(len(rows), rows.keys.dtype)
+
+    def link(
+        self,
+        component: np.ndarray,
+        threads: Threads,
+        forest: list[np.ndarray] | None = None,
+    ) -> int:
+        """Contract along the hooks; return how many components there are.
+
+        Parameters
+        ----------
+        component : ndarray of uint32, shape (rows,)
+            Set to the component of each row, with the bit ROOT.
+        threads : Threads
+        forest : list of ndarray, optional
+            u, v, key: take the edges of the hooks, if given. Components are numbered
+            from 0 then; else each is called after one of its rows.
+        """
+        hook, best = self.hook, self.best
+        ranges = threads.ranges(len(hook))
+        roots = threads.map(lambda b, e: link(hook, b, e, component), ranges)
+        if forest is not None:
+            numbers = np.cumsum([0, *roots]).tolist()
+
+            def number(i, begin, end):
+                number_roots(component, begin, end, numbers[i])
+                bounds = begin - numbers[i], end - numbers[i + 1]
+                hooked_edges(hook, best, component, begin, end, *bounds, *forest)
+
+            threads.map(number, [(i, *bounds) for i, bounds in enumerate(ranges)])
+        threads.map(lambda b, e: climb(component, b, e), ranges)
+        return sum(roots)
+
+
+@njit(nogil=True, cache=True)
+def link(hook, begin, end, parent):
+    """Write parents of the vertices in [begin, end); return how many are roots.
+
+    A root's number is its own position, until `number_roots` gives it another.
+    """
+    count = 0
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        other = np.uint64(hook[vertex])
+        mutual = np.uint64(hook[other]) == vertex
+        root = (other == vertex) | (mutual & (vertex < other))
+        parent[vertex] = ROOT | np.uint32(vertex) if root else hook[vertex]
+        count += root
+    return count
+
+
+@njit(nogil=True, cache=True)
+def number_roots(parent, begin, end, number):
+    """Give the roots in [begin, end) consecutive numbers."""
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        root = (parent[vertex] & ROOT) != 0
+        parent[vertex] = ROOT | np.uint32(number) if root else parent[vertex]
+        number += root
+
+
+@njit(nogil=True, cache=True)
+def hooked_edges(hook, best, parent, begin, end, place, stop, u, v, key):
+    """Write the edges along which the vertices in [begin, end) hook.
+
+    They fill the places [place, stop); nothing behind is touched, since it may be
+    another thread's.
+    """
+    place = np.uint64(place)
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        if place == np.uint64(stop):
+            break
+        other = np.uint64(hook[vertex])
+        u[place], v[place] = min(vertex, other), max(vertex, other)
+        key[place] = best[vertex]
+        place += np.uint64((parent[vertex] & ROOT) == 0)
+
+
+@njit(nogil=True, cache=True)
+def climb(parent, begin, end):
+    """Point the vertices in [begin, end) at their roots' numbers.
+
+    Threads may write parents that others read: both the old and the new one lead to
+    the root, and words of four bytes are never seen half-written.
+    """
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        above = parent[vertex]
+        while not above & ROOT:
+            above = parent[np.uint64(above)]
+        parent[vertex] = above
+
+
+@njit(nogil=True, cache=True)
+def apart(u, v, key, component, pairs):
+    """Keep, in place, the edges between different components.
+
+    Returns how many are left; `pairs` (uint64) gets both components of each.
+    """
+    count = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        x, y, weight = u[i], v[i], key[i]
+        a = np.uint64(component[np.uint64(x)] & NUMBER)
+        b = np.uint64(component[np.uint64(y)] & NUMBER)
+        u[count], v[count], key[count] = x, y, weight
+        pairs[count] = (a << HALF) | b
+        count += np.uint64(a != b)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def hooked_and_ends(u, v, first, hook, component, begin, end, hooked, a, b):
+    """Write whether a row hooks along each edge, and the components at its ends.
+
+    Components have ids of vertices; a ghost is its own one.
+    """
+    first, rows = np.uint64(first), np.uint64(len(hook))
+    for i in range(np.uint64(begin), np.uint64(end)):
+        x, y = np.uint64(u[i]) - first, np.uint64(v[i]) - first
+        near, far = x < rows, y < rows
+        a[i] = first + np.uint64(component[x] & NUMBER) if near else x + first
+        b[i] = first + np.uint64(component[y] & NUMBER) if far else y + first
+        if near and far:
+            hooked[i] = (np.uint64(hook[x]) == y) | (np.uint64(hook[y]) == x)
+
+
+@njit(nogil=True, cache=True)
+def settle(component, parent, begin, end):
+    """Update the components of the vertices in [begin, end)."""
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        component[vertex] = parent[component[vertex] & NUMBER]
+
+
+@njit(nogil=True, cache=True)
+def outside_of(giant, component, hook, begin, end):
+    """Return the vertices in [begin, end) that are not in the giant component.
+
+    Vertices without edges, which hook to themselves, are left out.
+    """
+    count = np.uint64(1)  # one to spare for a write that is undone
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        count += np.uint64((component[vertex] != giant) & (hook[vertex] != vertex))
+    found = np.empty(count, np.uint32)
+    count = np.uint64(0)
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        found[count] = vertex
+        count += np.uint64((component[vertex] != giant) & (hook[vertex] != vertex))
+    return found[:count]
+
+
+@njit(nogil=True, cache=True)
+def name_trees(component, parent, smallest, begin, end, label):
+    """Label the vertices in [begin, end) with the smallest vertex of their tree.
+
+    `smallest` holds for each component the smallest vertex seen; right answers need
+    all vertices to be seen in ascending order, or to have been seen before. Returns
+    whether there was a smaller one.
+    """
+    lowered = False
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        tree = parent[component[vertex] & NUMBER]
+        if vertex < smallest[tree]:
+            smallest[tree] = vertex
+            lowered = True
+        label[vertex] = smallest[tree]
+    return lowered

@@ -1,0 +1,58 @@
+"""Kruskal's algorithm on edges in memory, and the order of edges."""
+
+import numpy as np
+
+from .kruskal import flatten, in_order, kruskal, pack_pairs
+from .lists import first_of_pairs
+from .sorting import sort_positions
+from .threads import ALONE, Threads
+
+
+def spanning_edges(
+    key: np.ndarray, a: np.ndarray, b: np.ndarray, parent: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Return a mask of the edges that join components; `parent` is updated.
+
+    Parameters
+    ----------
+    key, a, b : ndarray
+        Edges and their ends as positions in `parent`; the place in the list
+        decides between equal keys.
+    """
+    pairs = np.empty(len(key), np.uint64)
+    ranges = threads.ranges(len(key))
+    threads.map(lambda begin, end: pack_pairs(a, b, begin, end, pairs), ranges)
+    return spanning_pairs(key, pairs, parent, threads)
+
+
+def spanning_pairs(
+    key: np.ndarray, pairs: np.ndarray, parent: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Do what `spanning_edges` does, given both ends in one word of uint64 each."""
+    kept = np.zeros(len(key), np.bool_)
+    order = sort_positions(key, threads)
+    sorted_pairs = np.empty_like(order)
+    threads.map(
+        lambda begin, end: in_order(order, pairs, begin, end, sorted_pairs),
+        threads.ranges(len(order)),
+    )
+    kruskal(order, sorted_pairs, parent, kept)
+    flatten(parent)
+    return kept
+
+
+def pair_order(
+    u: np.ndarray, v: np.ndarray, key: np.ndarray, threads: Threads = ALONE
+) -> np.ndarray:
+    """Return positions in (u, v) order, only the lightest of parallel edges."""
+    if len(u) == 0:
+        return np.empty(0, np.uint64)
+    bits = int(v.max()).bit_length()  # u < v
+    if bits > 32:
+        order = np.lexsort((v, u)).astype(np.uint64)
+    else:
+        wide = u.astype(np.uint64)
+        wide <<= np.uint64(bits)
+        wide |= v.astype(np.uint64)
+        order = sort_positions(wide, threads)
+    return order[first_of_pairs(order, u, v, key)]
