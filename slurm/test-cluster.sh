@@ -30,10 +30,12 @@ write_settings() {
     for gpu in 0 1; do
         [[ -e $dir/gpu$gpu ]] || mknod "$dir/gpu$gpu" c 1 3 || touch "$dir/no-gpus"
     done
-    # cred_expire: how long a requeued job waits. config_overrides: cores are claimed.
-    # A TmpFS for each node, since all are on one machine.
+    # FirstJobId: MPICH names shared memory after the job; what a killed one has left
+    # must not be met again. cred_expire: how long a requeued job waits. config_overrides:
+    # cores are claimed. A TmpFS for each node, since all are on one machine.
     cat >"$dir/slurm.conf" <<END
 ClusterName=test
+FirstJobId=$(($(date +%s) % 60000000 + 1))
 SlurmctldHost=$host(127.0.0.1)
 SlurmctldPort=${ports[0]}
 AuthType=auth/munge
