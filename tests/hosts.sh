@@ -22,6 +22,7 @@ isolate() {
     setsid unshare --net --uts --mount --pid --fork --kill-child --mount-proc "$@" \
         >"$dir/$name.log" 2>&1 </dev/null &
     echo $! >"$dir/$name.pid"
+    disown
 }
 
 isolated() { [[ ! /proc/$(pid "$1")/ns/net -ef /proc/self/ns/net ]]; }
