@@ -14,6 +14,7 @@ from .commands import (
     info,
     neighbours,
     partition,
+    report,
     solve,
     verify,
 )
@@ -29,6 +30,7 @@ COMMANDS = (
     convert,
     verify,
     info,
+    report,
     bench,
 )
 
