@@ -9,6 +9,7 @@ from pathlib import Path
 import forests
 import numpy as np
 import pytest
+import scipy.sparse
 import zstandard
 from bvgraph import write_bvgraph
 from hypothesis import given, settings
@@ -18,10 +19,12 @@ from square import DATA, SQUARE, square, triples
 
 from mndmst.errors import ConfigError, InputError
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
+from mndmst.io.formats.rows import RowsFile
 from mndmst.io.weights import weigh
 
 WEIGHTED = (
-    "square.gr", "square.mtx", "square.npz", "square.parquet", "square.arrow",
+    "square.gr", "square.mtx", "square.npz", "square-rows.npz", "square.parquet",
+    "square.arrow",
     "square.graph", "square.parhip", "square32.parhip", "square.wsg", "square.egr",
     "square64.egr", "square.txt", "square.adj", "square.json", "square-adjacency.json",
 )  # fmt: skip
@@ -160,6 +163,29 @@ def test_mistakes_in_edge_lists(tmp_path: Path, text: str, message: str) -> None
     (tmp_path / "bad.txt").write_text(text)
     with pytest.raises(InputError, match=rf"bad\.txt.*{message}"):
         read_edges(tmp_path / "bad.txt")
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+@pytest.mark.parametrize("dtype", ["int32", "bool", "float64"])
+def test_stored_matrices_are_read_in_pieces(
+    tmp_path: Path, kind: str, dtype: str
+) -> None:
+    src, dst, weight = (np.array(column) for column in zip(*SQUARE, strict=True))
+    weight = weight.astype(dtype)
+    matrix = scipy.sparse.coo_array((weight, (src, dst)), (5, 5)).asformat(kind)
+    path = tmp_path / "m.npz"
+    scipy.sparse.save_npz(path, matrix, compressed=False)
+    file = open_edges(path)
+    assert file.seekable
+    assert isinstance(file, RowsFile)
+    assert file.weight_dtype == ("int32" if dtype == "bool" else dtype)
+    given = (column.tolist() for column in (src, dst, weight))
+    assert triples(file.read()) == list(zip(*given, strict=True))
+    contents = bytearray(path.read_bytes())
+    contents[contents.index(b"data.npy") + 150] ^= 1
+    path.write_bytes(contents)
+    with pytest.raises(InputError, match=r"m\.npz.*data\.npy has another checksum"):
+        open_edges(path)
 
 
 adjacency = st.integers(0, 40).flatmap(

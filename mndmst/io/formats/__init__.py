@@ -50,7 +50,7 @@ _EDGE_LISTS = (
 _FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
     ".gr": dimacs.open_file,
     ".mtx": matrix_market.open_file,
-    ".npz": scipy_npz.read,
+    ".npz": scipy_npz.open_file,
     **dict.fromkeys(_EDGE_LISTS, edge_list.open_file),
     ".parquet": tables.ParquetFile,
     ".arrow": tables.ArrowFile,

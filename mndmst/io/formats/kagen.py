@@ -61,7 +61,7 @@ class PairFile(EdgeFile):
         """Yield the pairs [begin, end); see `EdgeFile`."""
         pairs = self._pairs.of(contents(self.path)).reshape(-1, 2)
         for low in range(begin, end, PIECE_ENTRIES):
-            src, dst = pairs[low : min(low + PIECE_ENTRIES, end)].T
+            src, dst = map(np.array, pairs[low : min(low + PIECE_ENTRIES, end)].T)
             weight = np.ones(len(src), np.int32)
             yield checked_edges(
                 self.path, self.num_vertices, src, dst, weight, True, low

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...errors import InputError
 from ..edge_file import PIECE_ENTRIES, EdgeFile
-from ..edges import Edges, checked_edges
+from ..edges import Edges, checked_edges, supported_weights
 from .binary import Binary, Column, contents
 from .files import COMPRESSIONS
 
@@ -51,10 +51,15 @@ class RowsFile(EdgeFile):
         self.seekable = file.path.suffix not in COMPRESSIONS
         self.length = self.num_entries = indices.length
         self.num_vertices: int = indptr.length - 1
-        self.weight_dtype = _weight_dtype(indices, weight)
+        self.weight_dtype = _weight_dtype(self.name, indices, weight)
         self.both_directions = both_directions
         if self.num_vertices < 0:
             raise InputError(f"{file.path}: says it has less than no vertices.")
+        if weight is not None and weight.length != indices.length:
+            raise InputError(
+                f"{file.path}: has {weight.length} weights for {indices.length} arcs. "
+                "It is damaged: copy it again."
+            )
         self._columns = indptr, indices, weight
         self._unit, self._base = unit, base
         self._check(indptr.of(file.contents))
@@ -73,6 +78,8 @@ class RowsFile(EdgeFile):
                 weight = np.ones(len(dst), np.int32)
             else:
                 weight = weights[arcs]
+            # What is mapped may lie askew; kernels want arrays of their own
+            dst, weight = np.array(dst), np.array(weight)
             src = self._tails(indptr, arcs.start, arcs.stop)
             yield checked_edges(
                 self.path, self.num_vertices, src, dst, weight, True, arcs.start
@@ -110,7 +117,9 @@ class RowsFile(EdgeFile):
             )
 
 
-def _weight_dtype(indices: Column, weight: Column | None) -> np.dtype:
+def _weight_dtype(name: str, indices: Column, weight: Column | None) -> np.dtype:
+    """Return the type that checked weights have."""
+    dtype = np.dtype(np.int32) if weight is None else weight.dtype
     if indices.dtype.names:
-        return indices.dtype["weight"]
-    return np.dtype(np.int32) if weight is None else weight.dtype
+        dtype = indices.dtype["weight"]
+    return supported_weights(name, np.empty(0, dtype)).dtype

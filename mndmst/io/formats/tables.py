@@ -86,7 +86,7 @@ class ParquetFile(EdgeFile):
                     "edge two ends and a weight."
                 )
         src, dst, *weights = (
-            column.to_numpy(zero_copy_only=False) for column in batch.columns
+            np.array(column.to_numpy(zero_copy_only=False)) for column in batch.columns
         )
         weight = weights[0] if weights else np.ones(len(src), np.int32)
         bound = self.num_vertices
