@@ -1,7 +1,9 @@
 """What a run is doing, on standard error of rank 0."""
 
+import os
 import sys
 import time
+from pathlib import Path
 from typing import Any, TextIO
 
 
@@ -19,16 +21,22 @@ class Progress:
     stream : file
     cadence : float
         Seconds between lines where the stream is not a terminal.
+    since : float, optional
+        When the run began, as `time.monotonic` counts; now by default.
     """
 
     def __init__(
-        self, active: bool, stream: TextIO | None = None, cadence: float = 2.0
+        self,
+        active: bool,
+        stream: TextIO | None = None,
+        cadence: float = 2.0,
+        since: float | None = None,
     ) -> None:
         self.active = active
         self.stream = stream or sys.stderr
         terminal = self.stream.isatty()
         self.cadence = 0.0 if terminal else cadence
-        self.started = time.monotonic()
+        self.started = time.monotonic() if since is None else since
         self.last = -cadence
         self.bar = _bar(self.stream) if active and terminal else None
 
@@ -85,3 +93,21 @@ def _bar(stream: TextIO) -> Any:
     return tqdm(
         file=stream, unit=" edges", unit_scale=True, dynamic_ncols=True, leave=False
     )
+
+
+def process_start() -> float:
+    """Return when this process began, as `time.monotonic` counts.
+
+    Where the system does not tell, now.
+    """
+    now = time.monotonic()
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        ticks = int(fields[19])  # starttime, see proc(5)
+        return (
+            now
+            - time.clock_gettime(time.CLOCK_BOOTTIME)
+            + ticks / os.sysconf("SC_CLK_TCK")
+        )
+    except (OSError, AttributeError):
+        return now

@@ -17,6 +17,7 @@ from .errors import OutputError
 from .progress import Progress
 
 SCHEMA = 1
+_NOTHING_SENT = {"bytes_sent": 0, "messages": 0, "edges_sent": 0}
 
 
 class Report:
@@ -32,8 +33,12 @@ class Report:
     def __init__(self, comm: Comm, progress: Progress) -> None:
         self.comm = comm
         self.progress = progress
-        self.started = time.perf_counter()
-        self.stages: list[dict[str, Any]] = []
+        # What lies behind us is the start of Python and of MPI, and imports.
+        passed = time.monotonic() - progress.started
+        self.started = time.perf_counter() - passed
+        self.stages: list[dict[str, Any]] = [
+            {"stage": "import", "begin": 0.0, "seconds": passed, **_NOTHING_SENT}
+        ]
         self.levels: list[dict[str, Any]] = []
         self.facts: dict[str, Any] = {}
         self.edges_sent = 0

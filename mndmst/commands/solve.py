@@ -67,10 +67,11 @@ def _solve(arguments: argparse.Namespace) -> int:
 
 def _run(comm: Any, arguments: argparse.Namespace, config: Any) -> int:
     from ..pipeline import Targets, solve
-    from ..progress import Progress
+    from ..progress import Progress, process_start
     from ..watchdog import watch
 
-    progress = Progress(comm.rank == 0 and not arguments.quiet)
+    active = comm.rank == 0 and not arguments.quiet
+    progress = Progress(active, since=process_start())
     unwatched = watch(comm, config.timeout)
     if unwatched:
         progress.say(f"nobody watches over the network: {unwatched}")
