@@ -17,7 +17,9 @@ from mndmst.order import WEIGHT_DTYPES
 
 SMALL = {
     "rmat": {"scale": 8, "edge_factor": 4},
+    "ssca2": {"scale": 8, "clique": 9},
     "gnm": {"n": 200, "m": 900},
+    "road": {"side": 16, "keep": 0.7},
     "rgg2d": {"n": 200, "degree": 8},
     "rgg3d": {"n": 200, "degree": 8},
     "rhg": {"n": 200, "degree": 8, "gamma": 2.8},
@@ -33,9 +35,13 @@ def test_a_seed_gives_one_graph_in_any_parts(tmp_path, kind):
     many = generate(kind, tmp_path / "many", 5, seed=3, **SMALL[kind])
     other = generate(kind, tmp_path / "other", 5, seed=4, **SMALL[kind])
     assert one.uuid == many.uuid != other.uuid
-    assert one.num_vertices == {"rmat": 256, "grid2d": 256, "grid3d": 216}.get(
-        kind, 200
-    )
+    assert one.num_vertices == {
+        "grid2d": 256,
+        "grid3d": 216,
+        "rmat": 256,
+        "ssca2": 256,
+        "road": 256,
+    }.get(kind, 200)
     assert one.num_arcs > one.num_vertices
 
 
@@ -78,7 +84,7 @@ def test_weights_depend_on_the_ends_and_the_seed_alone():
      ("gnm", {"n": 10, "m": 20, "side": 3}, "gnm does not take side"),
      ("gnm", {"n": 10, "m": 20, "seed": -1}, "seed is from 0"),
      ("gnm", {"n": 10, "m": 20, "weights": "int8"}, "type int8 are not supported"),
-     ("gnm", {"n": -10, "m": 20}, "KaGen cannot make gnm")],
+     ("gnm", {"n": -10, "m": 20}, "cannot make gnm")],
 )  # fmt: skip
 def test_what_cannot_be_made(kind, parameters, message):
     with pytest.raises(ConfigError, match=message):
@@ -88,7 +94,8 @@ def test_what_cannot_be_made(kind, parameters, message):
 def test_without_kagen_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "kagen", None)
     with pytest.raises(MissingExtraError, match=r"pip install \"mndmst\[generate\]\""):
-        generate_edges("gnm", n=10, m=20)
+        generate_edges("rgg2d", n=10)
+    assert len(generate_edges("gnm", n=10, m=20)) == 20
 
 
 @pytest.mark.parametrize(

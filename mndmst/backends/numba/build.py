@@ -125,8 +125,8 @@ def forward_arcs(first, indptr, indices, weights):
     return src, dst, weight
 
 
-@njit(nogil=True, inline="always")
-def _mix(word):
+@njit(nogil=True)
+def scatter(word):
     """Scatter the bits of a word (the finaliser of SplitMix64)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -137,9 +137,9 @@ def _mix(word):
 def hash_edges(seed, src, dst):
     """Return 64 hashed bits of (seed, smaller end, larger end) for every edge."""
     step = np.uint64(0x9E3779B97F4A7C15)
-    start = _mix(np.uint64(seed) + step)
+    start = scatter(np.uint64(seed) + step)
     hashes = np.empty(len(src), np.uint64)
     for i in range(len(src)):
         u, v = np.uint64(min(src[i], dst[i])), np.uint64(max(src[i], dst[i]))
-        hashes[i] = _mix(_mix(start ^ (u + step)) ^ (v + step))
+        hashes[i] = scatter(scatter(start ^ (u + step)) ^ (v + step))
     return hashes

@@ -1,0 +1,149 @@
+"""Random graphs as edge files: edges by number, weights by a hash of their ends."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..backends.numba import generators as kernels
+from ..backends.numba.build import hash_edges
+from ..errors import ConfigError
+from ..order import id_dtype
+from .edge_file import EdgeFile
+from .edges import Edges
+
+# Each kind with its parameters and their defaults; None must be given.
+KINDS: dict[str, dict[str, Any]] = {
+    "rmat": {"scale": None, "edge_factor": 16, "a": 0.57, "b": 0.19, "c": 0.19},
+    "ssca2": {"scale": None, "clique": 0, "between": 0.5},
+    "gnm": {"n": None, "m": None},
+    "road": {"side": None, "keep": 0.65},
+}
+
+
+class RandomEdges(EdgeFile):
+    """A random graph that any process makes any part of, the same for a seed.
+
+    Parameters
+    ----------
+    kind : str
+    seed : int
+        From 0 to 2^31 - 1.
+    dtype : dtype
+        Of the weights.
+    """
+
+    PIECE = 1 << 18
+    rereadable = True
+
+    def __init__(self, kind: str, seed: int, dtype: np.dtype) -> None:
+        self.name = self.kind = kind
+        self.seed = seed
+        self.weight_dtype: np.dtype = dtype
+
+    @abstractmethod
+    def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the ends of the edges in a range, some at a time."""
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the edges in a range with their weights."""
+        for src, dst in self.ends(begin, end):
+            weight = weights_of(hash_edges(self.seed, src, dst), self.weight_dtype)
+            yield Edges(self.num_vertices or 0, src, dst, weight, directed=True)
+
+
+class NumberedEdges(RandomEdges):
+    """R-MAT [1], G(n, m), or a street grid: one edge, or none, for each number.
+
+    [1] Chakrabarti, Zhan and Faloutsos: R-MAT: A recursive model for graph mining.
+    SDM 2004.
+    """
+
+    def __init__(
+        self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
+    ) -> None:
+        super().__init__(kind, seed, dtype)
+        self.given = given
+        if kind == "rmat":
+            sums = np.cumsum([given["a"], given["b"], given["c"]])
+            fits = 1 <= given["scale"] <= 44 and given["edge_factor"] >= 0
+            _check(self, fits and min(given.values()) >= 0 and sums[-1] <= 1)
+            self.num_vertices = 1 << given["scale"]
+            self.length = given["edge_factor"] << given["scale"]
+            self.bounds = np.round(sums * 65536).astype(np.uint64)
+        elif kind == "gnm":
+            n, m = given["n"], given["m"]
+            _check(self, 0 <= n < 1 << 32 and 0 <= m <= n * (n - 1) // 2)
+            self.num_vertices, self.length = n, m
+        else:
+            _check(self, 1 <= given["side"] < 1 << 23 and 0 <= given["keep"] <= 1)
+            self.num_vertices = given["side"] ** 2
+            self.length = 2 * self.num_vertices
+
+    def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the edges of the numbers [begin, end)."""
+        for low in range(begin, end, self.PIECE):
+            count = min(self.PIECE, end - low)
+            src, dst = np.empty((2, count), id_dtype(self.num_vertices or 0))
+            if self.kind == "rmat":
+                scale = self.given["scale"]
+                kernels.rmat(self.seed, scale, self.bounds, low, src, dst)
+            elif self.kind == "gnm":
+                kernels.gnm(self.seed, self.num_vertices, low, src, dst)
+            else:
+                side, keep = self.given["side"], np.uint64(self.given["keep"] * 2**32)
+                count = kernels.road(self.seed, side, keep, low, src, dst)
+            yield src[:count], dst[:count]
+
+
+class CliqueEdges(RandomEdges):
+    """SSCA#2 [1]: random cliques, and fewer edges the farther two of them are apart.
+
+    [1] Bader and Madduri: Design and implementation of the HPCS graph analysis
+    benchmark on symmetric multiprocessors. HiPC 2005.
+    """
+
+    VERTICES = 1 << 13
+
+    def __init__(
+        self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
+    ) -> None:
+        super().__init__(kind, seed, dtype)
+        scale, largest = given["scale"], given["clique"] or 1 << given["scale"] // 3
+        _check(self, 1 <= scale <= 40 and largest >= 1 and 0 <= given["between"] <= 1)
+        self.num_vertices = self.length = 1 << scale
+        self.between = float(given["between"])
+        self.bounds = kernels.clique_bounds(seed, self.num_vertices, largest)
+
+    def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the edges that the vertices [begin, end) list."""
+        none = np.empty(0, id_dtype(self.num_vertices or 0))
+        for low in range(begin, end, self.VERTICES):
+            high = min(low + self.VERTICES, end)
+            given = (self.seed, self.bounds, self.between, low, high)
+            count = kernels.ssca2(*given, none, none)
+            src, dst = np.empty((2, count), none.dtype)
+            kernels.ssca2(*given, src, dst)
+            yield src, dst
+
+
+def weights_of(hashes: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Turn hashed bits into weights, the uppermost bits first."""
+    if dtype.kind == "f":
+        digits = np.finfo(dtype).nmant  # one bit less than fits, to add a half
+        hashes >>= np.uint64(64 - digits)
+        return (hashes.astype(dtype) + dtype.type(0.5)) * dtype.type(0.5**digits)
+    digits = 24 if dtype.itemsize == 4 else 40
+    hashes >>= np.uint64(64 - digits)
+    hashes += np.uint64(1)
+    return hashes.astype(dtype)
+
+
+def _check(edges: RandomEdges, fine: bool) -> None:
+    if not fine:
+        raise ConfigError(
+            f"cannot make {edges.kind} of such parameters: probabilities are from 0 to "
+            "1 and add up to 1 at most; there are no negative counts, and no more "
+            "edges than pairs of vertices."
+        )
