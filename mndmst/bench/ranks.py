@@ -16,7 +16,7 @@ from .graphs import Graph
 
 _PACKAGE_PARENT = Path(__file__).parents[2]
 # Stages that a program whose graph is in memory and stays there does not have
-_ASIDE = ("start", "read", "write", "digest")
+_ASIDE = ("import", "start", "kernels", "read", "digest", "write")
 
 
 def solve_on_ranks(graph: Graph, repeat: int) -> dict[str, float]:
