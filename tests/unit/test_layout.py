@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TOP = {
-    *("pyproject.toml", "README.md", "ARCHITECTURE.md", "LICENSE"),
+    *("pyproject.toml", "README.md", "ARCHITECTURE.md", "LICENSE", "CITATION.cff"),
     *("mndmst", "launch", "partitions", "tests", "docker", "slurm"),
 }
 LONGEST = 300

@@ -1,0 +1,106 @@
+"""The documentation does what it says: commands, Python, and the reference."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import ROOT
+
+from mndmst.docs.reference import reference
+
+DOCS = ROOT / "mndmst/docs"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.S | re.M)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A directory that looks like a checkout, for commands to write into."""
+    (tmp_path / "partitions").symlink_to(ROOT / "partitions")
+    return tmp_path
+
+
+def run(command: str, directory: Path) -> str:
+    """Run a line of a shell where `mndmst`, `python` and `mpirun` are ours."""
+    binaries = directory / "bin"
+    if not binaries.exists():
+        binaries.mkdir()
+        (binaries / "mndmst").write_text(
+            f'#!/bin/sh\nexec "{sys.executable}" -m mndmst "$@"\n'
+        )
+        (binaries / "mndmst").chmod(0o755)
+    search = [binaries, Path(sys.executable).parent, os.environ["PATH"]]
+    done = subprocess.run(
+        command, shell=True, cwd=directory, capture_output=True, text=True, timeout=250,
+        check=False, env=os.environ | {
+            "PATH": os.pathsep.join(map(str, search)), "PYTHONPATH": str(ROOT)
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_reference_is_that_of_the_parser() -> None:
+    """If this fails: python -m mndmst.docs."""
+    assert (DOCS / "commands.md").read_text() == reference()
+
+
+def test_tutorial(checkout: Path) -> None:
+    """Every command and every block of Python, from the top to the bottom."""
+    for package in ("scipy", "matplotlib"):
+        pytest.importorskip(package, reason=f"the tutorial needs {package}")
+    page = DOCS / "tutorial.md"
+    digests = []
+    for block in blocks(page, "(?:console|python)"):
+        if not block.startswith("$ "):
+            run(f"python - <<'END'\n{block}END", checkout)
+            continue
+        for line in block.splitlines():
+            out = run(line.removeprefix("$ "), checkout)
+            digests += re.findall(r"digest=(\w+)", out)
+    assert digests[0] == digests[1] == digests[2]
+    assert (checkout / "rings.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (checkout / "run4.html").read_text()
+
+
+def test_python_pages(checkout: Path) -> None:
+    """The blocks of python.md, then the one of files.md on a forest they wrote."""
+    for package in ("scipy", "networkx", "pandas"):
+        pytest.importorskip(package, reason=f"the page needs {package}")
+    found = blocks(DOCS / "python.md", "python")
+    if "mndmst" not in __import__("networkx").utils.backends.backends:
+        found = [block for block in found if "networkx" not in block]
+    assert len(found) >= 4
+    script = "\n".join(found + blocks(DOCS / "files.md", "python"))
+    run(f"python - <<'END'\n{script}END", checkout)
+
+
+def test_links_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("*/README.md")]
+    pages += DOCS.glob("*.md")
+    broken = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in pages
+        for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text())
+        if not (page.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_newcomers_path_is_in_the_readme(checkout: Path) -> None:
+    """From a clone to a picture in five commands; fewer points here."""
+    for package in ("scipy", "matplotlib"):
+        pytest.importorskip(package, reason=f"clustering points needs {package}")
+    text = (ROOT / "README.md").read_text()
+    block = next(b for b in re.findall(r"```\n(.*?)```", text, re.S) if "rings" in b)
+    commands = [line for line in block.splitlines() if "mndmst " in line]
+    assert len(block.splitlines()) <= 5
+    for line in commands:
+        if not line.startswith(("git", "pip", "python -m venv")):
+            run(line.replace("1000000", "6000").replace("10000", "300"), checkout)
+    assert (checkout / "rings.png").exists()
