@@ -8,6 +8,7 @@ from . import __version__
 from .commands import (
     bench,
     cluster,
+    completion,
     components,
     convert,
     generate,
@@ -32,6 +33,7 @@ COMMANDS = (
     info,
     report,
     bench,
+    completion,
 )
 
 

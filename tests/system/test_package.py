@@ -1,0 +1,97 @@
+"""The wheel and the source distribution are whole, and work where they are installed."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from processes import ROOT
+
+# What is no module, but needed at run time.
+DATA = ("backends/cuda/kernels/rounds.cu", "docs/tutorial.md", "bench/papers.toml")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from the source distribution, which is built from the checkout."""
+    folder = tmp_path_factory.mktemp("dist")
+    checkout = folder / "checkout"
+    files = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if files.returncode:
+        pytest.skip("not a git checkout")
+    for name in filter(None, files.stdout.split("\0")):
+        if (ROOT / name).exists():
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            (checkout / name).write_bytes((ROOT / name).read_bytes())
+    script = "from setuptools import build_meta as b; print(b.build_sdist(%r))"
+    build(checkout, script % str(folder))
+    source = next(folder.glob("*.tar.gz"))
+    with tarfile.open(source) as archive:
+        archive.extractall(folder, filter="data")
+    unpacked = folder / source.name.removesuffix(".tar.gz")
+    build(unpacked, script.replace("sdist", "wheel") % str(folder))
+    return next(folder.glob("*.whl"))
+
+
+def build(directory: Path, script: str) -> None:
+    """Run a build step; setuptools comes with the environments we make."""
+    pytest.importorskip("setuptools", "77", reason="building needs setuptools 77")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=directory, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_missing(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    modules = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "mndmst").rglob("*.py")
+        if subprocess.run(
+            ["git", "ls-files", "--error-unmatch", path], cwd=ROOT, capture_output=True,
+            check=False,
+        ).returncode == 0
+    }  # fmt: skip
+    assert len(modules) > 100
+    assert modules - names == set()
+    assert {f"mndmst/{name}" for name in DATA} - names == set()
+    assert not {name for name in names if name.startswith("tests")}
+
+
+def test_it_runs_where_it_is_installed(wheel: Path, tmp_path: Path) -> None:
+    """What it depends on is there already; nothing of the checkout is in reach."""
+    place = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(place)
+    script = (
+        f"import sys; sys.path[:0] = [{str(place)!r}]; import mndmst; "
+        f"assert mndmst.__file__.startswith({str(place)!r}), mndmst.__file__; "
+        "from mndmst.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments], cwd=tmp_path,
+            capture_output=True, text=True, timeout=150, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run("--version").startswith("mndmst 0")
+    graph = str(ROOT / "partitions/demo")
+    assert "RESULT n=5184" in run("solve", graph, "-q", "-o", "forest.h5")
+    assert "VERDICT ok" in run("verify", graph, "forest.h5")
+
+
+def test_the_wheel_names_its_extras(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    metadata = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+    text = archive.read(metadata).decode()
+    for extra in ("mpi", "cuda", "formats", "networkx", "plot"):
+        assert f"Provides-Extra: {extra}" in text
+    points = archive.read(metadata.replace("METADATA", "entry_points.txt")).decode()
+    assert "[networkx.backends]" in points
