@@ -6,7 +6,7 @@ medians. Every answer is compared with ours.
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class Plan:
         Some of `graphs.NAMES`.
     peers : tuple of str
         Some of `peers.installed()`.
+    orders : tuple of str
+        Hard weights, some of `graphs.HARD`.
     """
 
     scale: int
@@ -49,10 +51,17 @@ class Plan:
     weights: tuple[str, ...]
     graphs: tuple[str, ...]
     peers: tuple[str, ...]
+    orders: tuple[str, ...]
 
 
-def run(plan: Plan) -> Iterator[Case]:
+def run(plan: Plan, say: Callable[[str], None]) -> Iterator[Case]:
     """Measure graph by graph; yield each case when it is done.
+
+    Parameters
+    ----------
+    plan : Plan
+    say : callable
+        Told what is done next.
 
     Raises
     ------
@@ -64,18 +73,25 @@ def run(plan: Plan) -> Iterator[Case]:
     for name in plan.graphs:
         first: Case | None = None
         for dtype in plan.weights:
+            say(f"making {name}, {dtype}")
             graph = graphs.make(name, plan.scale, np.dtype(dtype))
-            case = contest(graph, plan, of_packages(plan.peers))
+            case = contest(graph, plan, of_packages(plan.peers), say)
             if first is not None:
                 _compare(case, first, first.weights)
             yield case
             if first is None and name in graphs.GENERATED:
-                yield from _hard_cases(graph, case, plan)
+                yield from _hard_cases(graph, case, plan, say)
             first = first or case
 
 
-def contest(graph: Graph, plan: Plan, peers: tuple[type[Peer], ...]) -> Case:
+def contest(
+    graph: Graph,
+    plan: Plan,
+    peers: tuple[type[Peer], ...],
+    say: Callable[[str], None],
+) -> Case:
     """Let the kernel, with every number of threads and as ranks, and peers compete."""
+    say(f"timing {graph.name}, {graph.weights.dtype}, {graph.order} weights")
     rows = graph.rows()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -108,11 +124,13 @@ def contest(graph: Graph, plan: Plan, peers: tuple[type[Peer], ...]) -> Case:
     return case
 
 
-def _hard_cases(graph: Graph, given: Case, plan: Plan) -> Iterator[Case]:
+def _hard_cases(
+    graph: Graph, given: Case, plan: Plan, say: Callable[[str], None]
+) -> Iterator[Case]:
     """Yield the same graph with hard weights; SciPy alone checks them."""
     peers = (ScipyUpper,) if ScipyUpper.package in plan.peers else ()
-    for hard in graphs.hardened(graph):
-        case = contest(hard, plan, peers)
+    for hard in graphs.hardened(graph, plan.orders):
+        case = contest(hard, plan, peers, say)
         _compare(case, given, "given")
         yield case
 

@@ -89,6 +89,7 @@ def _generated(name: str, scale: int) -> dict[str, Any]:
 GENERATED = ("rmat", "gnm", "rgg2d", "rhg", "grid2d")
 REAL = {"USA-topo.FLA": "USA-topo.FLA.gr.xz", "web-cnr-2000": "web-cnr-2000.gr.xz"}
 NAMES = (*GENERATED, *REAL)
+HARD = ("equal", "ascending", "descending")
 
 
 def available() -> tuple[str, ...]:
@@ -123,19 +124,26 @@ def make(name: str, scale: int, dtype: np.dtype) -> Graph:
     return Graph(name, "given", *symmetric_rows(edges))
 
 
-def hardened(graph: Graph) -> Iterator[Graph]:
+def hardened(graph: Graph, orders: tuple[str, ...] = HARD) -> Iterator[Graph]:
     """Yield the graph with weights that leave little to filter or many to compare.
 
     All are ``equal``, or they are ``ascending`` or ``descending`` along every row.
+
+    Parameters
+    ----------
+    graph : Graph
+    orders : tuple of str
+        Which of them.
     """
     u, v, _ = graph.upper()
     positions = np.arange(1, len(u) + 1, dtype=graph.weights.dtype)
-    for order, weights in (
-        ("equal", np.ones_like(positions)),
-        ("ascending", positions),
-        ("descending", positions[::-1].copy()),
-    ):
-        edges = Edges(graph.num_vertices, u, v, weights, directed=False)
+    weights = {
+        "equal": np.ones_like(positions),
+        "ascending": positions,
+        "descending": positions[::-1].copy(),
+    }
+    for order in orders:
+        edges = Edges(graph.num_vertices, u, v, weights[order], directed=False)
         yield Graph(graph.name, order, *symmetric_rows(edges))
 
 

@@ -34,6 +34,7 @@ def _add_cpu(devices: Any) -> None:
         ("weights", "int32,float64", list_of(weights), "types of weights"),
         ("graphs", None, names, "which graphs; all that can be had by default"),
         ("peers", None, names, "which packages; all installed by default"),
+        ("orders", None, names, "hard weights: equal, ascending, descending"),
     ):
         cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
     cpu.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
@@ -162,7 +163,7 @@ def _gpu(arguments: argparse.Namespace) -> int:
 
 def _cpu(arguments: argparse.Namespace) -> int:
     from .cpu import Plan, run
-    from .graphs import NAMES, available
+    from .graphs import HARD, NAMES, available
     from .peers import installed
     from .table import block, disagreements, header, machine
 
@@ -173,11 +174,16 @@ def _cpu(arguments: argparse.Namespace) -> int:
         arguments.weights,
         chosen("graph", arguments.graphs, NAMES, available()),
         chosen("peer", arguments.peers, installed(), installed()),
+        chosen("order", arguments.orders, HARD, HARD),
     )
     facts = machine(plan.peers)
     print(header(facts), flush=True)
     cases, wrong = [], []
-    for case in run(plan):
+
+    def say(message: str) -> None:
+        print(f"mndmst: {message}", file=sys.stderr, flush=True)
+
+    for case in run(plan, say):
         print(f"\n{block(case)}", flush=True)
         wrong += disagreements(case)
         cases.append(case.as_dict())

@@ -41,6 +41,7 @@ def make_plan(**changes: Any) -> cpu.Plan:
         "weights": ("int32", "float64"),
         "graphs": ("rmat", "grid2d"),
         "peers": ("scipy",) if "scipy" in peers.installed() else (),
+        "orders": graphs.HARD,
     }
     return cpu.Plan(**given | changes)
 
@@ -138,10 +139,13 @@ def test_integers_are_compared_exactly_as_far_as_floats_reach() -> None:
 @pytest.mark.usefixtures("alone")
 def test_a_run_has_every_case() -> None:
     pytest.importorskip("kagen")
-    cases = list(cpu.run(make_plan(graphs=("grid2d",))))
+    said: list[str] = []
+    cases = list(cpu.run(make_plan(graphs=("grid2d",)), said.append))
     found = [(case.weights, case.order) for case in cases]
     hard = [("int32", order) for order in ("equal", "ascending", "descending")]
     assert found == [("int32", "given"), *hard, ("float64", "given")]
+    assert said[:2] == ["making grid2d, int32", "timing grid2d, int32, given weights"]
+    assert len(said) == 2 + len(hard) + 2
     for case in cases:
         assert all(result.agrees for result in case.results)
         assert disagreements(case) == []
@@ -171,7 +175,7 @@ def test_the_command_fails_loudly_on_a_wrong_weight(
     assert main([*command, "--json", str(file)]) == 1
     out, err = capsys.readouterr()
     assert "DISAGREES" in out
-    assert err.startswith("DISAGREEMENT on grid2d, float64")
+    assert "\nDISAGREEMENT on grid2d, float64" in err
     record = json.loads(file.read_text())
     assert len(record["disagreements"]) == len(record["cases"]) == 4
     for case in record["cases"]:
@@ -188,7 +192,7 @@ def test_unknown_names_are_refused(capsys: pytest.CaptureFixture) -> None:
 
 @pytest.mark.usefixtures("alone")
 def test_the_table_lines_up(graph: graphs.Graph) -> None:
-    case = cpu.contest(graph, make_plan(), ())
+    case = cpu.contest(graph, make_plan(), (), str)
     title, _, headings, *rows = block(case).splitlines()
     assert title.startswith(f"rmat, {graph.weights.dtype}, given weights")
     end = headings.index("ms") + len("ms")
