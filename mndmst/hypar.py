@@ -50,6 +50,7 @@ from .graph import ReducedGraph
 from .hierarchy import finish, merge_ranks
 from .io.shards import open_graph
 from .memory import Budget
+from .network import measure
 from .portions import portions
 from .read import balanced_vtxdist, read_rows
 from .report import Report
@@ -94,7 +95,11 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         with comm.together():
             graph = open_graph(path, check=comm.rank == 0)
         backends = make_backends(comm, config, report)
+    with report.stage("kernels"):
         warm_up(comm, backends, graph, report.progress)
+    with report.stage("network"):
+        network = measure(comm)
+        report.facts["network"] = network and network._asdict()
     with report.stage("read") as entry:
         vtxdist = balanced_vtxdist(comm, graph)
         threads = report.facts["threads"]

@@ -72,14 +72,12 @@ def main() -> None:
 
 def anew(run: Run, config: Config) -> Run:
     """Return the state as it was when the graph had been read."""
-    return replace(
-        run,
-        config=config,
-        directory=Directory(run.comm, run.directory.vtxdist),
-        report=Report(run.comm, Progress(False)),
-        fixed=[],
-        renamed=[],
-    )
+    report = Report(run.comm, Progress(False))
+    directory = Directory(run.comm, run.directory.vtxdist)
+    return Run(
+        run.comm, config, run.graph, run.num_edges,
+        directory, run.workers, run.ratio, run.budget, report,
+    )  # fmt: skip
 
 
 def solve(comm: Comm, run: Run, method: str) -> Turn:
@@ -97,7 +95,7 @@ def solve(comm: Comm, run: Run, method: str) -> Turn:
         method,
         comm.collect(seconds) or [],
         sent,
-        comm.sum(sum(entry.get("edges_sent", 0) for entry in run.report.stages)),
+        comm.sum(run.report.edges_sent),
         highest,
         run.num_vertices,
         run.num_edges,
