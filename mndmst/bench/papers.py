@@ -153,7 +153,7 @@ def _choose(
     scale = min(plan.scale, round(log2(vertices)))
     n, given = 1 << scale, dict(like)
     factor = given.pop("factor", None)
-    if given["kind"] == "rmat":
+    if given["kind"] in ("rmat", "ssca2"):
         given["scale"] = scale
     elif given["kind"] == "grid2d":
         given["side"] = isqrt(n)

@@ -38,7 +38,8 @@ def test_every_row_has_its_recipe_and_its_figures(
 
 def test_a_row_is_run_and_printed(tmp_path: Path) -> None:
     plan = papers.Plan(("kolganov-2016",), 8, 1, tmp_path)
-    (record,) = papers.run(plan)
+    record, ssca2 = papers.run(plan)
+    assert "a graph of kind ssca2, clique 45" in papers.text(ssca2)
     assert record["vertices"] == 256
     assert "1 thread" in record["ours"]
     text = papers.text(record)
