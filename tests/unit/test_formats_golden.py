@@ -18,10 +18,13 @@ from oracle import kruskal
 from square import DATA, SQUARE, square, triples
 
 from mndmst.errors import ConfigError, InputError
+from mndmst.io.external import Options, partition
+from mndmst.io.external.team import Alone
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
 from mndmst.io.formats.rows import RowsFile
 from mndmst.io.weights import weigh
 
+MEMORY = 4 << 30
 WEIGHTED = (
     "square.gr", "square.mtx", "square.npz", "square-rows.npz", "square.parquet",
     "square.arrow",
@@ -59,6 +62,16 @@ def test_one_digest_from_all_formats(rule: str, bvgraph: Path) -> None:
         answer = kruskal(5, edges.src, edges.dst, edges.weight)
         digests.add((answer.digest, answer.total, edges.weight.dtype))
     assert len(digests) == 1
+
+
+def test_one_graph_from_all_formats(tmp_path: Path, bvgraph: Path) -> None:
+    uuids = set()
+    paths = (bvgraph, *(DATA / name for name in WEIGHTED + BARE))
+    for number, path in enumerate(paths):
+        file, out = weigh(open_edges(path), "hash"), tmp_path / str(number)
+        options = Options(out, 2, MEMORY, quiet=True, symmetrize=True)
+        uuids.add(partition(Alone(), file, options).uuid)
+    assert len(uuids) == 1
 
 
 @pytest.mark.parametrize("name", WEIGHTED + BARE)

@@ -30,9 +30,9 @@ def read(path: Path) -> Edges:
             f'{path}: does not begin with "AdjacencyGraph" or '
             '"WeightedAdjacencyGraph". Put that in its first line, or name the format.'
         )
-    (vertices, arcs), at = _integers(
-        path, text, text.tobytes().find(kind) + len(kind), 2
-    )
+    at = text[:_LONGEST_KIND].tobytes().find(kind) + len(kind)
+    counts, at = _integers(path, text, at, 2)
+    vertices, arcs = counts.tolist()
     if min(vertices, arcs) < 0 or 2 * (vertices + arcs) > len(text):
         raise InputError(
             f"{path}: says it has {vertices} vertices and {arcs} arcs, more than it "
