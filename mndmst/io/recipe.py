@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError
-from .edge_file import EdgeFile, EdgesInMemory
+from .edge_file import EdgeFile
 from .edges import Edges
 from .formats import NAMES, open_edges
 from .formats.files import unpacked_pieces
-from .generate import generate_edges
+from .generate import open_random
 from .shards import ShardedGraph
 from .weights import weigh
 
@@ -49,7 +49,7 @@ class Recipe:
         `collection`, `url`, `file`, `weights` (see `io.weights`), perhaps `format`
         and `sha256` (of the file unpacked). Empty for a graph that is made.
     generate : dict
-        Arguments of `generate_edges`. Empty for a graph that is fetched.
+        Arguments of `open_random`. Empty for a graph that is fetched.
     family : dict
         If the paper varies a parameter of `generate`: its name, the `first` and the
         `last` value.
@@ -125,8 +125,7 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
             raise ConfigError(
                 f"{recipe.path}: the graph is generated. Leave out --source."
             )
-        edges = generate_edges(**recipe.generate)
-        return _Counted(recipe, EdgesInMemory(str(recipe.path), edges))
+        return _Counted(recipe, open_random(**recipe.generate))
     source = recipe.source
     if file is None:
         raise ConfigError(

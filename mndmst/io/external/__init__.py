@@ -32,9 +32,9 @@ from ..layout import writing
 from ..shard_writer import ShardWriter
 from ..shards import ShardedGraph, open_graph
 from .plan import Plan, make_plan
-from .route import route
+from .route import route_arcs
 from .sort import write_part
-from .survey import own_pieces, survey
+from .survey import own_pieces, survey_edges
 from .team import Team
 from .twins import lonely_arc
 
@@ -105,8 +105,12 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
         if team.rank == 0:
             ShardWriter.claim(options.out, options.overwrite)
             _prepare(options)
+    routed = None
+    if options.restart:
+        with team.together():
+            routed = _load_plan(options.work, _describe(file, options))
     try:
-        plan, runs = _routed(team, file, options, progress)
+        plan, runs = routed or _route(team, file, options, progress)
         graph = _sorted(team, plan, runs, options, progress)
     except Exception:
         # What is left of a run that was killed can be used, of one that failed not
@@ -130,17 +134,18 @@ def _prepare(options: Options) -> None:
         options.work.mkdir(parents=True)
 
 
-def _routed(
-    team: Team, file: EdgeFile, options: Options, progress: Progress
-) -> tuple[Plan, list[Path]]:
-    """Return the plan, and the run files with the arcs in their buckets."""
-    described = {
+def _describe(file: EdgeFile, options: Options) -> dict[str, Any]:
+    """Return what a restart must have in common with the run before."""
+    return {
         "file": file.name, "length": file.length, "parts": options.parts,
         "symmetrize": options.symmetrize,
     }  # fmt: skip
-    if options.restart:
-        with team.together():
-            return _load_plan(options.work, described)
+
+
+def _route(
+    team: Team, file: EdgeFile, options: Options, progress: Progress
+) -> tuple[Plan, list[Path]]:
+    """Plan, and write the arcs to run files by their buckets; return both."""
     spool, run = (options.work / f"{what}-{team.rank}" for what in ("spool", "run"))
     total = 0
 
@@ -154,7 +159,7 @@ def _routed(
                 progress.stage(f"reading: {done * team.size:,} edges")
             yield piece
 
-    found = survey(team, file, pieces(False))
+    found = survey_edges(team, file, pieces(False))
     total = max(1, found.num_entries // team.size)
     if file.both_directions and not (found.symmetric or options.symmetrize):
         with team.together():
@@ -169,12 +174,12 @@ def _routed(
                 f"begins. Give {options.memory - room + (64 << 20):,} bytes or more."
             )
         plan = make_plan(found, options.parts, room, file.name)
-        route(plan, pieces(True), run, room)
+        route_arcs(plan, pieces(True), run, room)
         spool.unlink(missing_ok=True)
     runs = [options.work / f"run-{rank}" for rank in range(team.size)]
     with team.together():
         if team.rank == 0:
-            _save_plan(options.work, described, plan, len(runs))
+            _save_plan(options.work, _describe(file, options), plan, len(runs))
     return plan, runs
 
 

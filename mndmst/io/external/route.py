@@ -14,7 +14,7 @@ from .runs import RunWriter
 SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
-def route(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> None:
+def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> None:
     """Write the arcs of this rank's share to a run file.
 
     Parameters

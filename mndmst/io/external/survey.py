@@ -76,7 +76,7 @@ def own_pieces(team: Team, file: EdgeFile, spool: Path, again: bool) -> Iterator
                 yield piece
 
 
-def survey(team: Team, file: EdgeFile, pieces: Iterator[Edges]) -> Survey:
+def survey_edges(team: Team, file: EdgeFile, pieces: Iterator[Edges]) -> Survey:
     """Look at all edges once. Collective.
 
     Raises

@@ -1,0 +1,197 @@
+"""The external partitioner: one graph for any processes and any memory."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from graphs import NASTY
+from square import DATA
+
+from mndmst.errors import ConfigError, InputError
+from mndmst.io import external
+from mndmst.io.edge_file import EdgesInMemory
+from mndmst.io.edges import Edges
+from mndmst.io.external import Options, partition, sort
+from mndmst.io.external.team import Alone, with_workers
+from mndmst.io.formats import open_edges
+from mndmst.io.shards import ShardWriter, open_graph
+
+
+def digest(path: Path) -> str:
+    """Return the digest of everything that the files of a graph hold."""
+    whole = hashlib.sha256()
+
+    def add(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        content = item[:].tobytes() if isinstance(item, h5py.Dataset) else b""
+        attributes = {key: str(value) for key, value in item.attrs.items()}
+        whole.update(f"{name} {sorted(attributes.items())}".encode() + content)
+
+    for part in sorted(path.iterdir()):
+        with h5py.File(part) as file:
+            add(part.name, file)
+            file.visititems(add)
+    return whole.hexdigest()
+
+
+def random_edges(num_vertices: int, num_edges: int, dtype: str = "float32") -> Edges:
+    rng = np.random.default_rng(4)
+    ends = rng.integers(0, num_vertices, (2, num_edges)).astype(np.uint32)
+    weight = rng.integers(-50, 50, num_edges).astype(dtype)
+    return Edges(num_vertices, *ends, weight, directed=True)
+
+
+class Halves(EdgesInMemory):
+    """A list that says it stores both directions, and is not cheap to read again."""
+
+    both_directions = True
+    rereadable = False
+
+
+def made(path: Path, edges: Edges, jobs: int = 1, **options: object) -> Path:
+    given = Options(path, **{"parts": 5, "quiet": True, **options})
+    with_workers(jobs, partition, EdgesInMemory("edges", edges), given)
+    return path
+
+
+def test_processes_and_memory_change_nothing(tmp_path, monkeypatch):
+    edges = random_edges(3000, 20000)
+    expected = digest(made(tmp_path / "one", edges))
+    for jobs in (2, 5, 16):
+        assert digest(made(tmp_path / f"{jobs}", edges, jobs)) == expected
+    monkeypatch.setattr("mndmst.io.external.plan.LARGEST_BUCKET", 60000)
+    monkeypatch.setattr("mndmst.io.external.route.SMALLEST_BATCH", 1)
+    monkeypatch.setattr("mndmst.io.external.route.LARGEST_BATCH", 30000)
+    monkeypatch.setattr("mndmst.io.edge_file.PIECE_ENTRIES", 700)
+    monkeypatch.setattr("mndmst.io.part_writer.CHUNK_BYTES", 1 << 20)
+    assert digest(made(tmp_path / "small", edges)) == expected
+    assert digest(made(tmp_path / "small2", edges, 2)) == expected
+
+
+def test_blocks_of_vertices_give_the_same_rows(tmp_path, monkeypatch):
+    edges = random_edges(3000, 20000)
+    fine = open_graph(made(tmp_path / "fine", edges))
+    monkeypatch.setattr("mndmst.io.external.survey.BLOCK_BITS", 6)
+    coarse = open_graph(made(tmp_path / "coarse", edges))
+    assert not (coarse.vtxdist[:-1] % 64).any()
+    assert fine.uuid == coarse.uuid
+    for one, two in zip(
+        fine.read_rows(0, 3000), coarse.read_rows(0, 3000), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_nasty_graphs(tmp_path, name):
+    graph = NASTY[name]
+    ends = (graph.src.astype(np.uint32), graph.dst.astype(np.uint32))
+    edges = Edges(graph.n, *ends, graph.weight, directed=True)
+    found = open_graph(made(tmp_path / "graph", edges))
+    indptr, heads, weights = found.read_rows(0, graph.n)
+    tails = np.repeat(np.arange(graph.n), np.diff(indptr))
+    arcs = dict(
+        zip(zip(tails.tolist(), heads.tolist(), strict=True), weights, strict=True)
+    )
+    assert len(arcs) == len(heads)
+    best: dict = {}
+    for u, v, w in zip(*(column.tolist() for column in graph[1:]), strict=True):
+        if u != v:
+            for pair in ((u, v), (v, u)):
+                best[pair] = min(w, best.get(pair, w))
+    assert arcs == best
+
+
+def test_an_arc_without_its_twin_is_named_or_given_one(tmp_path):
+    edges = random_edges(100, 500, "int32")
+    both = Edges(
+        100, np.r_[edges.src, edges.dst], np.r_[edges.dst, edges.src],
+        np.tile(edges.weight, 2), True,
+    )  # fmt: skip
+    options = Options(tmp_path / "graph", 2, quiet=True)
+    expected = partition(Alone(), Halves("both", both), options).uuid
+    lost = int(np.flatnonzero(both.src != both.dst)[7])
+    columns = (np.delete(c, lost) for c in (both.src, both.dst, both.weight))
+    rest = Halves("halves.egr", Edges(100, *columns, True))
+    u, v = both.src[lost], both.dst[lost]
+    with pytest.raises(
+        InputError, match=rf"halves.egr: the arc \({v}, {u}\) of.*--sym"
+    ):
+        partition(Alone(), rest, Options(tmp_path / "lost", 2, quiet=True))
+    options = Options(tmp_path / "lost", 2, symmetrize=True, quiet=True)
+    assert partition(Alone(), rest, options).uuid == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["graph", "lost"]
+
+
+def test_too_little_memory_says_how_much_is_needed(tmp_path, monkeypatch):
+    with pytest.raises(
+        ConfigError, match="--memory 1,000 is less than a process takes"
+    ):
+        made(tmp_path / "graph", random_edges(50, 99), memory=1000)
+    monkeypatch.setattr("mndmst.io.external.plan.LARGEST_BUCKET", 100)
+    with pytest.raises(ConfigError, match=r"arcs of the vertices .* bytes to sort"):
+        made(tmp_path / "graph", random_edges(50, 99))
+    assert not list(tmp_path.glob("*work"))
+
+
+def test_a_file_that_holds_less_than_it_says(tmp_path):
+    (tmp_path / "short.gr").write_text("p sp 3 2\na 1 2 7\n")
+    for jobs in (1, 3):
+        with pytest.raises(InputError, match=r"short\.gr: holds 1 arcs.*says 2"):
+            options = Options(tmp_path / "graph", quiet=True)
+            with_workers(jobs, partition, open_edges(tmp_path / "short.gr"), options)
+
+
+def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):
+    edges = random_edges(2000, 9000)
+    expected = digest(made(tmp_path / "whole", edges))
+    done = []
+
+    def some(plan, writer, part, runs):
+        if len(done) == 3:
+            raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
+        done.append(part)
+        return sort.write_part(plan, writer, part, runs)
+
+    monkeypatch.setattr(external, "write_part", some)
+    monkeypatch.setattr(ShardWriter, "__exit__", lambda *_: None)
+    with pytest.raises(KeyboardInterrupt):
+        made(tmp_path / "graph", edges)
+    assert json.loads((tmp_path / "graph.partition-work/plan.json").read_text())
+    with pytest.raises(ConfigError, match="was left by a run with"):
+        made(tmp_path / "graph", random_edges(2000, 9001), restart=True)
+    done.clear()
+    made(tmp_path / "graph", edges, restart=True)
+    assert done == [3, 4]
+    assert digest(tmp_path / "graph") == expected
+    assert not (tmp_path / "graph.partition-work").exists()
+
+
+def test_nothing_to_restart_from(tmp_path):
+    with pytest.raises(ConfigError, match="holds nothing to go on from"):
+        made(tmp_path / "graph", random_edges(9, 9), restart=True)
+
+
+def fail(team, number):
+    if team.rank == number:
+        raise SystemExit(3)
+    return team.everyone(team.rank)
+
+
+def test_a_worker_that_dies_ends_the_others():
+    with pytest.raises(ConfigError, match="worker process 2 ended with status 3"):
+        with_workers(4, fail, 2)
+
+
+def test_ranks_and_workers_make_the_same_graph(tmp_path, mpirun, mndmst):
+    command = ("partition", DATA / "square.gr")
+    made = [
+        mpirun(3, "-m", "mndmst", *command, tmp_path / "ranks", "--parts", 2),
+        mndmst(*command, tmp_path / "jobs", "--parts", 2, "--jobs", 2),
+        mndmst(*command, tmp_path / "alone", "--parts", 2, "--memory", "1GiB", "-q"),
+    ]
+    assert [run.returncode for run in made] == [0, 0, 0], made
+    assert made[0].stdout.count("uuid") == 1
+    assert made[2].stderr == ""
+    assert len({digest(tmp_path / name) for name in ("ranks", "jobs", "alone")}) == 1
