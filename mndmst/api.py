@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .backends.numba.edge_forest import forest_of_edges
-from .backends.numba.inspect import inspect_rows
 from .backends.numba.msf import msf
 from .backends.numba.threads import Threads
 from .errors import ConfigError, InputError
 from .extras import optional
-from .graph import Rows
-from .inputs import as_column, as_edges
+from .inputs import as_edges, check_columns, on_device
 from .io.edges import Edges, supported_weights
-from .order import id_dtype, keys_to_weights, weights_to_keys
+from .matrices import csr_matrix, entry_weights, listed_entries, symmetric_rows
+from .order import keys_to_weights, weights_to_keys
 from .spanning_forest import Forest
 
 if TYPE_CHECKING:
@@ -41,7 +40,8 @@ def minimum_spanning_forest(
     ----------
     src, dst : array-like of integers, shape (edges,)
         Ends of undirected edges, in any order; each edge once or in both directions.
-        NumPy, CuPy, pandas, PyArrow, or a list.
+        NumPy, pandas, PyArrow, or a list. Three arrays of CuPy, or of others with
+        `__cuda_array_interface__`, are solved on their device without a copy.
     weight : array-like of numbers, shape (edges,)
         Zero and negative weights are weights like others. The type is kept; types
         of 8 and 16 bits are widened to 32.
@@ -70,6 +70,8 @@ def minimum_spanning_forest(
     >>> forest.total_weight
     7
     """
+    if all(on_device(column) for column in (src, dst, weight)):
+        return _forest_on_device(src, dst, weight, num_vertices, maximum)
     edges = as_edges(src, dst, weight, num_vertices, "the edges")
     return _forest_of(edges, maximum, Threads(_cores(threads)))
 
@@ -116,13 +118,13 @@ def minimum_spanning_tree(
     [[0, 0, 0, 3], [0, 0, 2, 5], [0, 0, 0, 0], [0, 0, 0, 0]]
     """
     sparse = optional("scipy.sparse", "formats")
-    matrix = _csr(sparse, csgraph)
+    matrix = csr_matrix(csgraph)
     pool = Threads(_cores(threads))
-    rows = None if maximum else _symmetric_rows(matrix, pool)
+    rows = None if maximum else symmetric_rows(matrix, pool)
     if rows is not None:
-        forest = _public(msf(rows, pool), _weights(matrix).dtype, maximum)
+        forest = _public(msf(rows, pool), entry_weights(matrix).dtype, maximum)
     else:
-        forest = _forest_of(_listed(matrix), maximum, pool)
+        forest = _forest_of(listed_entries(matrix), maximum, pool)
     tree = forest.to_scipy()
     return sparse.csr_matrix(tree) if sparse.isspmatrix(csgraph) else tree
 
@@ -189,6 +191,23 @@ def solve(
     return solve_shards(ranks, path, config, targets, progress)
 
 
+def _forest_on_device(
+    src: Any, dst: Any, weight: Any, num_vertices: int | None, maximum: bool
+) -> Forest:
+    cupy = optional("cupy", "cuda")
+    from .backends.cuda import CudaBackend
+
+    src, dst, weight = map(cupy.asarray, (src, dst, weight))
+    check_columns(src, dst, weight, "the edges")
+    if num_vertices is None:
+        num_vertices = 1 + max(int(src.max()), int(dst.max())) if len(src) else 0
+    weight = supported_weights("the edges", weight)
+    src.device.synchronize()  # what fills the arrays may still be under way
+    backend = CudaBackend(src.device.id)
+    found = backend.msf_of_edges(num_vertices, src, dst, weight, maximum)
+    return _public(found, weight.dtype, maximum)
+
+
 def _path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
 
@@ -223,82 +242,3 @@ def _public(found: "KernelForest", dtype: np.dtype, maximum: bool) -> Forest:
     keys = ~edges.key if maximum else edges.key
     src, dst = edges.u.astype(np.int64), edges.v.astype(np.int64)
     return Forest(src, dst, keys_to_weights(keys, dtype), found.label.astype(np.int64))
-
-
-def _csr(sparse: Any, csgraph: Any) -> Any:
-    """Return a graph as a CSR matrix on the host, with sorted rows."""
-    if hasattr(csgraph, "get") and not sparse.issparse(csgraph):
-        csgraph = csgraph.get()
-    if sparse.issparse(csgraph):
-        matrix = csgraph.tocsr()
-    else:
-        dense = np.ma.masked_invalid(np.ma.asarray(csgraph))
-        if dense.ndim != 2:
-            raise InputError(
-                f"a graph is a square matrix, not one of {dense.ndim} axes"
-            )
-        matrix = sparse.csr_array(dense.filled(0))
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"a graph is a square matrix, not one of {matrix.shape}")
-    return matrix
-
-
-def _symmetric_rows(matrix: Any, threads: Threads) -> Rows | None:
-    """Return a matrix as rows that hold every edge twice, None if it does not."""
-    n = matrix.shape[0]
-    heads = _heads(matrix)
-    if not _has_twins(matrix) or n >= 1 << 31 or not matrix.has_canonical_format:
-        return None
-    keys = weights_to_keys(_weights(matrix).copy())
-    rows = Rows(0, n, matrix.indptr.astype(np.int64), heads, keys)
-    arrays = (rows.indptr, rows.indices, rows.keys, 0)
-    facts = threads.map(
-        lambda begin, end: inspect_rows(*arrays, begin, end), threads.ranges(n)
-    )
-    balance = sum(int(balance) for _, balance in facts)
-    return rows if balance % (1 << 64) == 0 else None
-
-
-def _has_twins(matrix: Any) -> bool:
-    """Return whether a few entries (i, j) all have an entry (j, i)."""
-    indptr, indices = matrix.indptr, matrix.indices
-    entries = np.linspace(0, matrix.nnz - 1, min(matrix.nnz, 64)).astype(np.int64)
-    tails = np.searchsorted(indptr, entries, side="right") - 1
-    return all(
-        tail in indices[indptr[head] : indptr[head + 1]]
-        for tail, head in zip(tails, indices[entries], strict=True)
-    )
-
-
-def _listed(matrix: Any) -> Edges:
-    """Return the entries of a matrix as edges."""
-    n, heads = matrix.shape[0], _heads(matrix)
-    tails = np.repeat(np.arange(n, dtype=heads.dtype), np.diff(matrix.indptr))
-    return Edges(n, tails, heads, _weights(matrix), directed=True)
-
-
-def _heads(matrix: Any) -> np.ndarray:
-    """Return the columns of a matrix's entries as ids of vertices."""
-    n = matrix.shape[0]
-    indices = matrix.indices
-    heads = indices.view(f"u{indices.itemsize}")  # a negative one becomes too large
-    if len(heads) and heads.max() >= n:
-        entry = int((heads >= n).argmax())
-        raise InputError(
-            f"entry {entry} of the matrix is in column {indices[entry]}, but there "
-            f"are {n}. Make the matrix anew."
-        )
-    return heads.astype(id_dtype(n), copy=False)
-
-
-def _weights(matrix: Any) -> np.ndarray:
-    """Return the weights of a matrix's entries, checked."""
-    weight = supported_weights("the matrix", as_column(matrix.data, "the matrix"))
-    if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):
-        entry = int(np.isnan(weight).argmax())
-        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        raise InputError(
-            f"the matrix has NaN at ({row}, {matrix.indices[entry]}), which has no "
-            "place in an order. Give it a number or leave the entry out."
-        )
-    return weight

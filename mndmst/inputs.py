@@ -53,22 +53,32 @@ def as_edges(
     """
     ends = [as_column(src, "src"), as_column(dst, "dst")]
     weights = as_column(weight, "weight")
-    lengths = [len(column) for column in (*ends, weights)]
-    if len(set(lengths)) > 1:
-        raise InputError(
-            f"{source}: src, dst and weight have {', '.join(map(str, lengths))} "
-            "entries; give one of each for every edge."
-        )
-    for name, column in zip(("src", "dst"), ends, strict=True):
-        if column.dtype.kind not in "iu" and len(column):
-            raise InputError(f"{source}: {name} has type {column.dtype}; give integers")
+    check_columns(*ends, weights, source)
     if num_vertices is None:
         num_vertices = max((int(end.max()) + 1 for end in ends if len(end)), default=0)
     return checked_edges(source, num_vertices, ends[0], ends[1], weights, directed=True)
 
 
+def on_device(values: Any) -> bool:
+    """Return whether an array lies on a CUDA device."""
+    return hasattr(values, "__cuda_array_interface__")
+
+
+def check_columns(src: Any, dst: Any, weight: Any, source: str) -> None:
+    """Raise an InputError if arrays, on any device, are no columns of edges."""
+    lengths = [len(column) for column in (src, dst, weight)]
+    if len(set(lengths)) > 1:
+        raise InputError(
+            f"{source}: src, dst and weight have {', '.join(map(str, lengths))} "
+            "entries; give one of each for every edge."
+        )
+    for name, column in (("src", src), ("dst", dst)):
+        if column.dtype.kind not in "iu" and len(column):
+            raise InputError(f"{source}: {name} has type {column.dtype}; give integers")
+
+
 def _host_array(values: Any, name: str) -> np.ndarray:
-    if hasattr(values, "__cuda_array_interface__") and hasattr(values, "get"):
+    if on_device(values) and hasattr(values, "get"):
         return np.asarray(values.get())
     if hasattr(values, "null_count") and values.null_count:
         raise InputError(f"{name} has missing values. Fill them in or leave them out.")

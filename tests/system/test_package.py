@@ -1,4 +1,4 @@
-"""The wheel and the source distribution are whole, and work where they are installed."""
+"""The wheel and the source distribution are whole, and work once installed."""
 
 import subprocess
 import sys

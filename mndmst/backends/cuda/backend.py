@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import cupy
 import numpy as np
@@ -11,6 +12,7 @@ from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
 from . import unavailable
 from .kernels import Kernels
+from .listed import place_edges
 from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
 from .row_solver import RowSolver
 from .solver import Edges, Solver
