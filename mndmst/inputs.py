@@ -53,7 +53,7 @@ def as_edges(
     """
     ends = [as_column(src, "src"), as_column(dst, "dst")]
     weights = as_column(weight, "weight")
-    check_columns(*ends, weights, source)
+    check_columns(ends[0], ends[1], weights, source)
     if num_vertices is None:
         num_vertices = max((int(end.max()) + 1 for end in ends if len(end)), default=0)
     return checked_edges(source, num_vertices, ends[0], ends[1], weights, directed=True)

@@ -130,6 +130,14 @@ class CudaBackend(Backend):
         nbytes = int(FILLED * self.memory().free)
         return StreamSolver(kernels, rows, self._transfer, nbytes)
 
+    def msf_of_edges(
+        self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
+    ) -> Forest:
+        """Return the forest of edges in arrays of this device; see `place_edges`."""
+        with self._current():
+            rows = place_edges(num_vertices, src, dst, weight, maximum)
+        return self.msf(rows)
+
     def msf(self, rows: PlacedRows | StreamedRows) -> Forest:
         """Return the forest of rows that are the whole graph (no ghosts)."""
         with self._current():

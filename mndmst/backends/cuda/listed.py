@@ -1,4 +1,4 @@
-"""Edges that lie on the device already, as placed rows: nothing is copied to the host."""
+"""Edges that lie on the device already, as placed rows."""
 
 import cupy
 import numpy as np
