@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from .backends.numba import lists
-from .backends.numba.names import distinct
+from .backends.numba.numbering import compact, distinct
 from .graph import EdgeList, ReducedGraph
 
 
@@ -32,7 +32,7 @@ def reduced_graph(
     own : bool
         Whether the components in the range are complete here; the others are not.
     """
-    labels, a, b = lists.compact(*ends, first, last)
+    labels, a, b = compact(*ends, first, last)
     inside = (labels >= first) & (labels < last)
     return ReducedGraph(edges, a, b, labels, inside & own)
 
@@ -45,18 +45,19 @@ def empty_graph(edges: EdgeList) -> ReducedGraph:
 
 
 def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
-    """Give components new names (one per label) and drop self edges.
+    """Give components new names (one per label), drop self edges and what has none.
 
     Components of one name become one, which is own if one of them was: own
     components merge with own ones only.
     """
-    labels, position = distinct(names)
+    end_a, end_b = names[graph.a], names[graph.b]
+    alive = np.flatnonzero(end_a != end_b)
+    graph = graph.take(alive)
+    labels, a, b = compact(end_a[alive], end_b[alive], 0, 0)
     own = np.zeros(len(labels), np.bool_)
-    own[position[graph.own]] = True
-    a, b = position[graph.a], position[graph.b]
-    alive = a != b
-    graph = ReducedGraph(graph.edges, a, b, labels, own)
-    return drop_unused(graph if alive.all() else graph.take(alive))
+    own[a[graph.own[graph.a]]] = True
+    own[b[graph.own[graph.b]]] = True
+    return ReducedGraph(graph.edges, a, b, labels, own)
 
 
 def drop_unused(graph: ReducedGraph) -> ReducedGraph:

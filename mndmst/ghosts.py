@@ -9,7 +9,8 @@ Sanders and Schimek, IPDPS 2023, in place of the ghost lists of MND-MST).
 
 import numpy as np
 
-from .backends.numba.names import distinct, follow
+from .backends.numba.names import follow
+from .backends.numba.numbering import distinct
 from .backends.numba.wire import (
     decode_ascending,
     decode_near,

@@ -85,6 +85,14 @@ def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
     return ends
 
 
+def positions(index: np.ndarray) -> np.ndarray:
+    """Return the positions that a mask chooses; those of positions are themselves.
+
+    Several columns are cut down faster by positions than by a mask.
+    """
+    return np.flatnonzero(index) if index.dtype == np.bool_ else index
+
+
 @dataclass(frozen=True)
 class EdgeList:
     """Edges by their original ends, in (u, v) order.
@@ -116,6 +124,7 @@ class EdgeList:
 
     def take(self, index: np.ndarray) -> "EdgeList":
         """Return the edges chosen by a mask or by ascending positions."""
+        index = positions(index)
         return EdgeList(self.u[index], self.v[index], self.key[index])
 
     def followed_by(self, other: "EdgeList") -> "EdgeList":
@@ -164,6 +173,7 @@ class ReducedGraph:
 
     def take(self, index: np.ndarray) -> "ReducedGraph":
         """Return the graph with the chosen edges only; labels stay as they are."""
+        index = positions(index)
         return replace(
             self, edges=self.edges.take(index), a=self.a[index], b=self.b[index]
         )

@@ -11,8 +11,7 @@ from .band_forest import band_forest
 from .finish import next_lightest
 from .kruskal import border_excepting_kruskal, flatten
 from .msf import msf
-from .sorting import sort_positions
-from .spanning import spanning_edges
+from .spanning import ascending_pairs, packed, spanning_edges
 from .threads import Threads
 
 # Half of what 32 bits number, so that ghosts have room beside the rows.
@@ -105,7 +104,8 @@ class NumbaBackend(Backend):
         """See `Backend.grow`; one pass in ascending order takes the place of rounds."""
         root = np.arange(len(graph.labels), dtype=np.uint32)
         final = np.zeros(len(graph), np.bool_)
-        order = sort_positions(graph.edges.key, self.threads)
-        border_excepting_kruskal(order, graph.a, graph.b, graph.own, root, final)
+        pairs = packed(graph.a, graph.b, self.threads)
+        lightest_first = ascending_pairs(graph.edges.key, pairs, self.threads)
+        border_excepting_kruskal(*lightest_first, graph.own, root, final)
         flatten(root)
         return Growth(final, root)

@@ -7,7 +7,7 @@ from ..base import Band
 from .bands import band_edges
 from .cuts import band_segments
 from .hooks import Hooks, hooked_and_ends
-from .lists import compact
+from .numbering import compact
 from .spanning import spanning_edges
 from .threads import Threads
 

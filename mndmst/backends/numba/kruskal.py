@@ -97,7 +97,7 @@ def kruskal(order, pairs, parent, kept):
 
 
 @njit(nogil=True, cache=True)
-def border_excepting_kruskal(order, a, b, own, parent, final):
+def border_excepting_kruskal(order, pairs, own, parent, final):
     """Join components along their lightest edges, except across borders.
 
     In ascending order, an edge to a ghost freezes the component at its own end:
@@ -107,16 +107,25 @@ def border_excepting_kruskal(order, a, b, own, parent, final):
     exception (Panja and Vadhiyar 2018, section 3.2) that run until nothing moves.
     """
     frozen = ~own
-    for edge in order:
-        x = find(parent, np.uint64(a[edge]))
-        y = find(parent, np.uint64(b[edge]))
+    count = len(pairs)
+    for i in range(count):
+        if i + FETCH_AHEAD < count:
+            ahead = pairs[i + FETCH_AHEAD]
+            prefetch(parent, np.intp(ahead >> HALF))
+            prefetch(parent, np.intp(ahead & LOW))
+        if i + HALVE_AHEAD < count:
+            ahead = pairs[i + HALVE_AHEAD]
+            prefetch(parent, np.intp(parent[ahead >> HALF]))
+            prefetch(parent, np.intp(parent[ahead & LOW]))
+        x = find(parent, pairs[i] >> HALF)
+        y = find(parent, pairs[i] & LOW)
         if x == y:
             continue
-        if not own[a[edge]] or not own[b[edge]]:
+        if not own[x] or not own[y]:
             frozen[x] = True
             frozen[y] = True
         elif not (frozen[x] and frozen[y]):
             low, high = min(x, y), max(x, y)
             parent[high] = low
             frozen[low] = frozen[x] or frozen[y]
-            final[edge] = True
+            final[order[i]] = True

@@ -1,43 +1,7 @@
-"""Names of components: followed, numbered, compared between ranks."""
+"""Names of components, followed; and edges that two ranks both have."""
 
 import numpy as np
 from numba import njit
-
-from .sorting import sort_positions
-from .threads import ALONE, Threads
-
-
-def distinct(ids: np.ndarray, threads: Threads = ALONE) -> tuple[np.ndarray, ...]:
-    """Number some ids in ascending order.
-
-    Parameters
-    ----------
-    ids : ndarray of int64
-        In any order, with repeats; not negative.
-
-    Returns
-    -------
-    labels : ndarray of int64
-        The distinct ids, ascending.
-    position : ndarray of uint32, shape (ids,)
-        Where each id is among them.
-    """
-    if (ids[1:] > ids[:-1]).all():
-        return ids, np.arange(len(ids), dtype=np.uint32)
-    return _number(ids, sort_positions(ids.view(np.uint64), threads))
-
-
-@njit(nogil=True, cache=True)
-def _number(ids, order):
-    labels = np.empty(len(ids), np.int64)
-    position = np.empty(len(ids), np.uint32)
-    count = 0
-    for i in order:
-        if count == 0 or labels[count - 1] != ids[i]:
-            labels[count] = ids[i]
-            count += 1
-        position[i] = count - 1
-    return labels[:count].copy(), position
 
 
 @njit(nogil=True, cache=True)

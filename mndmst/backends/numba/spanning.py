@@ -19,10 +19,7 @@ def spanning_edges(
         Edges and their ends as positions in `parent`; the place in the list
         decides between equal keys.
     """
-    pairs = np.empty(len(key), np.uint64)
-    ranges = threads.ranges(len(key))
-    threads.map(lambda begin, end: pack_pairs(a, b, begin, end, pairs), ranges)
-    return spanning_pairs(key, pairs, parent, threads)
+    return spanning_pairs(key, packed(a, b, threads), parent, threads)
 
 
 def spanning_pairs(
@@ -30,15 +27,30 @@ def spanning_pairs(
 ) -> np.ndarray:
     """Do what `spanning_edges` does, given both ends in one word of uint64 each."""
     kept = np.zeros(len(key), np.bool_)
+    kruskal(*ascending_pairs(key, pairs, threads), parent, kept)
+    flatten(parent)
+    return kept
+
+
+def ascending_pairs(
+    key: np.ndarray, pairs: np.ndarray, threads: Threads
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of edges, lightest first, and their ends in that order."""
     order = sort_positions(key, threads)
     sorted_pairs = np.empty_like(order)
     threads.map(
         lambda begin, end: in_order(order, pairs, begin, end, sorted_pairs),
         threads.ranges(len(order)),
     )
-    kruskal(order, sorted_pairs, parent, kept)
-    flatten(parent)
-    return kept
+    return order, sorted_pairs
+
+
+def packed(a: np.ndarray, b: np.ndarray, threads: Threads) -> np.ndarray:
+    """Return both ends of each edge in one word of uint64."""
+    pairs = np.empty(len(a), np.uint64)
+    ranges = threads.ranges(len(a))
+    threads.map(lambda begin, end: pack_pairs(a, b, begin, end, pairs), ranges)
+    return pairs
 
 
 def pair_order(

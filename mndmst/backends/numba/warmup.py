@@ -13,8 +13,10 @@ from ...graph import ReducedGraph, Rows
 from ..base import Backend, Band
 from .finish import arcs_after
 from .inspect import inspect_rows
-from .lists import compact, lightest_edges, merge
-from .names import distinct, follow, in_both
+from .lists import compact as compact_by_hash
+from .lists import lightest_edges, merge
+from .names import follow, in_both
+from .numbering import compact, distinct
 from .select import select
 from .sorting import sort_positions
 from .spanning import pair_order
@@ -67,6 +69,8 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     after = np.zeros(32, rows.keys.dtype)
     backend.next_lightest(placed, vertices, after, vertices)
     labels, a, b = compact(edges.u, edges.v, 8, 40)
+    compact_by_hash(edges.u, edges.v, 8, 40)
+    compact(edges.u.astype(np.int64), edges.v.astype(np.int64), 8, 40)
     graph = ReducedGraph(edges, a, b, labels, (labels >= 8) & (labels < 40))
     backend.grow(graph)
     backend.forest(graph)
@@ -82,6 +86,7 @@ def _run_wire(ids: np.ndarray) -> None:
     """Run what brings names to other ranks."""
     names, counts = np.arange(len(ids))[::-1].copy(), np.array([len(ids)])
     labels, _ = distinct(names)
+    distinct(names << 20)
     zero = np.zeros(1, np.int64)
     decode_ascending(encode_ascending(labels, counts, zero)[0], counts, zero)
     decode_near(encode_near(names, labels, counts)[0], labels)
