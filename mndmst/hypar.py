@@ -102,7 +102,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         report.facts["network"] = network and network._asdict()
     with report.stage("read") as entry:
         vtxdist = balanced_vtxdist(comm, graph)
-        threads = report.facts["threads"]
+        threads = report.facts.get("threads", 1)
         rows, num_edges = read_rows(comm, graph, vtxdist, budget, threads, entry)
     report.level("read", num_edges)
     with report.stage("split"):
