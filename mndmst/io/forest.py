@@ -32,6 +32,7 @@ import numpy as np
 from .. import __version__
 from ..errors import InputError
 from ..order import WEIGHT_DTYPES
+from .layout import MALFORMED, checked_dataset
 from .totals import PIECE, ExactSum, PairDigest, same_total
 
 FORMAT = "mndmst-forest"
@@ -216,7 +217,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: no such file. Solve first.") from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it.") from error
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+    except MALFORMED as error:
         raise InputError(
             f"{path}: not HDF5, damaged or cut short ({error}). Copy it again from "
             "where it is whole, or solve again."
@@ -266,3 +267,4 @@ def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
                 f"{forest.path}: {name} is {found.dtype}{list(found.shape)} where the "
                 f"attributes say {dtype}[{length}]. Solve again."
             )
+        checked_dataset(forest.path, file, name, length, "Solve again")

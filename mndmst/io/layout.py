@@ -44,6 +44,11 @@ GRAPH_FORMAT = "mndmst-graph"
 SHARD_FORMAT = "mndmst-shard"
 VERSION = 1
 HDF5_LAYOUT = "v110"
+# What HDF5 and NumPy raise on a file whose metadata or values are not as they should.
+MALFORMED = (
+    *(OSError, RuntimeError, LookupError, ValueError),
+    *(TypeError, AttributeError, ArithmeticError),
+)
 CHUNK_BYTES = 1 << 20
 
 
@@ -61,7 +66,7 @@ def reading(path: Path, remake: str = "make the graph again") -> Iterator[None]:
         raise InputError(f"{path}: no such file. Copy it there or {remake}.") from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it.") from error
-    except (OSError, RuntimeError, KeyError) as error:
+    except MALFORMED as error:
         raise InputError(
             f"{path}: damaged or cut short ({_first_line(error)}). Copy it again "
             f"from where it is whole, or {remake}."
@@ -117,6 +122,8 @@ def checked_dataset(
     problem = ""
     if not isinstance(dataset, h5py.Dataset) or dataset.ndim != 1:
         problem = "is missing"
+    elif dataset.file.filename != file.filename:
+        problem = "is in another file"
     elif length is not None and len(dataset) != length:
         problem = f"has {len(dataset)} entries where {length} are expected"
     elif len(dataset) and not dataset.fletcher32:
@@ -139,8 +146,10 @@ def write_attributes(item: h5py.Group, attributes: dict[str, Any]) -> None:
 
 
 def read_attribute(item: h5py.Group, name: str) -> Any:
-    """Return an attribute; text of either kind as str, what is missing as None."""
+    """Return an attribute; text of either kind as str, what is no value as None."""
     value = item.attrs.get(name)
+    if np.ndim(value) or isinstance(value, h5py.Empty):
+        return None
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
