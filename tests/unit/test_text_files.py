@@ -1,0 +1,81 @@
+"""Edge text in ranges of bytes: every line once, numbers as Python reads them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mndmst.errors import InputError
+from mndmst.io.formats import dimacs, text
+
+NUMBERS = (
+    "1e400", "-1e-400", "9007199254740993.0", "2.2250738585072011e-308", "5e-324",
+    "2.4703282292062327e-324", "123456789012345678901234567890.0", ".5", "-3.", "+7e2",
+    "0.000000000000000000000000000000123456789012345678901234567890", "-0",
+    "1.7976931348623157e308", "9223372036854775807", "-9223372036854775808",
+    "179769313486231580793728971405301e276",
+)  # fmt: skip
+
+
+def write(path, weights):
+    lines = [f"a 1 {2 + i % 8} {word}" for i, word in enumerate(weights)]
+    path.write_text("\n".join([f"p sp 9 {len(lines)}", *lines]))
+    return dimacs.open_file(path)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60), st.integers(1, 9))
+def test_ranges_hold_every_line_once(tmp_path_factory, weights, parts):
+    path = tmp_path_factory.getbasetemp() / "ranges.gr"
+    file = write(path, weights)
+    bounds = [file.length * part // parts for part in range(parts + 1)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "PIECE_BYTES", 17)
+        pieces = [
+            piece
+            for begin, end in pairwise(bounds)
+            for piece in file.pieces(begin, end)
+        ]
+    found = np.concatenate([piece.weight for piece in pieces])
+    np.testing.assert_array_equal(found, weights)
+
+
+def test_hard_numbers_are_read_as_python_reads_them(tmp_path):
+    weight = write(tmp_path / "hard.gr", NUMBERS).read().weight
+    expected = np.array([float(word) for word in NUMBERS])
+    np.testing.assert_array_equal(weight.view("u8")[weight != 0],
+                                  expected.view("u8")[expected != 0])  # fmt: skip
+    np.testing.assert_array_equal(weight, expected)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.from_regex(r"\A-?[0-9]{1,40}\.[0-9]{0,40}(e-?[0-9]{1,3})?\Z")))
+def test_long_numbers_are_read_as_python_reads_them(tmp_path_factory, words):
+    path = tmp_path_factory.getbasetemp() / "long.gr"
+    weight = write(path, [*words, "0.5"]).read().weight
+    np.testing.assert_array_equal(weight, [*map(float, words), 0.5])
+
+
+def test_whole_numbers_keep_64_bits(tmp_path):
+    words = [str(number) for number in (2**63 - 1, -(2**63), 0, -1)]
+    weight = write(tmp_path / "wide.gr", words).read().weight
+    assert weight.tolist() == [2**63 - 1, -(2**63), 0, -1]
+    with pytest.raises(InputError, match="line 2 has a weight of over 64 bits"):
+        write(tmp_path / "wider.gr", [str(2**63)]).read()
+
+
+def test_mistakes_name_the_line_in_any_range(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "PIECE_BYTES", 64)
+    file = write(tmp_path / "bad.gr", [*range(50), "x", *range(50)])
+    with pytest.raises(InputError, match=r"bad\.gr: line 52 is not"):
+        list(file.pieces(file.length // 3, file.length))
+
+
+def test_a_file_that_is_no_text_has_a_line_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(text, "LONGEST_LINE", 100)
+    path = tmp_path / "binary.gr"
+    path.write_bytes(b"p sp 9 9\n" + bytes([1]) * 10000)
+    with pytest.raises(InputError, match="has a line of over 100 bytes"):
+        dimacs.open_file(path).read()
