@@ -131,7 +131,7 @@ def _read_extra(bits, at, vertex, num_vertices, shortest, k, row, written):
             left = vertex + _signed(left) if i == 0 else previous + left + 1
             length += shortest
             previous = left + length
-            if not (0 <= left and previous <= num_vertices):
+            if left < 0 or previous > num_vertices:
                 return at, False
             if written + length > len(row):
                 return at, False
