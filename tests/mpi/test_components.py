@@ -72,7 +72,7 @@ def test_every_condition_finds_scipys_components(
     mpirun: Callable, answers: tuple[Path, list[dict]], ranks: int, stride: int
 ) -> None:
     folder, right = answers
-    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, folder, stride)
+    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, folder, stride, timeout=280)
     assert run.returncode == 0, run.stderr[-3000:]
     runs = json.loads(run.stdout)
     assert len(runs) >= len(right) * len(CONFIGS) // stride
