@@ -3,8 +3,9 @@
     fault_program.py FAULT RANK EVENT ARGUMENTS...
 
 Every message between ranks, every file that is put on disk and every file that gets
-its final name is an event. RANK suffers FAULT at its event number EVENT; the fault
-`count` prints how many events every rank had, as JSON on standard error.
+its final name is an event. RANK suffers FAULT at its event number EVENT, or, where
+that is the name of a function, when this is called; the fault `count` prints how many
+events every rank had, as JSON on standard error.
 """
 
 import json
@@ -12,14 +13,15 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mndmst import hypar, pipeline
 from mndmst.__main__ import main
 from mndmst.comm import Comm
+from mndmst.launcher import launched_rank
 
-FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 events = 0
 
 
@@ -40,9 +42,9 @@ def fail() -> None:
 
 
 def starve() -> None:
-    """Take nearly all memory away: what is there, and a little more."""
+    """Leave little memory but what the process has; compiled code needs some."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (1 << 20),) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (8 << 20),) * 2)
 
 
 def lose_a_part() -> None:
@@ -65,27 +67,29 @@ def count() -> None:
 FAULTS = (kill, term, usr1, fail, starve, lose_a_part, flip_a_byte, count)
 
 
-def counted(function: Callable, rank: int) -> Callable:
-    """Return a function that is an event whenever it is called."""
+def count_calls(place: Any, name: str, rank: int) -> None:
+    """Make every call of a function an event."""
+    function = getattr(place, name)
 
     def call(*arguments: Any, **options: Any) -> Any:
         global events
         events += 1
-        if events == EVENT and rank == RANK:
+        if rank == RANK and EVENT in (str(events), name):
             next(fault for fault in FAULTS if fault.__name__ == FAULT)()
         return function(*arguments, **options)
 
-    return call
+    setattr(place, name, call)
 
 
 def run() -> int:
-    names = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
-    rank = int(next((os.environ[name] for name in names if name in os.environ), 0))
+    rank = launched_rank()
     for name, function in list(vars(Comm).items()):
         if callable(function) and not name.startswith("_") and name != "together":
-            setattr(Comm, name, counted(function, rank))
-    for module, name in ((os, "fsync"), (Path, "replace")):
-        setattr(module, name, counted(getattr(module, name), rank))
+            count_calls(Comm, name, rank)
+    count_calls(os, "fsync", rank)
+    count_calls(Path, "replace", rank)
+    for name in ("read_rows", "ind_comp", "write_forest"):
+        count_calls(pipeline if hasattr(pipeline, name) else hypar, name, rank)
     sys.argv[1:4] = []
     status = main()
     if FAULT == "count":

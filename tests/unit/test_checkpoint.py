@@ -168,7 +168,7 @@ ANYTHING = st.recursive(
 
 
 @settings(
-    max_examples=100,
+    max_examples=60,
     deadline=None,
     database=None,
     derandomize=True,

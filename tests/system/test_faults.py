@@ -1,0 +1,185 @@
+"""What may befall a run while it is running: launch/TROUBLESHOOTING.md has the table.
+
+The job ends in seconds, with a status that is not 0, and says once what has happened
+and what to do; there is nothing under the final name; a run that kept checkpoints can
+be resumed.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from graphs import Graph, random, write_graph
+from oracle import kruskal
+from processes import Run, finish, on_ranks, start
+
+from mndmst.io.forest import file_digest
+
+PROGRAM = Path(__file__).with_name("fault_program.py")
+RANKS = 3
+LIMIT = 150  # the first run of all compiles the kernels
+
+pytestmark = pytest.mark.mpi
+
+Solve = Callable[..., Run]
+
+
+class Known(NamedTuple):
+    """A graph, and the digest of its forest."""
+
+    path: Path
+    digest: str
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Known:
+    edges: Graph = random(60_000, 250_000, seed=8)
+    weight = random(1 << 30, 250_000, seed=9).src.astype("int32")
+    graph = edges._replace(weight=weight)
+    path = write_graph(tmp_path_factory.mktemp("faults") / "graph", graph, parts=4)
+    return Known(path, kruskal(*graph).digest)
+
+
+@pytest.fixture
+def graph(original: Known, tmp_path: Path) -> Known:
+    return original._replace(path=shutil.copytree(original.path, tmp_path / "graph"))
+
+
+@pytest.fixture
+def forest(tmp_path: Path) -> Path:
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out" / "forest.h5"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for 200 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no mount")
+    if mounted.returncode:
+        pytest.skip(f"no small disk: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture
+def solve(mpirun: Callable[..., Run]) -> Solve:
+    """Solve a graph while rank 1 suffers a fault: `solve(graph, forest, "kill", 7)`."""
+
+    def run(
+        graph: Known,
+        forest: Path,
+        fault: str = "count",
+        event: object = 0,
+        *options: object,
+        ranks: int = RANKS,
+    ) -> Run:
+        command = ("solve", graph.path, "-o", forest, "--backend", "cpu", *options)
+        return mpirun(ranks, PROGRAM, fault, 1, event, *command, timeout=LIMIT)
+
+    return run
+
+
+def assert_one_message(run: Run, *words: str, status: int = 1) -> None:
+    """Check the status and that there is one message with the words in it."""
+    assert run.returncode == status, run
+    lines = [line for line in run.stderr.splitlines() if "mndmst: error:" in line]
+    assert len(lines) == 1, run.stderr
+    for word in words:
+        assert word in lines[0]
+    assert "Traceback" not in run.stderr
+    assert "RESULT" not in run.stdout
+
+
+@pytest.mark.parametrize("place", ["ind_comp", "write_forest"])
+def test_a_rank_that_raises(
+    graph: Known, forest: Path, solve: Solve, place: str
+) -> None:
+    run = solve(graph, forest, "fail", place)
+    assert run.returncode == 1, run
+    assert run.stderr.count("Traceback") == 1
+    assert "mndmst: rank 1 of 3 failed" in run.stderr
+    assert not list(forest.parent.iterdir())
+
+
+def test_a_rank_without_memory(tmp_path: Path, forest: Path, solve: Solve) -> None:
+    many_rows = write_graph(tmp_path / "graph", random(6_000_000, 3000, 2), parts=2)
+    run = solve(Known(many_rows, ""), forest, "starve", "read_rows")
+    assert_one_message(run, "rank 1 of 3 has no more memory", "Use more ranks")
+    assert not list(forest.parent.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("lose_a_part", "no such file"),
+        ("flip_a_byte", "damaged"),
+    ],
+)
+def test_a_part_that_goes_bad_meanwhile(
+    graph: Known, forest: Path, solve: Solve, fault: str, words: str
+) -> None:
+    run = solve(graph, forest, fault, "read_rows")
+    assert_one_message(run, "part-00002.h5", words, "Copy it")
+    assert not list(forest.parent.iterdir())
+
+
+@pytest.mark.parametrize("signal", ["term", "usr1"])
+def test_a_signal_to_stop(
+    graph: Known, tmp_path: Path, forest: Path, solve: Solve, signal: str
+) -> None:
+    kept = tmp_path / "kept"
+    run = solve(graph, forest, signal, "ind_comp", "--checkpoint", kept)
+    assert run.returncode == 75, run
+    assert run.stderr.count(f"mndmst: stopped by SIG{signal.upper()}") == 1
+    assert f"--checkpoint {kept} --resume" in run.stderr
+    assert not list(forest.parent.iterdir())
+    again = ("--checkpoint", kept, "--resume")
+    run = solve(graph, forest, "count", 0, *again, ranks=2)
+    assert run.result["digest"] == graph.digest
+    assert "resumed from" in run.stderr
+    assert [path.name for path in kept.iterdir()] == ["lock"]
+
+
+def test_a_full_disk(graph: Known, small_disk: Path, solve: Solve) -> None:
+    run = solve(graph, small_disk / "forest.h5")
+    assert_one_message(run, str(small_disk), "No space left", "has room")
+    assert not list(small_disk.iterdir())
+
+
+def test_no_room_for_a_checkpoint(
+    graph: Known, small_disk: Path, forest: Path, solve: Solve
+) -> None:
+    saving = ("--checkpoint", small_disk, "--checkpoint-interval", 0)
+    run = solve(graph, forest, "count", 0, *saving)
+    assert run.result["digest"] == graph.digest
+    assert "no checkpoint: " in run.stderr
+    assert "No space left" in run.stderr
+    run = solve(graph, forest.with_name("other"), "term", "ind_comp", *saving)
+    assert_one_message(run, str(small_disk), "has room")
+    assert [path.name for path in small_disk.iterdir()] == ["lock"]
+
+
+def test_a_disk_for_reading_only(graph: Known, small_disk: Path, solve: Solve) -> None:
+    remount = ["mount", "-o", "remount,ro", str(small_disk)]
+    subprocess.run(remount, check=True)
+    run = solve(graph, small_disk / "forest.h5")
+    assert_one_message(run, str(small_disk), "Read-only", "may be written")
+
+
+def test_two_runs_with_one_output(graph: Known, forest: Path) -> None:
+    command = ("-m", "mndmst", "solve", graph.path, "-o", forest, "--backend", "cpu")
+    jobs = [start(on_ranks(2, *command)) for _ in range(2)]
+    for job in jobs:
+        run = finish(job, LIMIT)
+        assert run.result["digest"] == graph.digest
+    assert file_digest(forest) == graph.digest
+    assert list(forest.parent.iterdir()) == [forest]
