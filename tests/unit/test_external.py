@@ -2,6 +2,10 @@
 
 import hashlib
 import json
+import multiprocessing
+import os
+import signal
+import time
 from pathlib import Path
 
 import h5py
@@ -195,3 +199,32 @@ def test_ranks_and_workers_make_the_same_graph(tmp_path, mpirun, mndmst):
     assert made[0].stdout.count("uuid") == 1
     assert made[2].stderr == ""
     assert len({digest(tmp_path / name) for name in ("ranks", "jobs", "alone")}) == 1
+
+
+def leave(team, folder):
+    (folder / f"{team.rank}.pid").write_text(str(os.getpid()))
+    team.everyone(None)
+    if team.rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    team.everyone(None)
+
+
+def test_workers_do_not_outlive_a_killed_command(tmp_path):
+    process = multiprocessing.get_context("fork").Process(
+        target=with_workers, args=(3, leave, tmp_path)
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    workers = [int((tmp_path / f"{rank}.pid").read_text()) for rank in (1, 2)]
+    until = time.monotonic() + 30
+    while any(running(worker) for worker in workers):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

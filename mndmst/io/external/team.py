@@ -158,7 +158,8 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     pipes, processes = [], []
     for rank in range(1, jobs):
         here, there = context.Pipe()
-        given = (there, rank, jobs, task, arguments)
+        # A fork has our ends too, and with them would never see that we are gone
+        given = (there, [*pipes, here], rank, jobs, task, arguments)
         process = context.Process(target=_work, args=given, name=str(rank), daemon=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -177,7 +178,11 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     return result
 
 
-def _work(pipe: Any, rank: int, size: int, task: Callable, arguments: tuple) -> None:
+def _work(
+    pipe: Any, others: list, rank: int, size: int, task: Callable, arguments: tuple
+) -> None:
+    for other in others:
+        other.close()
     # Errors that a user can mend are told by rank 0; if that is gone, nobody listens.
     with suppress(MndmstError, EOFError, BrokenPipeError, KeyboardInterrupt):
         task(Workers(rank, size, [pipe], []), *arguments)
