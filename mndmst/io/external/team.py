@@ -155,7 +155,8 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     # What is open or in memory already is shared with the others by forking. Threads
     # that NumPy has started would not be there, but nothing here asks them for work.
     context = multiprocessing.get_context("fork")
-    pipes, processes = [], []
+    pipes: list[Any] = []
+    processes = []
     for rank in range(1, jobs):
         here, there = context.Pipe()
         # A fork has our ends too, and with them would never see that we are gone
