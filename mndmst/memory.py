@@ -28,8 +28,14 @@ class Budget:
         Bytes, or 0 for no limit.
     """
 
-    # A graph that is merged, contracted and filtered exists up to this many times.
-    COPIES = 3
+    # A graph that is merged, filtered and contracted takes so many times its bytes:
+    # itself, what it is merged with, and the sort of its edges.
+    COPIES = 4
+    # The first band has at most two edges a row, of 24 bytes each with their ends in
+    # 32 bits; a row has its component, and an edge of the forest.
+    EDGES_PER_ROW, EDGE_BYTES, ROW_BYTES = 2, 24, 24
+    # Buffers of HDF5 and MPI, and code that is loaded when it is needed.
+    RESERVE = 8 << 20
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -43,3 +49,16 @@ class Budget:
     def fits(self, nbytes: int) -> bool:
         """Return whether a reduced graph of some bytes can be taken in."""
         return self.COPIES * nbytes <= self.room()
+
+    @classmethod
+    def for_rows(cls, rows: int, arcs: int, row_bytes: int) -> int:
+        """Return the bytes that rows take, and contracting them.
+
+        Parameters
+        ----------
+        row_bytes : int
+            Bytes of the rows themselves.
+        """
+        edges = min(arcs, cls.EDGES_PER_ROW * rows)
+        work = cls.COPIES * cls.EDGE_BYTES * edges + cls.ROW_BYTES * rows
+        return row_bytes + work + cls.RESERVE

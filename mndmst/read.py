@@ -17,10 +17,11 @@ from .errors import ConfigError, InputError
 from .graph import Rows
 from .io.shard_reader import row_ranges
 from .io.shards import ShardedGraph
-from .memory import Budget
+from .memory import Budget, resident_bytes
 from .order import key_dtype, keys_to_weights, weights_to_keys
 
 VERTEX_COST = 4
+MIB = 1 << 20
 BUCKETS = 4096
 
 
@@ -63,7 +64,8 @@ def read_rows(
     threads : int
         Read and check with as many threads.
     entry : dict, optional
-        Gets the seconds taken for row pointers, rows, keys and symmetry.
+        Gets the bytes held before, and the seconds taken for row pointers, rows,
+        keys and symmetry.
 
     Returns
     -------
@@ -80,10 +82,12 @@ def read_rows(
     """
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
     pool = Threads(threads)
-    clock = Clock({} if entry is None else entry)
+    entry = {} if entry is None else entry
+    entry["resident_bytes"] = resident_bytes()
+    clock = Clock(entry)
+    if budget.limit:
+        _check_memory(comm, graph, begin, end, budget)
     with comm.together():
-        if budget.limit:
-            _check_memory(comm, graph, begin, end, budget)
         pointers = graph.read_indptr(begin, end, pool)
         clock.note("indptr")
         indptr, indices, weights = graph.read_arcs(begin, end, pointers, pool)
@@ -125,14 +129,21 @@ class Clock:
 def _check_memory(
     comm: Comm, graph: ShardedGraph, begin: int, end: int, budget: Budget
 ) -> None:
-    indptr = graph.read_indptr(begin, end)
-    arc = graph.weight_dtype.itemsize + (4 if graph.num_vertices <= 1 << 32 else 8)
-    needed = indptr.nbytes + int(indptr[-1] - indptr[0]) * arc
-    if needed > budget.room():
-        raise ConfigError(
-            f"{graph.path}: the rows of rank {comm.rank} take {needed:,} bytes, and "
-            f"--memory leaves {budget.room():,}. Use more ranks or more memory."
-        )
+    """Refuse rows that would not fit, and say what would do. Collective."""
+    with comm.together():
+        indptr = graph.read_indptr(begin, end)
+    arcs, wide = int(indptr[-1] - indptr[0]), graph.num_vertices > 1 << 32
+    row_bytes = indptr.nbytes + arcs * (graph.weight_dtype.itemsize + 4 * (1 + wide))
+    needed = resident_bytes() + budget.for_rows(end - begin, arcs, row_bytes)
+    smallest = comm.max(needed)
+    with comm.together():
+        if smallest > budget.limit:
+            enough = smallest // MIB + 2  # what a program holds varies a little
+            raise ConfigError(
+                f"{graph.path}: --memory {budget.limit:,} is too little for the rows "
+                f"of a rank. On {comm.size} ranks --memory {enough}MiB would do; more "
+                "ranks need less each."
+            )
 
 
 def _asymmetry(comm: Comm, graph: ShardedGraph, rows: Rows) -> InputError:
