@@ -52,8 +52,9 @@ def first_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
     member = np.zeros(len(graph.labels), np.bool_)
     for end, component in ((graph.edges.u, graph.a), (graph.edges.v, graph.b)):
         member[component[(end >= first) & (end < last)]] = True
-    member &= graph.labels != run.giant
-    graph = _round(run, graph, member)
+    decided = graph.own & (graph.labels >= first) & (graph.labels < last)
+    proposed = member & ~decided & (graph.labels != run.giant)
+    graph = _round(run, graph, decided, proposed)
     return graph if run.giant is not None else _agree(run, graph)
 
 
@@ -62,14 +63,16 @@ def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
 
     Afterwards a component may have edges on several ranks, so none is own.
     """
-    return _round(run, graph, np.ones(len(graph.labels), np.bool_))
+    everything = np.ones(len(graph.labels), np.bool_)
+    return _round(run, graph, ~everything, everything)
 
 
-def _round(run: Run, graph: ReducedGraph, proposed: np.ndarray) -> ReducedGraph:
+def _round(
+    run: Run, graph: ReducedGraph, decided: np.ndarray, proposed: np.ndarray
+) -> ReducedGraph:
+    """Do a round; masks say for which components this rank decides or proposes."""
     mine = _lightest(graph)
-    first, last = run.directory.first, run.directory.last
-    decided = graph.own & (graph.labels >= first) & (graph.labels < last)
-    _hook(run, _decide(run, mine.take(decided), mine.take(proposed & ~decided)))
+    _hook(run, _decide(run, mine.take(decided), mine.take(proposed)))
     return learn_names(run, replace(graph, own=np.zeros_like(graph.own)))
 
 
