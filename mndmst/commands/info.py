@@ -17,6 +17,11 @@ def add(commands: Any) -> None:
         "place of each rank.",
     )
     info.add_argument("path", type=Path, nargs="?")
+    info.add_argument(
+        "--check",
+        action="store_true",
+        help="read a graph whole: checksums, ids, weights, a twin for every arc",
+    )
     info.add_argument("--json", action="store_true", help="for machines")
     info.set_defaults(process=_info)
 
@@ -24,7 +29,7 @@ def add(commands: Any) -> None:
 def _info(arguments: argparse.Namespace) -> int:
     if arguments.path is None:
         return _describe_installation(arguments.json)
-    return describe(arguments.path, arguments.json)
+    return describe(arguments.path, arguments.json, arguments.check)
 
 
 def _describe_installation(as_json: bool) -> int:
@@ -54,11 +59,16 @@ def _describe_installation(as_json: bool) -> int:
     return 0
 
 
-def describe(path: Path, as_json: bool = False) -> int:
+def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
     """Print the facts of a graph or a forest; return 1 if it is damaged."""
     from ..io import describe as facts_of
 
     facts = facts_of.describe(path)
+    if check and facts.get("kind") == "graph":
+        from ..io.check import check_graph
+        from ..io.shards import open_graph
+
+        facts |= check_graph(open_graph(path))
     _print(facts, as_json)
     return 1 if facts.get("damage") else 0
 

@@ -88,7 +88,7 @@ def pack(rows, heads, first, bits, keys):
 @njit(nogil=True, cache=True)
 def ascending(keys):
     """Return whether no key is below the one before it."""
-    for i in range(1, len(keys)):
+    for i in range(1, len(keys)):  # noqa: SIM110, Numba knows no generators
         if keys[i] < keys[i - 1]:
             return False
     return True
