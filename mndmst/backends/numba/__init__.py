@@ -107,5 +107,7 @@ class NumbaBackend(Backend):
         pairs = packed(graph.a, graph.b, self.threads)
         lightest_first = ascending_pairs(graph.edges.key, pairs, self.threads)
         border_excepting_kruskal(*lightest_first, graph.own, root, final)
-        flatten(root)
+        self.threads.map(
+            lambda *bounds: flatten(root, *bounds), self.threads.ranges(len(root))
+        )
         return Growth(final, root)

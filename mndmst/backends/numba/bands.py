@@ -1,5 +1,6 @@
 """The edges of a band that rows hold, taken by several threads."""
 
+from bisect import bisect_left
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,9 @@ from .hooks import Hooks
 from .select import BLOCK, select
 from .sorting import sort_positions
 from .threads import Threads
+
+# How many arcs take as long as what is done once for a row.
+ARCS_PER_ROW = 8
 
 
 def band_chunks(
@@ -44,12 +48,18 @@ def band_chunks(
 def row_ranges(
     rows: Rows, begin: int, end: int, threads: Threads
 ) -> list[tuple[int, int]]:
-    """Cut rows [begin, end) into a range per thread, of about as many arcs each."""
-    first, last = int(rows.indptr[begin]), int(rows.indptr[end])
+    """Cut rows [begin, end) into a range per thread, of about as much work each."""
+
+    def work_before(row):
+        return int(rows.indptr[row]) + ARCS_PER_ROW * row
+
+    first, last = work_before(begin), work_before(end)
     starts = [first + low for low, _ in threads.ranges(last - first)]
-    inner = np.searchsorted(rows.indptr[begin:end], starts[1:]) + begin
-    bounds = [begin, *inner.tolist(), end]
-    return list(pairwise(bounds))
+    inner = [
+        bisect_left(range(end), start, lo=begin, key=work_before)
+        for start in starts[1:]
+    ]
+    return list(pairwise([begin, *inner, end]))
 
 
 def band_edges(

@@ -49,7 +49,7 @@ class Sample(NamedTuple):
         """Take a sample, empty if there are no arcs."""
         generator = np.random.default_rng(len(rows))
         size = SAMPLE if rows.num_arcs else 0
-        arcs = generator.integers(0, max(1, rows.num_arcs), size)
+        arcs = np.sort(generator.integers(0, max(1, rows.num_arcs), size))
         tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
         return cls(arcs, tails, rows.keys[arcs])
 
@@ -59,10 +59,11 @@ def cuts(rows: Rows, sample: Sample) -> Iterator[tuple[Cut | None, Cut | None]]:
     occupied = _occupied(rows)
     low = None
     if rows.num_arcs > SPARSE_ARCS_PER_VERTEX * occupied:
-        ordered = _in_order(rows, sample)
+        keys, vertices = _in_order(rows, sample)
         share = 2 * LIGHT_EDGES_PER_VERTEX * occupied / rows.num_arcs
         while share < 0.5:
-            high = ordered[int(share * SAMPLE)]
+            place = int(share * SAMPLE)
+            high = Cut(int(keys[place]), int(vertices[place]))
             if high != low:
                 yield low, high
                 low, share = high, 2 * share
@@ -73,12 +74,12 @@ def _occupied(rows: Rows) -> float:
     """Return about how many rows have arcs."""
     if rows.num_arcs == 0:
         return 0
-    picked = np.random.default_rng(len(rows)).integers(0, len(rows), SAMPLE)
+    picked = np.sort(np.random.default_rng(len(rows)).integers(0, len(rows), SAMPLE))
     return len(rows) * float((rows.indptr[picked + 1] > rows.indptr[picked]).mean())
 
 
-def _in_order(rows: Rows, sample: Sample) -> list[Cut]:
-    """Return the cuts right after the edges of a sample, in order.
+def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cuts right after the edges of a sample, as columns, in order.
 
     A key that the sample has once is not split by vertex, which would cost a seam.
     """
@@ -88,7 +89,7 @@ def _in_order(rows: Rows, sample: Sample) -> list[Cut]:
     repeated = keys[1:] == keys[:-1]
     single = ~(np.r_[repeated, False] | np.r_[False, repeated])
     vertices[single] = len(rows)
-    return [Cut(*pair) for pair in zip(keys.tolist(), vertices.tolist(), strict=True)]
+    return keys, vertices
 
 
 def segments(rows: Rows, low: Cut | None, high: Cut | None) -> list[Segment]:

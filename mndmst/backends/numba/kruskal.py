@@ -45,10 +45,17 @@ def find(parent, x):
 
 
 @njit(nogil=True, cache=True)
-def flatten(parent):
-    """Point every position at its root; links lead to smaller positions."""
-    for i in range(len(parent)):
-        parent[i] = parent[parent[i]]
+def flatten(parent, begin, end):
+    """Point the positions in [begin, end) at their roots.
+
+    Threads may write links that others follow: both the old and the new one lead to
+    the root.
+    """
+    for i in range(np.uint64(begin), np.uint64(end)):
+        root = parent[i]
+        while parent[root] != root:
+            root = parent[root]
+        parent[i] = root
 
 
 @njit(nogil=True, cache=True)
@@ -94,6 +101,29 @@ def kruskal(order, pairs, parent, kept):
             prefetch(parent, np.intp(parent[y]))
         if unite(parent, pairs[i] >> HALF, pairs[i] & LOW):
             kept[order[i]] = True
+
+
+@njit(nogil=True, cache=True)
+def still_apart(order, pairs, parent, begin, end):
+    """Keep, in place, the edges in [begin, end) that join two components yet.
+
+    They move to the front of the range; returns how many there are.
+    """
+    place = np.uint64(begin)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        if i + FETCH_AHEAD < len(pairs):
+            ahead = pairs[i + np.uint64(FETCH_AHEAD)]
+            prefetch(parent, np.intp(ahead >> HALF))
+            prefetch(parent, np.intp(ahead & LOW))
+        position, pair = order[i], pairs[i]
+        x, y = parent[pair >> HALF], parent[pair & LOW]
+        while parent[x] != x:
+            x = parent[x]
+        while parent[y] != y:
+            y = parent[y]
+        order[place], pairs[place] = position, pair
+        place += np.uint64(x != y)
+    return place - np.uint64(begin)
 
 
 @njit(nogil=True, cache=True)

@@ -173,13 +173,14 @@ def lightest_edges(a, b, key, count):
 
 
 @njit(nogil=True, cache=True)
-def take(u, v, key, kept, place, out_u, out_v, out_key):
-    """Write the edges that a mask keeps from a place on; return the next place.
+def take(u, v, key, kept, begin, end, place, stop, out_u, out_v, out_key):
+    """Write the edges of [begin, end) that a mask keeps to the places [place, stop).
 
-    One entry behind the last may be written too.
+    Nothing behind is touched, since it may be another thread's.
     """
     place = np.uint64(place)
-    for i in range(np.uint64(len(kept))):
+    for i in range(np.uint64(begin), np.uint64(end)):
+        if place == np.uint64(stop):
+            break
         out_u[place], out_v[place], out_key[place] = u[i], v[i], key[i]
         place += np.uint64(kept[i])
-    return place

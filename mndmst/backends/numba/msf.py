@@ -13,6 +13,8 @@
     implementation for GPUs, SC 2023.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from ...graph import EdgeList, Rows
@@ -57,7 +59,7 @@ class _Solver:
             )
             if low is None:
                 self.contract()
-            self.join([without_repeats(*chunk[:3]) for chunk in chunks])
+            self.join([chunk[:3] for chunk in chunks])
             if high is not None and self.join_heavy(high):
                 break
         edges = EdgeList(*(column[: self.count] for column in self.forest))
@@ -69,19 +71,31 @@ class _Solver:
         self.count = len(self.rows) - found
         self.parent = np.arange(found, dtype=np.uint32)
 
-    def join(self, lists: list[EdgeList]) -> None:
-        """Add edges in (u, v) order to the forest, by Kruskal's algorithm."""
+    def join(self, lists: list[tuple[np.ndarray, ...]]) -> None:
+        """Add edges (u, v, key) in (u, v) order to the forest, by Kruskal's algorithm.
 
-        def work(edges: EdgeList):
+        The lists follow each other; parallel edges are in one of them.
+        """
+
+        def work(u, v, key):
+            edges = without_repeats(u, v, key)
             pairs = np.empty(len(edges) + 1, np.uint64)
             columns = edges.u, edges.v, edges.key
             left = apart(*columns, self.component, pairs)
             return *(column[:left] for column in columns), pairs[:left]
 
-        parts = self.threads.map(work, [(edges,) for edges in lists])
+        parts = self.threads.map(work, lists)
         u, v, key, pairs = joined(parts, self.threads)
         kept = spanning_pairs(key, pairs, self.parent, self.threads)
-        self.count = int(take(u, v, key, kept, self.count, *self.forest))
+        ranges = self.threads.ranges(len(kept))
+        found = [np.count_nonzero(kept[begin:end]) for begin, end in ranges]
+        places = np.cumsum([self.count, *found]).tolist()
+
+        def write(bounds, places):
+            take(u, v, key, kept, *bounds, *places, *self.forest)
+
+        self.threads.map(write, list(zip(ranges, pairwise(places), strict=True)))
+        self.count = places[-1]
 
     def join_heavy(self, above: Cut) -> bool:
         """Add the edges behind a cut, if most walks soon meet a giant component."""
@@ -113,7 +127,8 @@ class _Solver:
         parts = self.threads.map(lambda begin, end: walk(outside[begin:end]), ranges)
         edges = EdgeList(*joined(parts, self.threads))
         order = pair_order(edges.u, edges.v, edges.key, self.threads)
-        self.join([edges.take(order)])
+        edges = edges.take(order)
+        self.join([(edges.u, edges.v, edges.key)])
         return True
 
     def labels(self) -> np.ndarray:

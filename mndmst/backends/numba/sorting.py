@@ -8,7 +8,7 @@ the key as fit, and the few runs whose leading bits agree are put right afterwar
 import numpy as np
 from numba import njit
 
-from .threads import ALONE, Threads
+from .threads import ALONE, GRAIN, Threads
 
 SHORT_RUN = 24
 
@@ -29,16 +29,22 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     """
     if len(keys) == 0:
         return np.empty(0, np.uint64)
-    least = keys.min()
+    ranges = threads.ranges(len(keys))
+
+    def bounds(begin, end):
+        return keys[begin:end].min(), keys[begin:end].max()
+
+    lows, highs = zip(*threads.map(bounds, ranges), strict=True)
+    least = min(lows)
     position_bits = max(1, int(len(keys) - 1).bit_length())
-    key_bits = int(keys.max() - least).bit_length()
+    key_bits = int(max(highs) - least).bit_length()
     shift = max(0, key_bits - (64 - position_bits))
     words = np.empty(len(keys), np.uint64)
-    _pack(keys, least, shift, position_bits, words)
+    threads.map(lambda *r: _pack(keys, least, shift, position_bits, *r, words), ranges)
     words = _sort_words(words, threads)
     if shift:
-        _sort_runs(words, keys, position_bits)
-    words &= np.uint64((1 << position_bits) - 1)
+        threads.map(lambda *r: _sort_runs(words, keys, position_bits, *r), ranges)
+    threads.map(lambda *r: _unpack(words, position_bits, *r), ranges)
     return words
 
 
@@ -46,6 +52,7 @@ def _sort_words(words: np.ndarray, threads: Threads) -> np.ndarray:
     """Return the distinct words in order: each thread sorts a run, runs are merged."""
     runs = [words[begin:end] for begin, end in threads.ranges(len(words))]
     threads.map(np.ndarray.sort, [(run,) for run in runs])
+    grain = max(GRAIN, len(words) // threads.count)
     while len(runs) > 1:
         pairs = list(zip(runs[::2], runs[1::2], strict=False))
         rest = runs[2 * len(pairs) :]
@@ -55,7 +62,7 @@ def _sort_words(words: np.ndarray, threads: Threads) -> np.ndarray:
             [
                 (one, two, *bounds, run)
                 for (one, two), run in zip(pairs, runs, strict=True)
-                for bounds in threads.ranges(len(run))
+                for bounds in threads.ranges(len(run), grain)
             ],
         )
         runs += rest
@@ -97,19 +104,30 @@ def _merge_part(one, two, begin, end, out):
 
 
 @njit(nogil=True, cache=True)
-def _pack(keys, least, shift, position_bits, words):
-    for i in range(np.uint64(len(keys))):
+def _pack(keys, least, shift, position_bits, begin, end, words):
+    for i in range(np.uint64(begin), np.uint64(end)):
         leading = np.uint64(keys[i] - least) >> np.uint64(shift)
         words[i] = (leading << np.uint64(position_bits)) | i
 
 
 @njit(nogil=True, cache=True)
-def _sort_runs(words, keys, position_bits):
-    """Order the runs of words whose leading bits are equal by their full keys."""
+def _unpack(words, position_bits, begin, end):
+    mask = (np.uint64(1) << np.uint64(position_bits)) - np.uint64(1)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        words[i] &= mask
+
+
+@njit(nogil=True, cache=True)
+def _sort_runs(words, keys, position_bits, begin, stop):
+    """Order the runs of equal leading bits that begin in [begin, stop) by full keys.
+
+    A run may end behind: whose it is shows in leading bits, which stay in place.
+    """
     bits = np.uint64(position_bits)
     mask = (np.uint64(1) << bits) - np.uint64(1)
-    begin = 0
-    while begin < len(words):
+    while 0 < begin < stop and words[begin] >> bits == words[begin - 1] >> bits:
+        begin += 1
+    while begin < stop:
         end = begin + 1
         while end < len(words) and words[end] >> bits == words[begin] >> bits:
             end += 1

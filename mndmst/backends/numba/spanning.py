@@ -2,10 +2,17 @@
 
 import numpy as np
 
-from .kruskal import flatten, in_order, kruskal, pack_pairs
+from .columns import joined
+from .kruskal import flatten, in_order, kruskal, pack_pairs, still_apart
 from .lists import first_of_pairs
 from .sorting import sort_positions
 from .threads import ALONE, Threads
+
+# While more edges than this are left, Kruskal's algorithm takes a share of them, the
+# lightest, and threads drop what that has put inside one component (filter-Kruskal;
+# Osipov, Sanders, Singler, ALENEX 2009).
+FILTERED = 1 << 15
+LIGHT_SHARE = 0.25
 
 
 def spanning_edges(
@@ -27,9 +34,26 @@ def spanning_pairs(
 ) -> np.ndarray:
     """Do what `spanning_edges` does, given both ends in one word of uint64 each."""
     kept = np.zeros(len(key), np.bool_)
-    kruskal(*ascending_pairs(key, pairs, threads), parent, kept)
-    flatten(parent)
+    order, pairs = ascending_pairs(key, pairs, threads)
+    while threads.count > 1 and len(order) > FILTERED:
+        light = int(LIGHT_SHARE * len(order))
+        kruskal(order[:light], pairs[:light], parent, kept)
+        order, pairs = _still_apart(order[light:], pairs[light:], parent, threads)
+    kruskal(order, pairs, parent, kept)
+    threads.map(lambda *r: flatten(parent, *r), threads.ranges(len(parent)))
     return kept
+
+
+def _still_apart(
+    order: np.ndarray, pairs: np.ndarray, parent: np.ndarray, threads: Threads
+) -> list[np.ndarray]:
+    """Return the edges that join two components yet."""
+
+    def work(begin, end):
+        left = begin + int(still_apart(order, pairs, parent, begin, end))
+        return order[begin:left], pairs[begin:left]
+
+    return joined(threads.map(work, threads.ranges(len(order))), threads)
 
 
 def ascending_pairs(

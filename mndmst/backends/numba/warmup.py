@@ -13,13 +13,14 @@ from ...graph import ReducedGraph, Rows
 from ..base import Backend, Band
 from .finish import arcs_after
 from .inspect import inspect_rows
+from .kruskal import still_apart
 from .lists import compact as compact_by_hash
 from .lists import lightest_edges, merge
 from .names import follow, in_both
 from .numbering import compact, distinct
 from .select import select
 from .sorting import sort_positions
-from .spanning import pair_order
+from .spanning import packed, pair_order
 from .threads import GRAIN, Threads
 from .wire import decode_ascending, decode_near, encode_ascending, encode_near
 
@@ -74,6 +75,9 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     graph = ReducedGraph(edges, a, b, labels, (labels >= 8) & (labels < 40))
     backend.grow(graph)
     backend.forest(graph)
+    order = np.arange(len(a), dtype=np.uint64)
+    roots = np.arange(len(labels), dtype=np.uint32)
+    still_apart(order, packed(a, b, Threads(1)), roots, 0, len(a))
     lightest_edges(a, b, edges.key, len(labels))
     pair_order(edges.u, edges.v, edges.key)
     sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
