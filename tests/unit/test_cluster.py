@@ -141,25 +141,6 @@ def test_points_that_are_none_are_refused(tmp_path: Path) -> None:
         read_points(table)
 
 
-def test_from_points_to_a_picture(mndmst, tmp_path: Path) -> None:
-    """The commands of the README, on fewer points."""
-    pytest.importorskip("matplotlib", reason="needs matplotlib")
-    graph, points = tmp_path / "rings", tmp_path / "rings.npy"
-    run = mndmst("neighbours", "rings", graph, "--core", 8, "--count", 6000,
-                 "--save", points)  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    forest, found = tmp_path / "forest.h5", tmp_path / "clusters.h5"
-    assert mndmst("solve", graph, "-o", forest, "-q").returncode == 0
-    picture = tmp_path / "rings.png"
-    run = mndmst("cluster", forest, "--min-size", 300, "-o", found, "--points", points,
-                 "--plot", picture)  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    assert run.result["clusters"] == "3"
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    facts = mndmst("info", found).stdout
-    assert "num_clusters  3" in facts
-
-
 def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:
     forest, graph = tmp_path / "forest.h5", tmp_path / "graph"
     build_shards(neighbour_graph(example_points("blobs", 300), 5), graph, 1)
