@@ -170,6 +170,15 @@ def test_sort_positions_of_long_runs() -> None:
     assert (sort_positions(keys) == np.argsort(keys, kind="stable")).all()
 
 
+def test_threads_share_runs_of_equal_leading_bits() -> None:
+    # Runs far longer than a thread's range: they go on into the next one's.
+    generator = np.random.default_rng(2)
+    keys = generator.integers(0, 3, 40_000, np.uint64) << np.uint64(62)
+    keys |= generator.integers(0, 1 << 10, len(keys), np.uint64)
+    order = sort_positions(keys, backend(5).threads)
+    assert (order == np.argsort(keys, kind="stable")).all()
+
+
 @pytest.mark.parametrize("distinct", [1, 7, 1 << 40])
 def test_threads_change_nothing(distinct: int) -> None:
     # Large enough that every thread gets a share of every step.
