@@ -8,4 +8,5 @@ venv=$(bash "$root/launch/venv.sh" dev)
 cd "$root"
 # shellcheck source=launch/env.sh
 source launch/env.sh
-exec "$venv/bin/python" -m pytest "$@"
+# Two files at a time: many tests wait for launchers, timeouts and sockets.
+exec "$venv/bin/python" -m pytest -n 2 --dist loadfile "$@"

@@ -88,11 +88,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("real_graph", graphs, ids=[graph.name for graph in graphs])
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """Remove the shared memory that MPICH leaves behind when a job is aborted.
 
-    It has megabytes a job, and in a container there is little of it.
+    It has megabytes a job, and in a container there is little of it. The one that
+    waits for all workers does it.
     """
+    if hasattr(session.config, "workerinput"):
+        return
     mapped = set()
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
