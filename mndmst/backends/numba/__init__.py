@@ -1,5 +1,7 @@
 """The CPU backend: Numba kernels, with plain threads that share the arcs."""
 
+# ruff: noqa: E402, where kernels are cached is settled before any is defined
+
 import os
 
 import numpy as np
@@ -7,6 +9,10 @@ import numpy as np
 from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, Forest, Growth, Memory
+from .cache import use_cache_of_these_sources
+
+use_cache_of_these_sources()
+
 from .band_forest import band_forest
 from .finish import next_lightest
 from .kruskal import border_excepting_kruskal, flatten

@@ -1,0 +1,49 @@
+"""Compiled kernels are kept apart for every state of the sources."""
+
+import os
+from pathlib import Path
+
+import pytest
+from numba import config
+
+from mndmst.backends.numba import cache
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests may point Numba elsewhere; kernels that exist keep their place."""
+    monkeypatch.setattr(config, "CACHE_DIR", config.CACHE_DIR)
+
+
+def place(monkeypatch: pytest.MonkeyPatch, base: Path) -> Path:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(base))
+    cache.use_cache_of_these_sources()
+    return Path(config.CACHE_DIR)
+
+
+def test_a_change_of_any_source_is_another_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "one.py").write_text("x = 1\n")
+    (sources / "two.py").write_text("y = 1\n")
+    monkeypatch.setattr(cache, "SOURCES", sources)
+    before = place(monkeypatch, tmp_path)
+    assert before.parent == tmp_path
+    assert place(monkeypatch, tmp_path) == before
+    os.utime(sources / "two.py", (1, 1))
+    touched = place(monkeypatch, tmp_path)
+    (sources / "three.py").write_text("")
+    assert len({before, touched, place(monkeypatch, tmp_path)}) == 3
+
+
+def test_where_nothing_can_be_written_another_place_serves(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    cache.use_cache_of_these_sources()
+    assert Path(config.CACHE_DIR).parent == tmp_path / "home/mndmst/numba"
