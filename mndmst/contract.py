@@ -50,14 +50,10 @@ def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
     Components of one name become one, which is own if one of them was: own
     components merge with own ones only.
     """
-    end_a, end_b = names[graph.a], names[graph.b]
-    alive = np.flatnonzero(end_a != end_b)
-    graph = graph.take(alive)
-    labels, a, b = compact(end_a[alive], end_b[alive], 0, 0)
-    own = np.zeros(len(labels), np.bool_)
-    own[a[graph.own[graph.a]]] = True
-    own[b[graph.own[graph.b]]] = True
-    return ReducedGraph(graph.edges, a, b, labels, own)
+    alive, end_a, end_b = lists.living(graph.a, graph.b, names)
+    labels, a, b = compact(end_a, end_b, 0, 0)
+    own = lists.marked(graph.own, graph.a, graph.b, alive, a, b, len(labels))
+    return ReducedGraph(graph.edges.take(alive), a, b, labels, own)
 
 
 def drop_unused(graph: ReducedGraph) -> ReducedGraph:

@@ -52,10 +52,11 @@ class Directory:
 
         Collective. `old` must be ascending.
         """
-        counts, here, away = self._here_and_away(old)
+        counts, here = self._away_and_here(old)
         self.parent[old[here] - self.first] = new[here]
-        names = Coded(*encode_near(new[away], old[away], counts))
-        _, vertices, (data,) = self._tell(counts, old[away], names)
+        old, new = without(old, here), without(new, here)
+        names = Coded(*encode_near(new, old, counts))
+        _, vertices, (data,) = self._tell(counts, old, names)
         self.parent[vertices - self.first] = decode_near(data, vertices)
 
     def lookup(self, ids: np.ndarray) -> np.ndarray:
@@ -68,25 +69,22 @@ class Directory:
         return np.concatenate(answers) if answers else np.empty(0, np.int64)
 
     def _ask(self, ids: np.ndarray) -> np.ndarray:
-        counts, here, away = self._here_and_away(ids)
-        result = np.empty(len(ids), np.int64)
-        result[here] = self.parent[ids[here] - self.first]
-        received, asked, _ = self._tell(counts, ids[away])
-        parents = self.parent[asked - self.first].astype(np.int64)
+        counts, here = self._away_and_here(ids)
+        mine = self.parent[ids[here] - self.first]
+        away = without(ids, here)
+        received, asked, _ = self._tell(counts, away)
+        parents = self.parent[asked - self.first]
         names = Coded(*encode_near(parents, asked, received))
         _, (data,) = self.comm.exchange(received, names)
-        result[away] = decode_near(data, ids[away])
-        return result
+        told = decode_near(data, away)
+        return np.concatenate([told[: here.start], mine, told[here.start :]])
 
-    def _here_and_away(self, ids: np.ndarray) -> tuple[np.ndarray, slice, np.ndarray]:
-        """Return how many ids are away on each rank, and masks of ascending ids."""
+    def _away_and_here(self, ids: np.ndarray) -> tuple[np.ndarray, slice]:
+        """Return how many ascending ids are away on each rank, and which are here."""
         counts = self.homes(ids)
         before, mine = counts[: self.comm.rank].sum(), counts[self.comm.rank]
-        here = slice(before, before + mine)
-        away = np.ones(len(ids), np.bool_)
-        away[here] = False
         counts[self.comm.rank] = 0
-        return counts, here, away
+        return counts, slice(before, before + mine)
 
     def _tell(
         self, counts: np.ndarray, ids: np.ndarray, *columns: Coded
@@ -137,3 +135,8 @@ class Directory:
     def resolve(self) -> None:
         """Point every vertex to its representative. Collective."""
         self.jump(np.arange(len(self.parent)))
+
+
+def without(array: np.ndarray, part: slice) -> np.ndarray:
+    """Return an array without a slice of it."""
+    return np.concatenate([array[: part.start], array[part.stop :]])

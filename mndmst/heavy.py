@@ -80,7 +80,9 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
     there: its members know the lightest edge that leaves it.
     """
     directory = run.directory
-    vertices = directory.first + np.flatnonzero(directory.parent != giant)
+    degrees = np.concatenate([np.diff(worker.rows.indptr) for worker in run.workers])
+    outside = (directory.parent != giant) & (degrees > 0)
+    vertices = directory.first + np.flatnonzero(outside)
     key = np.full(len(vertices), above, run.workers[0].rows.keys.dtype)
     end = np.full(len(vertices), directory.vtxdist[-1], np.int64)
     columns: list[tuple[np.ndarray, ...]] = []
@@ -139,7 +141,7 @@ def _graph_of_arcs(
     )
     u, v = np.minimum(tail, head), np.maximum(tail, head)
     upward = tail < head
-    order = pair_order(u, v, key)
+    order = pair_order(u, v, key, run.threads)
     ends = (np.where(upward, near, far)[order], np.where(upward, far, near)[order])
     apart = ends[0] != ends[1]
     edges = EdgeList(u, v, key).take(order[apart])

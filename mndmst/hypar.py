@@ -37,6 +37,7 @@ forests, and bottleneck paths, not of shortest paths.
 from pathlib import Path
 
 from .backends.base import Band
+from .backends.numba.threads import Threads
 from .boruvka import (
     ExceptionCondition,
     any_cut_edge,
@@ -109,8 +110,9 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         workers, ratio = deal(comm, backends, rows, config, report)
         directory = Directory(comm, vtxdist)
         run = Run(
-            comm, config, graph, num_edges, directory, workers, ratio, budget, report
-        )
+            comm, config, graph, num_edges, directory, workers, ratio, budget, report,
+            threads=Threads(threads),
+        )  # fmt: skip
     with report.stage("place"):
         place(run)
     return run

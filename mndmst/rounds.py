@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .backends.numba.homes import lightest_proposals
 from .backends.numba.lists import lightest_edges
 from .backends.numba.names import in_both
 from .backends.numba.wire import (
@@ -102,10 +103,8 @@ def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
     label, data, u, v, key = columns
     label = label.astype(np.int64)
     arrived = Choice(label, decode_near(data, label), EdgeList(u, v, key))
-    order = np.lexsort((v, u, key, label))
-    first = np.ones(len(order), np.bool_)
-    first[1:] = label[order][1:] != label[order][:-1]
-    best = arrived.take(order[first])
+    home = run.directory.first, run.directory.last
+    best = arrived.take(lightest_proposals(label, u, v, key, *home))
     return Choice(
         np.concatenate([decided.label, best.label]),
         np.concatenate([decided.other, best.other]),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .backends.base import Backend
+from .backends.numba.threads import ALONE, Threads
 from .boruvka import (
     Contraction,
     ExceptionCondition,
@@ -64,6 +65,8 @@ class Run:
         What saves this state at safe points.
     renamed : list of (old, new)
         Components contracted here that the directory has not been told of.
+    threads : Threads
+        This rank's, for what the host does whatever the devices are.
     """
 
     comm: Comm
@@ -82,6 +85,7 @@ class Run:
     giant: int | None = None
     checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    threads: Threads = ALONE
 
     @property
     def num_vertices(self) -> int:
@@ -168,6 +172,8 @@ def merge_contractions(run: Run, contractions: list[Contraction]) -> ReducedGrap
 def joined(contractions: list[Contraction]) -> ReducedGraph:
     """Return what the contractions of neighbouring parts have left, as one graph."""
     graphs = [contraction.graph for contraction in contractions]
+    if len(graphs) == 1:
+        return graphs[0]
     old = np.concatenate([contraction.old for contraction in contractions])
     new = np.concatenate([contraction.new for contraction in contractions])
     order = np.argsort(old)

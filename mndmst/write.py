@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .backends.numba.homes import by_home
 from .backends.numba.spanning import pair_order
+from .backends.numba.threads import ALONE, Threads
 from .ghosts import Directory
 from .graph import EdgeList
 from .io.forest import ForestHeader
@@ -64,7 +66,7 @@ def write_forest(run: Run, targets: "Targets") -> Summary:
     """Bring the forest in order, add it up and write it. Collective."""
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
-        edges = to_homes(run.directory, run.fixed)
+        edges = to_homes(run.directory, run.fixed, run.threads)
         weights = keys_to_weights(edges.key, graph.weight_dtype)
         count = comm.sum(len(edges))
     with run.report.stage("digest"):
@@ -94,17 +96,20 @@ def write_forest(run: Run, targets: "Targets") -> Summary:
     return Summary(**results, seconds=seconds, report=final)
 
 
-def to_homes(directory: Directory, fixed: list[EdgeList]) -> EdgeList:
+def to_homes(
+    directory: Directory, fixed: list[EdgeList], threads: Threads = ALONE
+) -> EdgeList:
     """Send every edge to the home of its smaller end; return them in order."""
     columns = [
         np.concatenate([getattr(edges, name) for edges in fixed])
         for name in ("u", "v", "key")
     ]
-    order = np.argsort(columns[0], kind="stable")
-    columns = [column[order] for column in columns]
-    _, columns = directory.comm.exchange(directory.homes(columns[0]), *columns)
+    if directory.comm.size > 1:
+        order, counts = by_home(columns[0], directory.vtxdist)
+        columns = [column[order] for column in columns]
+        _, columns = directory.comm.exchange(counts, *columns)
     u, v, key = columns
-    return EdgeList(u, v, key).take(pair_order(u, v, key))
+    return EdgeList(u, v, key).take(pair_order(u, v, key, threads))
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:

@@ -158,6 +158,37 @@ def compact(ids_a, ids_b, first, last):
 
 
 @njit(nogil=True, cache=True)
+def living(a, b, names):
+    """Return the positions of the edges whose ends have two names, and these names."""
+    alive = np.empty(len(a), np.int64)
+    end_a, end_b = np.empty(len(a), names.dtype), np.empty(len(a), names.dtype)
+    place = np.uint64(0)
+    for i in range(np.uint64(len(a))):
+        name_a, name_b = names[a[i]], names[b[i]]
+        alive[place], end_a[place], end_b[place] = i, name_a, name_b
+        place += np.uint64(name_a != name_b)
+    return alive[:place], end_a[:place], end_b[:place]
+
+
+@njit(nogil=True, cache=True)
+def marked(mark, a, b, alive, new_a, new_b, count):
+    """Return marks of `count` components: whether an end of one of its edges was.
+
+    Parameters
+    ----------
+    mark : ndarray of bool
+        The marks of the components at the ends `a` and `b`.
+    alive : ndarray of int64
+        The edges that are left; their ends are now `new_a` and `new_b`.
+    """
+    result = np.zeros(count, np.bool_)
+    for i in range(len(alive)):
+        result[new_a[i]] |= mark[a[alive[i]]]
+        result[new_b[i]] |= mark[b[alive[i]]]
+    return result
+
+
+@njit(nogil=True, cache=True)
 def lightest_edges(a, b, key, count):
     """Return for each of `count` components, all with edges, its lightest edge.
 

@@ -12,10 +12,11 @@ import numpy as np
 from ...graph import ReducedGraph, Rows
 from ..base import Backend, Band
 from .finish import arcs_after
+from .homes import by_home, lightest_proposals
 from .inspect import inspect_rows
 from .kruskal import still_apart
 from .lists import compact as compact_by_hash
-from .lists import lightest_edges, merge
+from .lists import lightest_edges, living, marked, merge
 from .names import follow, in_both
 from .numbering import compact, distinct
 from .select import select
@@ -79,6 +80,10 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     roots = np.arange(len(labels), dtype=np.uint32)
     still_apart(order, packed(a, b, Threads(1)), roots, 0, len(a))
     lightest_edges(a, b, edges.key, len(labels))
+    alive, _, _ = living(a, b, labels)
+    marked(graph.own, a, b, alive, a, b, len(labels))
+    by_home(edges.u, np.array([0, 64]))
+    lightest_proposals(edges.u.astype(np.int64), edges.u, edges.v, edges.key, 0, 64)
     pair_order(edges.u, edges.v, edges.key)
     sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
     merge(edges.u, edges.v, edges.key, edges.u, edges.v, edges.key)
@@ -94,5 +99,6 @@ def _run_wire(ids: np.ndarray) -> None:
     zero = np.zeros(1, np.int64)
     decode_ascending(encode_ascending(labels, counts, zero)[0], counts, zero)
     decode_near(encode_near(names, labels, counts)[0], labels)
+    encode_near(names.astype(ids.dtype), labels, counts)
     in_both(labels, labels, counts, labels, labels, counts)
     follow(labels.astype(ids.dtype), 0, labels)
