@@ -163,7 +163,7 @@ def text(record: dict[str, Any]) -> str:
         mean = sum(seconds) / len(seconds)
         times = f"{min(seconds):.3f} {mean:.3f} {max(seconds):.3f}"
         lines.append(f"{name:<12} {times:>36} {sent / 1e6:>10.2f}")
-    lines += [f"{'edges left':<12}"] + [
+    lines += ["edges left"] + [
         f"  after {level['after']:<20} {level['edges']:>15,}"
         for level in record["levels"]
     ]
