@@ -6,6 +6,7 @@ as much memory in some transports.
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,16 @@ PIECE_BYTES = 64 << 20
 SHORTEST_PAUSE, LONGEST_PAUSE = 20e-6, 200e-6
 
 Count = Callable[[int, int], None]
+
+
+@dataclass
+class Shared:
+    """What all communicators of a rank share: counts, and how to wait."""
+
+    bytes_sent: int = 0
+    messages_sent: int = 0
+    seconds_waited: float = 0.0
+    polite: bool = False
 
 
 def send(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:
@@ -69,14 +80,15 @@ def move(
     return result, requests
 
 
-def wait(requests: list[Any], polite: bool) -> None:
+def wait(requests: list[Any], shared: Shared) -> None:
     """Wait for messages; politely, where others need this rank's core."""
-    pause = SHORTEST_PAUSE
+    begin, pause = time.perf_counter(), SHORTEST_PAUSE
     for request in requests:
-        while polite and not request.Test():
+        while shared.polite and not request.Test():
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
         request.Wait()
+    shared.seconds_waited += time.perf_counter() - begin
 
 
 def _pieces(array: np.ndarray) -> Iterator[np.ndarray]:

@@ -7,7 +7,6 @@ it sends, and keeps no array that grows with the square of the number of ranks.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +47,7 @@ def world() -> "Comm":
             "site's MPI, or pip install 'mndmst[mpi]'"
         ) from error
 
-    comm = Comm(MPI.COMM_WORLD.Dup(), Shared(polite=crowded()))
+    comm = Comm(MPI.COMM_WORLD.Dup(), bulk.Shared(polite=crowded()))
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
         raise ConfigError(
@@ -67,15 +66,6 @@ class Coded(NamedTuple):
     sizes: np.ndarray
 
 
-@dataclass
-class Shared:
-    """What all communicators of a rank share: counts, and how to wait."""
-
-    bytes_sent: int = 0
-    messages_sent: int = 0
-    polite: bool = False
-
-
 class Comm:
     """A group of ranks.
 
@@ -87,11 +77,11 @@ class Comm:
         from the same world.
     """
 
-    def __init__(self, mpi: Any, shared: Shared | None = None) -> None:
+    def __init__(self, mpi: Any, shared: bulk.Shared | None = None) -> None:
         self.mpi = mpi
         self.rank: int = mpi.rank
         self.size: int = mpi.size
-        self._shared = shared or Shared()
+        self._shared = shared or bulk.Shared()
 
     @property
     def bytes_sent(self) -> int:
@@ -102,6 +92,11 @@ class Comm:
     def messages_sent(self) -> int:
         """Messages sent to other ranks so far."""
         return self._shared.messages_sent
+
+    @property
+    def seconds_waited(self) -> float:
+        """Seconds in which messages were sent or waited for so far."""
+        return self._shared.seconds_waited
 
     def _count(self, nbytes: int, messages: int) -> None:
         self._shared.bytes_sent += int(nbytes)
@@ -271,7 +266,7 @@ class Comm:
         return finish
 
     def _wait(self, requests: list[Any]) -> None:
-        bulk.wait(requests, self._shared.polite)
+        bulk.wait(requests, self._shared)
 
     # Errors
 

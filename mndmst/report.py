@@ -17,7 +17,9 @@ from .errors import OutputError
 from .progress import Progress
 
 SCHEMA = 1
-_NOTHING_SENT = {"bytes_sent": 0, "messages": 0, "edges_sent": 0}
+_NOTHING_SENT = dict.fromkeys(
+    ("bytes_sent", "messages", "edges_sent", "seconds_waited"), 0
+)
 
 
 class Report:
@@ -50,7 +52,7 @@ class Report:
         entry = {"stage": name, **details}
         self.progress.stage(name, **details)
         sent, messages = self.comm.bytes_sent, self.comm.messages_sent
-        shipped = self.edges_sent
+        shipped, waited = self.edges_sent, self.comm.seconds_waited
         begin = time.perf_counter()
         entry["begin"] = begin - self.started
         self._open.append(entry)
@@ -62,6 +64,7 @@ class Report:
             entry["bytes_sent"] = self.comm.bytes_sent - sent
             entry["messages"] = self.comm.messages_sent - messages
             entry["edges_sent"] = self.edges_sent - shipped
+            entry["seconds_waited"] = self.comm.seconds_waited - waited
             self.stages.append(entry)
 
     @contextmanager
