@@ -20,7 +20,7 @@ from processes import Run
 from mndmst.io.forest import file_digest
 
 PROGRAM = Path(__file__).with_name("fault_program.py")
-POINTS = int(os.environ.get("MNDMST_KILL_POINTS", "8"))
+POINTS = int(os.environ.get("MNDMST_KILL_POINTS", "4"))
 SEED = int(os.environ.get("MNDMST_KILL_SEED", "1"))
 LIMIT = 120
 CHAIN = 3  # kills of one run, one after the other
