@@ -6,13 +6,15 @@ from typing import Any
 from .errors import MissingExtraError
 
 
-def optional(module: str, extra: str) -> Any:
+def optional(module: str, extra: str, who: str = "This needs") -> Any:
     """Return a module of an optional package.
 
     Parameters
     ----------
     extra : str
         The extra of mndmst that installs it.
+    who : str
+        The beginning of what is said if it is missing.
 
     Raises
     ------
@@ -24,6 +26,6 @@ def optional(module: str, extra: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise MissingExtraError(
-            f"this needs {package}, which is not installed; "
-            f"pip install 'mndmst[{extra}]'"
+            f"{who} {package}, which is not installed. Install it with\n"
+            f'    pip install "mndmst[{extra}]"'
         ) from error

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigError, MissingExtraError, OutputError
+from ...errors import ConfigError, OutputError
+from ...extras import optional
 from .jobs import Point
 
 if TYPE_CHECKING:
@@ -46,13 +47,7 @@ def check_plot(path: Path) -> None:
     """
     if path.suffix not in (".svg", ".png", ".pdf"):
         raise ConfigError(f"{path}: give a name that ends with .svg, .png or .pdf")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            "Plots need matplotlib, which is not installed. Install it with\n"
-            '    pip install "mndmst[plot]"'
-        ) from error
+    optional("matplotlib", "plot", "Plots need")
 
 
 def plot(series: list[list[Point]], path: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...errors import InputError, MissingExtraError
+from ...errors import InputError
+from ...extras import optional
 from ..layout import writing
 
 PIECE_BYTES = 1 << 20
@@ -137,16 +138,9 @@ def import_extra(*modules: str) -> Any:
     MissingExtraError
         If it is not installed.
     """
-    package = modules[0].partition(".")[0]
-    try:
-        for module in modules:
-            importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"This format needs {package}, which is not installed. Install it with\n"
-            '    pip install "mndmst[formats]"'
-        ) from error
-    return importlib.import_module(package)
+    for module in modules:
+        optional(module, "formats", "This format needs")
+    return importlib.import_module(modules[0].partition(".")[0])
 
 
 def import_scipy() -> Any:
