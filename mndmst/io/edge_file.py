@@ -101,6 +101,35 @@ class EdgeFile(ABC):
         return edges
 
 
+class EdgeFileOver(EdgeFile):
+    """Another edge file, to be changed in what it yields or checks.
+
+    Attributes
+    ----------
+    file : EdgeFile
+        What it says of itself, this says too.
+    """
+
+    def __init__(self, file: EdgeFile) -> None:
+        self.file = file
+        self.name = file.name
+        self.length = file.length
+        self.num_vertices = file.num_vertices
+        self.num_entries = file.num_entries
+        self.weight_dtype = file.weight_dtype
+        self.both_directions = file.both_directions
+        self.seekable = file.seekable
+        self.rereadable = file.rereadable
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the pieces of the file; see `EdgeFile`."""
+        return self.file.pieces(begin, end)
+
+    def check_entries(self, found: int) -> None:
+        """Let the file check how many entries there were."""
+        self.file.check_entries(found)
+
+
 class EdgesInMemory(EdgeFile):
     """A list that is in memory already."""
 

@@ -6,14 +6,12 @@ a graph comes from does not fetch it: it checks the file that it is given.
 
 import hashlib
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError
-from .edge_file import EdgeFile
-from .edges import Edges
+from .edge_file import EdgeFile, EdgeFileOver
 from .formats import NAMES, open_edges
 from .formats.files import unpacked_pieces
 from .generate import open_random
@@ -156,30 +154,18 @@ def check_shards(recipe: Recipe, graph: ShardedGraph) -> None:
         )
 
 
-class _Counted(EdgeFile):
+class _Counted(EdgeFileOver):
     """An edge file whose counts are compared with those of its recipe."""
 
     def __init__(self, recipe: Recipe, file: EdgeFile) -> None:
+        super().__init__(file)
         self.recipe = recipe
-        self.file = file
-        self.name = file.name
-        self.length = file.length
-        self.num_vertices = file.num_vertices
-        self.num_entries = file.num_entries
-        self.weight_dtype = file.weight_dtype
-        self.both_directions = file.both_directions
-        self.seekable = file.seekable
-        self.rereadable = file.rereadable
         if file.num_vertices is not None:
             self._compare("vertices", file.num_vertices)
 
-    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
-        """Yield the pieces of the file; see `EdgeFile`."""
-        return self.file.pieces(begin, end)
-
     def check_entries(self, found: int) -> None:
         """Raise InputError if there are not as many arcs as the recipe promises."""
-        self.file.check_entries(found)
+        super().check_entries(found)
         self._compare("arcs", found)
 
     def _compare(self, what: str, found: int) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..backends.numba.build import hash_edges
 from ..errors import ConfigError, InputError
-from .edge_file import EdgeFile
+from .edge_file import EdgeFile, EdgeFileOver
 from .edges import Edges, narrow_integers
 from .formats.coordinates import read_coordinates
 
@@ -38,7 +38,7 @@ _HASH_BITS = 24
 _LIMIT = 1 << 63
 
 
-class WeighedFile(EdgeFile):
+class WeighedFile(EdgeFileOver):
     """An edge file with other weights.
 
     Parameters
@@ -49,15 +49,8 @@ class WeighedFile(EdgeFile):
     """
 
     def __init__(self, file: EdgeFile, rule: Rule) -> None:
-        self.file = file
+        super().__init__(file)
         self.rule = rule
-        self.name = file.name
-        self.length = file.length
-        self.num_vertices = file.num_vertices
-        self.num_entries = file.num_entries
-        self.both_directions = file.both_directions
-        self.seekable = file.seekable
-        self.rereadable = file.rereadable
         empty = np.empty(0, np.int64)
         self.weight_dtype = rule(empty, empty).dtype
 
@@ -65,10 +58,6 @@ class WeighedFile(EdgeFile):
         """Yield the pieces of the file, weighed; see `EdgeFile`."""
         for piece in self.file.pieces(begin, end):
             yield replace(piece, weight=self.rule(piece.src, piece.dst))
-
-    def check_entries(self, found: int) -> None:
-        """Let the file check how many entries there were."""
-        self.file.check_entries(found)
 
 
 def weigh(file: EdgeFile, rule: str) -> EdgeFile:
