@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .extras import optional
 from .io.totals import ExactSum, PairDigest
+
+if TYPE_CHECKING:
+    from .io.forest import ForestFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,11 @@ class Forest:
         """
         from .io.forest import read_forest
 
-        file = read_forest(path)
+        return cls.of_file(read_forest(path))
+
+    @classmethod
+    def of_file(cls, file: "ForestFile") -> "Forest":
+        """Read a forest file that is open already; see `read`."""
         n = file.header.num_vertices
         src, dst, weight = file.read(0, file.num_edges)
         labels = file.read_labels(0, n) if file.has_labels else _labels(n, src, dst)
@@ -122,7 +129,6 @@ class Forest:
 
 
 def _labels(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-    from .api import minimum_spanning_forest
+    from .backends.numba.dendrogram import cut
 
-    unweighted = np.zeros(len(src), np.uint32)
-    return minimum_spanning_forest(src, dst, unweighted, num_vertices).labels
+    return cut(src, dst, np.ones(len(src), np.bool_), num_vertices)

@@ -39,14 +39,15 @@ def _cluster(arguments: argparse.Namespace) -> int:
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
-    forest = Forest.read(arguments.forest)
+    file = read_forest(arguments.forest)
+    forest = Forest.of_file(file)
     linkage = single_linkage(forest)
     rule, columns = _flat(arguments, forest, linkage)
     labels = columns["labels"]
     clusters, noise = int(labels.max()) + 1, int((labels < 0).sum())
     if arguments.output is not None:
         facts = {
-            "graph-uuid": read_forest(arguments.forest).header.graph_uuid,
+            "graph-uuid": file.header.graph_uuid,
             "num_vertices": forest.num_vertices,
             "num_clusters": clusters,
             "rule": rule,
