@@ -44,11 +44,11 @@ def timeline(axes: Any, record: Record) -> None:
 def shares(axes: Any, record: Record) -> None:
     """Draw the seconds of each rank by what they went into, waiting among them."""
     names = [rank["rank"] for rank in record["ranks"][:SHOWN_RANKS]]
-    left = [0.0] * len(names)
+    left, begin = [0.0] * len(names), _begin(record)
     sums: dict[str, list[float]] = {kind: left.copy() for kind in COLOURS}
     for row, rank in enumerate(record["ranks"][:SHOWN_RANKS]):
         for entry in rank["stages"]:
-            if entry["begin"] < _begin(record):
+            if entry["begin"] < begin:
                 continue
             waited = entry.get("seconds_waited", 0.0)
             sums[kind_of(entry["stage"])][row] += entry["seconds"] - waited
