@@ -13,7 +13,13 @@ from .errors import ConfigError, InputError
 from .extras import optional
 from .inputs import as_edges, check_columns, on_device
 from .io.edges import Edges, supported_weights
-from .matrices import csr_matrix, entry_weights, listed_entries, symmetric_rows
+from .matrices import (
+    csr_matrix,
+    entry_heads,
+    entry_weights,
+    listed_entries,
+    symmetric_rows,
+)
 from .order import keys_to_weights, weights_to_keys
 from .spanning_forest import Forest
 
@@ -120,11 +126,12 @@ def minimum_spanning_tree(
     sparse = optional("scipy.sparse", "formats")
     matrix = csr_matrix(csgraph)
     pool = Threads(_cores(threads))
-    rows = None if maximum else symmetric_rows(matrix, pool)
+    heads, weights = entry_heads(matrix), entry_weights(matrix)
+    rows = None if maximum else symmetric_rows(matrix, heads, weights, pool)
     if rows is not None:
-        forest = _public(msf(rows, pool), entry_weights(matrix).dtype, maximum)
+        forest = _public(msf(rows, pool), weights.dtype, maximum)
     else:
-        forest = _forest_of(listed_entries(matrix), maximum, pool)
+        forest = _forest_of(listed_entries(matrix, heads, weights), maximum, pool)
     tree = forest.to_scipy()
     return sparse.csr_matrix(tree) if sparse.isspmatrix(csgraph) else tree
 

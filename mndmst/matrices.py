@@ -44,13 +44,20 @@ def csr_matrix(csgraph: Any) -> Any:
     return matrix
 
 
-def symmetric_rows(matrix: Any, threads: Threads) -> Rows | None:
-    """Return a matrix as rows that hold every edge twice, None if it does not."""
+def symmetric_rows(
+    matrix: Any, heads: np.ndarray, weights: np.ndarray, threads: Threads
+) -> Rows | None:
+    """Return a matrix as rows that hold every edge twice, None if it does not.
+
+    Parameters
+    ----------
+    heads, weights : ndarray
+        As from `entry_heads` and `entry_weights`.
+    """
     n = matrix.shape[0]
-    heads = _heads(matrix)
     if not _has_twins(matrix) or n >= 1 << 31 or not matrix.has_canonical_format:
         return None
-    keys = weights_to_keys(entry_weights(matrix).copy())
+    keys = weights_to_keys(weights.copy())
     rows = Rows(0, n, matrix.indptr.astype(np.int64), heads, keys)
     arrays = (rows.indptr, rows.indices, rows.keys, 0)
     facts = threads.map(
@@ -71,15 +78,15 @@ def _has_twins(matrix: Any) -> bool:
     )
 
 
-def listed_entries(matrix: Any) -> Edges:
-    """Return the entries of a matrix as edges."""
-    n, heads = matrix.shape[0], _heads(matrix)
+def listed_entries(matrix: Any, heads: np.ndarray, weights: np.ndarray) -> Edges:
+    """Return the entries of a matrix as edges; see `symmetric_rows`."""
+    n = matrix.shape[0]
     tails = np.repeat(np.arange(n, dtype=heads.dtype), np.diff(matrix.indptr))
-    return Edges(n, tails, heads, entry_weights(matrix), directed=True)
+    return Edges(n, tails, heads, weights, directed=True)
 
 
-def _heads(matrix: Any) -> np.ndarray:
-    """Return the columns of a matrix's entries as ids of vertices."""
+def entry_heads(matrix: Any) -> np.ndarray:
+    """Return the columns of a matrix's entries as ids of vertices, checked."""
     n = matrix.shape[0]
     indices = matrix.indices
     heads = indices.view(f"u{indices.itemsize}")  # a negative one becomes too large
