@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,7 @@ def _add_cpu(devices: Any) -> None:
         ("orders", None, names, "hard weights: equal, ascending, descending"),
     ):
         cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
-    cpu.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
-    cpu.set_defaults(process=_cpu)
+    _finish(cpu, _cpu)
 
 
 def _add_gpu(devices: Any) -> None:
@@ -65,8 +65,7 @@ def _add_gpu(devices: Any) -> None:
         help="compare the forests of these graphs with the CPU worker's; host memory "
         "must hold them",
     )
-    gpu.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
-    gpu.set_defaults(process=_gpu)
+    _finish(gpu, _gpu)
 
 
 def _add_both(devices: Any) -> None:
@@ -84,8 +83,7 @@ def _add_both(devices: Any) -> None:
         help="which of cpu, gpu, auto, both (half of the arcs each)",
     )
     both.add_argument("--repeat", default=3, type=positive, help="turns of each")
-    both.add_argument("--json", type=Path, metavar="FILE", help="write everything here")
-    both.set_defaults(process=_both)
+    _finish(both, _both)
 
 
 def _add_papers(devices: Any) -> None:
@@ -103,10 +101,17 @@ def _add_papers(devices: Any) -> None:
         ("data", None, Path, "directory with files that recipes name"),
     ):
         papers.add_argument(f"--{name}", default=default, type=kind, help=what)
-    papers.add_argument(
+    _finish(papers, _papers)
+
+
+def _finish(
+    parser: argparse.ArgumentParser, process: Callable[[argparse.Namespace], int]
+) -> None:
+    """Add what all have, and say what they start."""
+    parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write everything here"
     )
-    papers.set_defaults(process=_papers)
+    parser.set_defaults(process=process)
 
 
 def _papers(arguments: argparse.Namespace) -> int:
