@@ -110,13 +110,17 @@ def hooked_edges(hook, best, parent, begin, end, place, stop, u, v, key):
 def climb(parent, begin, end):
     """Point the vertices in [begin, end) at their roots' numbers.
 
-    Threads may write parents that others read: both the old and the new one lead to
-    the root, and words of four bytes are never seen half-written.
+    Whatever is passed on the way is pointed one further (path splitting): hooks may
+    form a chain of all vertices. Threads may write parents that others read: both the
+    old and the new one lead to the root, and words of four bytes are never seen
+    half-written.
     """
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        above = parent[vertex]
+        here, above = vertex, parent[vertex]
         while not above & ROOT:
-            above = parent[np.uint64(above)]
+            further = parent[np.uint64(above)]
+            parent[here] = further
+            here, above = np.uint64(above), further
         parent[vertex] = above
 
 
