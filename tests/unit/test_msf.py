@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_numba_backend import backend, expected, rows_of, triples
 
+from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band
 from mndmst.backends.numba.bands import row_ranges
 from mndmst.backends.numba.finish import lightest_from
@@ -88,6 +89,30 @@ def test_threads_share_every_step(distinct: int) -> None:
     assert len(row_ranges(rows, 0, len(rows), Threads(4))) == 4
     assert sorted(triples(alone.edges)) == sorted(triples(many.edges))
     assert (alone.label == many.label).all()
+
+
+@pytest.mark.timeout(60)  # for chains that are followed to their end from each vertex
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("falling", [False, True])
+def test_chains_of_all_vertices(falling: bool, threads: int) -> None:
+    n = 300_000
+    weight = np.arange(n - 1, dtype=np.int32)[:: -1 if falling else 1]
+    rows = rows_of(graphs.path(n)._replace(weight=weight), np.uint32)
+    forest = backend(threads).msf(rows)
+    assert len(forest.edges) == n - 1
+    assert not forest.label.any()
+
+
+@pytest.mark.timeout(60)
+def test_chain_of_light_edges_below_others() -> None:
+    # The light edges are linked from the last vertex down: no way is ever shortened.
+    n, generator = 400_000, np.random.default_rng(3)
+    chain = np.arange(n - 1)
+    src, dst = np.concatenate([[chain, chain + 1], generator.integers(0, n, (2, n))], 1)
+    weight = np.concatenate([n - chain, np.full(n, n + 1)]).astype(np.int32)
+    forest = minimum_spanning_forest(src, dst, weight, n, threads=4)
+    assert (forest.src == chain).all()
+    assert (forest.dst == chain + 1).all()
 
 
 @given(

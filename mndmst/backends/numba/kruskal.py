@@ -107,7 +107,8 @@ def kruskal(order, pairs, parent, kept):
 def still_apart(order, pairs, parent, begin, end):
     """Keep, in place, the edges in [begin, end) that join two components yet.
 
-    They move to the front of the range; returns how many there are.
+    They move to the front of the range; returns how many there are. `parent` is flat:
+    ways are not shortened here, and may be as long as there are vertices.
     """
     place = np.uint64(begin)
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -116,13 +117,8 @@ def still_apart(order, pairs, parent, begin, end):
             prefetch(parent, np.intp(ahead >> HALF))
             prefetch(parent, np.intp(ahead & LOW))
         position, pair = order[i], pairs[i]
-        x, y = parent[pair >> HALF], parent[pair & LOW]
-        while parent[x] != x:
-            x = parent[x]
-        while parent[y] != y:
-            y = parent[y]
         order[place], pairs[place] = position, pair
-        place += np.uint64(x != y)
+        place += np.uint64(parent[pair >> HALF] != parent[pair & LOW])
     return place - np.uint64(begin)
 
 

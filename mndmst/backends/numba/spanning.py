@@ -38,10 +38,15 @@ def spanning_pairs(
     while threads.count > 1 and len(order) > FILTERED:
         light = int(LIGHT_SHARE * len(order))
         kruskal(order[:light], pairs[:light], parent, kept)
+        _flatten(parent, threads)
         order, pairs = _still_apart(order[light:], pairs[light:], parent, threads)
     kruskal(order, pairs, parent, kept)
-    threads.map(lambda *r: flatten(parent, *r), threads.ranges(len(parent)))
+    _flatten(parent, threads)
     return kept
+
+
+def _flatten(parent: np.ndarray, threads: Threads) -> None:
+    threads.map(lambda *r: flatten(parent, *r), threads.ranges(len(parent)))
 
 
 def _still_apart(
