@@ -4,7 +4,8 @@ import os
 
 import numpy as np
 
-from ..backends.numba.dendrogram import cut, link
+from ..backends.numba.dendrogram import cut
+from ..backends.numba.linkage import link
 from ..backends.numba.sorting import sort_positions
 from ..backends.numba.threads import Threads
 from ..errors import ConfigError
@@ -16,7 +17,7 @@ def single_linkage(forest: Forest) -> np.ndarray:
     """Return the single-linkage dendrogram of a graph from its spanning forest.
 
     Trees of a forest that is not connected are joined last, at an infinite distance.
-    Sorting uses all cores; the links are made one after the other.
+    All cores take part.
 
     Parameters
     ----------
@@ -44,9 +45,7 @@ def single_linkage(forest: Forest) -> np.ndarray:
     distance = np.concatenate([forest.weight, np.full(len(roots) - 1, np.inf)])
     order = ascending(forest)
     order = np.concatenate([order, np.arange(len(order), len(src), dtype=order.dtype)])
-    linkage = np.empty((len(src), 4))
-    link(src, dst, distance.astype(np.float64), order, linkage)
-    return linkage
+    return link(src[order], dst[order], distance[order], _all_cores())
 
 
 def clusters_within(forest: Forest, threshold: float) -> np.ndarray:
@@ -88,4 +87,8 @@ def numbered(labels: np.ndarray) -> np.ndarray:
 def ascending(forest: Forest) -> np.ndarray:
     """Return the positions of the edges in ascending order."""
     keys = weights_to_keys(forest.weight.copy())
-    return sort_positions(keys, Threads(len(os.sched_getaffinity(0))))
+    return sort_positions(keys, _all_cores())
+
+
+def _all_cores() -> Threads:
+    return Threads(len(os.sched_getaffinity(0)))

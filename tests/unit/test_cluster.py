@@ -10,6 +10,8 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
+from mndmst.backends.numba.linkage import link
+from mndmst.backends.numba.threads import Threads
 from mndmst.cluster.density import condensed_tree, flat_clusters
 from mndmst.cluster.linkage import (
     clusters_by_count,
@@ -64,6 +66,40 @@ def test_ties_and_equal_points(places: list[tuple[int, int]]) -> None:
     for height in set(ours[:, 2].tolist()):
         expected = fcluster(theirs, height, "distance")
         assert same_clusters(clusters_within(forest, height), expected)
+
+
+def links_one_by_one(src: np.ndarray, dst: np.ndarray) -> list[tuple[int, int, int]]:
+    """Return both clusters and the size of each row, by a union-find."""
+    n = len(src) + 1
+    parent, members = list(range(2 * n - 1)), [1] * n
+    rows = []
+    for row, ends in enumerate(zip(src.tolist(), dst.tolist(), strict=True)):
+        sides = []
+        for end in ends:
+            while parent[end] != end:
+                parent[end] = parent[parent[end]]
+                end = parent[end]
+            sides.append(end)
+            parent[end] = n + row
+        members.append(sum(members[side] for side in sides))
+        rows.append((min(sides), max(sides), members[-1]))
+    return rows
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("ascending", [False, True], ids=["any order", "in order"])
+@pytest.mark.parametrize("reach", [1, 3, 30_000], ids=["path", "branches", "bushes"])
+def test_links_of_trees(reach: int, ascending: bool, threads: int) -> None:
+    n, generator = 30_000, np.random.default_rng(reach)
+    child = np.arange(1, n)
+    above = np.maximum(0, child - 1 - (generator.random(n - 1) * reach).astype(int))
+    order = child - 1 if ascending else generator.permutation(n - 1)
+    names = np.arange(n) if ascending else generator.permutation(n)
+    src, dst = names[child[order]], names[above[order]]
+    found = link(src, dst, np.arange(n - 1), Threads(threads))
+    assert found[:, 2].tolist() == list(range(n - 1))
+    expected = links_one_by_one(src, dst)
+    assert list(map(tuple, found[:, [0, 1, 3]].astype(int).tolist())) == expected
 
 
 def test_trees_are_joined_at_infinity() -> None:

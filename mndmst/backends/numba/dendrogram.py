@@ -1,9 +1,9 @@
-"""Kernels of the single-linkage dendrogram and of its condensed tree."""
+"""Kernels of flat clusters and of the condensed tree of a dendrogram."""
 
 import numpy as np
 from numba import njit
 
-LEFT, RIGHT, DISTANCE, SIZE = 0, 1, 2, 3
+from .linkage import DISTANCE, LEFT, RIGHT, SIZE
 
 
 @njit(nogil=True, cache=True)
@@ -12,38 +12,6 @@ def _find(parent, x):
         parent[x] = parent[parent[x]]
         x = parent[x]
     return x
-
-
-@njit(nogil=True, cache=True)
-def link(src, dst, weight, order, linkage):
-    """Fill a linkage matrix, as SciPy has it, from the edges of a spanning tree.
-
-    Row i merges the two clusters that the i-th edge joins into cluster n + i.
-
-    Parameters
-    ----------
-    src, dst, weight : ndarray, shape (n - 1,)
-    order : ndarray, shape (n - 1,)
-        The edges' positions, lightest first.
-    linkage : ndarray of float64, shape (n - 1, 4)
-        Smaller cluster, larger cluster, distance, size.
-    """
-    n = len(order) + 1
-    parent = np.arange(n)
-    cluster = np.arange(n)
-    size = np.ones(n, np.int64)
-    for i in range(n - 1):
-        edge = order[i]
-        x, y = _find(parent, src[edge]), _find(parent, dst[edge])
-        if size[x] < size[y]:
-            x, y = y, x
-        parent[y] = x
-        size[x] += size[y]
-        linkage[i, LEFT] = min(cluster[x], cluster[y])
-        linkage[i, RIGHT] = max(cluster[x], cluster[y])
-        linkage[i, DISTANCE] = weight[edge]
-        linkage[i, SIZE] = size[x]
-        cluster[x] = n + i
 
 
 @njit(nogil=True, cache=True)
