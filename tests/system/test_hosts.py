@@ -1,5 +1,6 @@
 """Ranks on four hosts, started over ssh, whose network may break."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -57,6 +58,22 @@ def test_a_forest(hosts: Network, case: Case, tmp_path: Path) -> None:
     assert run.returncode == 0, run
     assert run.result["digest"] == case.digest
     assert forest.exists()
+
+
+def test_the_report_tells_how_slow_the_network_is(
+    hosts: Network, case: Case, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.json"
+    hosts.control("rate", "20mbit")
+    command = hosts.mndmst(1, "solve", case.graph, "--backend", "cpu")
+    run = hosts.run(
+        *command, "-o", tmp_path / "f.h5", "--report", report, timeout=LIMIT
+    )
+    hosts.control("rate", "1gbit")
+    assert run.result["digest"] == case.digest
+    for rank in json.loads(report.read_text())["ranks"]:
+        assert 0 < rank["network"]["bandwidth"] < 100e6  # of memory it is much more
+        assert rank["network"]["latency"] > 0
 
 
 def test_info_names_the_hosts(hosts: Network) -> None:
