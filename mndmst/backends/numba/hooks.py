@@ -110,16 +110,18 @@ def hooked_edges(hook, best, parent, begin, end, place, stop, u, v, key):
 def climb(parent, begin, end):
     """Point the vertices in [begin, end) at their roots' numbers.
 
-    Whatever is passed on the way is pointed one further (path splitting): hooks may
-    form a chain of all vertices. Threads may write parents that others read: both the
-    old and the new one lead to the root, and words of four bytes are never seen
-    half-written.
+    Hooks may form a chain of all vertices, so those of the range that are passed on
+    the way are pointed one further (path splitting). Other threads may see that: both
+    the old and the new parent lead to the root, and words of four bytes are never seen
+    half-written. Were theirs pointed further too, an old parent could replace a root.
     """
-    for vertex in range(np.uint64(begin), np.uint64(end)):
+    begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
+    for vertex in range(begin, np.uint64(end)):
         here, above = vertex, parent[vertex]
         while not above & ROOT:
             further = parent[np.uint64(above)]
-            parent[here] = further
+            if here - begin < span:
+                parent[here] = further
             here, above = np.uint64(above), further
         parent[vertex] = above
 

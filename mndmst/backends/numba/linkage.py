@@ -127,14 +127,17 @@ def _number_roots(lightest, up, begin, end, number):
 def _climb(up, begin, end, top):
     """Point the vertices in [begin, end) at their roots' numbers, `top` and above.
 
-    Whatever is passed on the way is pointed one further, which other threads may see.
+    Those of the range that are passed on the way are pointed one further, as in
+    `hooks.climb`.
     """
+    begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
     top = np.uint64(top)
-    for vertex in range(np.uint64(begin), np.uint64(end)):
+    for vertex in range(begin, np.uint64(end)):
         here, above = vertex, np.uint64(up[vertex])
         while above < top:
             further = np.uint64(up[above])
-            up[here] = further
+            if here - begin < span:
+                up[here] = further
             here, above = above, further
         up[vertex] = above
 
