@@ -137,7 +137,7 @@ def _unpack(
             continue
         if applied == FLETCHER:
             data, found = data[:-SUM_BYTES], data[-SUM_BYTES:]
-            if _sum(data) != int.from_bytes(found.tobytes(), "little"):
+            if checksum(data) != int.from_bytes(found.tobytes(), "little"):
                 raise _damaged(path, chunk)
         elif applied == DEFLATE:
             try:
@@ -149,8 +149,8 @@ def _unpack(
     return data
 
 
-def _sum(data: np.ndarray) -> int:
-    """Return the checksum of any number of bytes."""
+def checksum(data: np.ndarray) -> int:
+    """Return the Fletcher-32 checksum of any number of bytes, as HDF5 has it."""
     if len(data) % 2:  # HDF5 takes the last byte for the upper one of a word
         data = np.append(data, np.uint8(0))
     return int(fletcher32(np.ascontiguousarray(data).view(np.uint16)))
