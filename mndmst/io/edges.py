@@ -85,11 +85,17 @@ def checked_edges(
     ids = id_dtype(num_vertices)
     return Edges(
         num_vertices,
-        src.astype(ids, copy=False),
-        dst.astype(ids, copy=False),
+        _as_ids(src, ids),
+        _as_ids(dst, ids),
         weight,
         directed,
     )
+
+
+def _as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return ends, none below 0, in another type of integers; copied if need be."""
+    same = ends.dtype.isnative and ends.dtype.itemsize == dtype.itemsize
+    return ends.view(dtype) if same else ends.astype(dtype)
 
 
 def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> Edges:

@@ -1,10 +1,12 @@
 """Graphs that are stored as rows of neighbours (CSR), read by ranges of arcs."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
 
 from ...errors import InputError
+from ...order import id_dtype
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges, supported_weights
 from .binary import Binary, Column, contents
@@ -66,10 +68,12 @@ class RowsFile(EdgeFile):
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the arcs [begin, end); see `EdgeFile`."""
-        held = contents(self.path)
-        indptr, indices = (column.of(held) for column in self._columns[:2])
-        weights = self._columns[2] and self._columns[2].of(held)
+        held = None
         for low in range(begin, end, PIECE_ENTRIES):
+            if held is None or self.seekable:  # an old map would keep what was read
+                held = contents(self.path)
+            indptr, indices = (column.of(held) for column in self._columns[:2])
+            weights = self._columns[2] and self._columns[2].of(held)
             arcs = slice(low, min(low + PIECE_ENTRIES, end))
             dst = indices[arcs]
             if dst.dtype.names:
@@ -87,11 +91,15 @@ class RowsFile(EdgeFile):
 
     def _tails(self, indptr: np.ndarray, low: int, high: int) -> np.ndarray:
         """Return the vertices in whose rows the arcs [low, high) are."""
-        places = self._base + self._unit * np.array([low, high - 1], indptr.dtype)
-        first, last = np.searchsorted(indptr, places, "right") - 1
+        # Bisected by hand: NumPy would first copy an array that lies askew
+        first, last = (
+            bisect_right(indptr, self._base + self._unit * arc) - 1
+            for arc in (low, high - 1)
+        )
         begins = self._arcs(indptr[first : last + 2])
         lengths = np.diff(np.clip(begins, low, high))
-        return np.repeat(np.arange(first, last + 1), lengths)
+        ids = id_dtype(self.num_vertices)
+        return np.repeat(np.arange(first, last + 1, dtype=ids), lengths)
 
     def _arcs(self, begins: np.ndarray) -> np.ndarray:
         return (begins.astype(np.int64) - self._base) // self._unit

@@ -83,13 +83,10 @@ def _array(file: Binary, member: zipfile.ZipInfo) -> Column:
     header = file.take("u1", _LOCAL_HEADER, "header").of(file.contents).tobytes()
     lengths = np.frombuffer(header, "<u2", 2, _LOCAL_HEADER - 4)
     file.take("u1", int(lengths.sum()), "names")
-    stored = file.take("u1", member.file_size, member.filename).of(file.contents)
-    checksum = 0
-    for low in range(0, len(stored), _PIECE):
-        checksum = zlib.crc32(stored[low : low + _PIECE].data, checksum)
-    if checksum != member.CRC:
+    stored = file.take("u1", member.file_size, member.filename)
+    if _checksum(file.path, stored) != member.CRC:
         raise ValueError(f"{member.filename} has another checksum")
-    array = io.BytesIO(stored[: 1 << 16].tobytes())
+    array = io.BytesIO(stored.of(file.contents)[: 1 << 16].tobytes())
     if np.lib.format.read_magic(array) != (1, 0):
         raise ValueError(f"{member.filename} has a long header")
     shape, _, dtype = np.lib.format.read_array_header_1_0(array)
@@ -97,6 +94,17 @@ def _array(file: Binary, member: zipfile.ZipInfo) -> Column:
         raise ValueError(f"{member.filename} is no list of numbers")
     file.at -= member.file_size - array.tell()
     return file.take(dtype, shape[0], member.filename)
+
+
+def _checksum(path: Path, stored: Column) -> int:
+    """Return the checksum of a member, read past the map, which would keep it all."""
+    checksum, left = 0, stored.length
+    with path.open("rb") as file:
+        file.seek(stored.offset)
+        while left and (piece := file.read(min(left, _PIECE))):
+            checksum = zlib.crc32(piece, checksum)
+            left -= len(piece)
+    return checksum
 
 
 def _check_square(path: Path, shape: tuple[int, ...]) -> None:

@@ -144,7 +144,7 @@ class TextFile(EdgeFile):
         bound = self.num_vertices
         ids = id_dtype(MAX_VERTICES if bound is None else bound)
         text = np.frombuffer(block + bytes(kernels.PADDING), np.uint8)
-        count = block.count(b"\n")
+        count = np.count_nonzero(text == ord("\n"))
         src, dst = np.empty((2, count), ids)
         weighted = self.lines.columns != kernels.NO_WEIGHT
         weight = np.empty(count * weighted, np.float64 if real else np.int64)
