@@ -74,6 +74,44 @@ def test_processes_and_memory_change_nothing(tmp_path, monkeypatch):
     assert digest(made(tmp_path / "small2", edges, 2)) == expected
 
 
+def test_rows_need_no_routing_and_make_the_same_graph(tmp_path, monkeypatch):
+    graph = open_graph(made(tmp_path / "graph", random_edges(3000, 20000)))
+    indptr, heads, weights = graph.read_rows(0, 3000)
+    tails = np.repeat(np.arange(3000, dtype=np.uint32), np.diff(indptr))
+    listed = Edges(3000, tails, heads, weights, directed=True)
+    shuffled = np.random.default_rng(1).permutation(len(heads))
+    columns = (column[shuffled] for column in (tails, heads, weights))
+    routed = made(tmp_path / "routed", Edges(3000, *columns, directed=True))
+    expected = digest(routed)
+    monkeypatch.setattr("mndmst.io.edge_file.PIECE_ENTRIES", 700)
+    monkeypatch.setattr(external, "route_arcs", None)  # a call would fail
+    for jobs in (1, 2, 5, 16):
+        assert digest(made(tmp_path / f"rows{jobs}", listed, jobs)) == expected
+
+
+@pytest.mark.parametrize("flaw", ["loop", "twice", "order", "one way"])
+def test_rows_with_a_flaw_are_routed(tmp_path, flaw):
+    edges = random_edges(60, 300, "int32")
+    graph = open_graph(made(tmp_path / "whole", edges))
+    indptr, heads, weights = graph.read_rows(0, 60)
+    arcs = np.stack((np.repeat(np.arange(60), np.diff(indptr)), heads, weights))
+    middle = arcs.shape[1] // 2
+    if flaw == "loop":
+        at = int(np.flatnonzero((arcs[0] == 30) & (arcs[1] > 30))[0])
+        arcs = np.insert(arcs, at, [30, 30, 1], axis=1)
+    elif flaw == "twice":
+        arcs = np.repeat(arcs, 2, axis=1)
+    elif flaw == "order":
+        arcs[:, [middle, middle + 1]] = arcs[:, [middle + 1, middle]]
+    else:
+        arcs = arcs[:, arcs[0] < arcs[1]]
+    ids = arcs[:2].astype(np.uint32)
+    listed = Edges(60, *ids, arcs[2].astype(np.int32), directed=True)
+    for jobs in (1, 3):
+        found = open_graph(made(tmp_path / f"{jobs}", listed, jobs))
+        assert found.uuid == graph.uuid
+
+
 def test_blocks_of_vertices_give_the_same_rows(tmp_path, monkeypatch):
     edges = random_edges(3000, 20000)
     fine = open_graph(made(tmp_path / "fine", edges))

@@ -5,7 +5,8 @@
 2. Plan: the counts cut the vertices into parts, and parts into buckets that fit into
    memory. All processes make the same plan.
 3. Route: every arc is written to the bucket of its row, and so is its twin, unless
-   the survey has found every edge listed in both directions.
+   the survey has found every edge listed in both directions. Where it has found them
+   in the order of rows too, as CSR files list them, a bucket is a range of the file.
 4. Sort: every process sorts the buckets of some parts and writes these.
 
 What is on the way lies in a directory beside the output. It stays there if the
@@ -16,8 +17,9 @@ import hashlib
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from ..shard_writer import ShardWriter
 from ..shards import ShardedGraph, open_graph
 from .plan import Plan, make_plan
 from .route import route_arcs
-from .sort import write_part
+from .sort import Rows, listed_rows, sorted_rows, write_part
 from .survey import own_pieces, survey_edges
 from .team import Team
 from .twins import lonely_arc
@@ -111,7 +113,10 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
             routed = _load_plan(options.work, _describe(file, options))
     try:
         plan, runs = routed or _route(team, file, options, progress)
-        graph = _sorted(team, plan, runs, options, progress)
+        rows_of = partial(sorted_rows, plan, runs)
+        if plan.in_rows:
+            rows_of = partial(listed_rows, plan, file)
+        graph = _sorted(team, plan, rows_of, options, progress)
     except Exception:
         # What is left of a run that was killed can be used, of one that failed not
         if team.rank == 0:
@@ -159,7 +164,7 @@ def _route(
                 progress.stage(f"reading: {done * team.size:,} edges")
             yield piece
 
-    found = survey_edges(team, file, pieces(False))
+    found = survey_edges(team, file, partial(pieces, False))
     total = max(1, found.num_entries // team.size)
     if file.both_directions and not (found.symmetric or options.symmetrize):
         with team.together():
@@ -174,7 +179,8 @@ def _route(
                 f"begins. Give {options.memory - room + (64 << 20):,} bytes or more."
             )
         plan = make_plan(found, options.parts, room, file.name)
-        route_arcs(plan, pieces(True), run, room)
+        if not plan.in_rows:
+            route_arcs(plan, pieces(True), run, room)
         spool.unlink(missing_ok=True)
     runs = [options.work / f"run-{rank}" for rank in range(team.size)]
     with team.together():
@@ -184,7 +190,11 @@ def _route(
 
 
 def _sorted(
-    team: Team, plan: Plan, runs: list[Path], options: Options, progress: Progress
+    team: Team,
+    plan: Plan,
+    rows_of: Callable[[int], Rows],
+    options: Options,
+    progress: Progress,
 ) -> ShardedGraph:
     """Write all parts that are not there yet, and the index."""
     unnamed = str(uuid.UUID(int=0))
@@ -197,7 +207,7 @@ def _sorted(
             progress.stage(f"sorting: part {part} of {options.parts}")
             done = options.work / f"part-{part}.json"
             if not done.exists():
-                sums = write_part(plan, writer, part, runs)
+                sums = write_part(plan, writer, part, rows_of)
                 _write_json(done, sums)
     with team.together():
         if team.rank == 0:

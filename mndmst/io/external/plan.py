@@ -25,6 +25,9 @@ class Plan:
     weight_dtype : dtype
     mirrored : bool
         Whether an edge as listed stands for both its arcs.
+    in_rows : bool
+        Whether the arcs are listed in the order of rows, so that those of a bucket
+        are next to each other and need not be routed.
     shift : int
         Cuts are at multiples of 2^shift vertices.
     vtxdist : ndarray of int64, shape (parts + 1,)
@@ -40,6 +43,7 @@ class Plan:
     num_vertices: int
     weight_dtype: np.dtype
     mirrored: bool
+    in_rows: bool
     shift: int
     vtxdist: np.ndarray
     first: np.ndarray
@@ -105,6 +109,6 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
         begins.append(len(blocks) - 1)
     held = np.array(blocks)
     return Plan(
-        n, survey.weight_dtype, mirrored, shift, edges[cuts], edges[held],
-        np.diff(before[held]), np.array(begins),
+        n, survey.weight_dtype, mirrored, survey.in_rows and not mirrored, shift,
+        edges[cuts], edges[held], np.diff(before[held]), np.array(begins),
     )  # fmt: skip

@@ -40,8 +40,8 @@ def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> No
         free = np.concatenate(([0], np.cumsum(counts[:-1])))
         for src, dst, weight in batch:
             kernels.route(
-                src, dst, _final(weight, plan), bucket_of, plan.shift, plan.mirrored,
-                free, rows, heads, weights,
+                src, dst, final_weights(weight, plan), bucket_of, plan.shift,
+                plan.mirrored, free, rows, heads, weights,
             )  # fmt: skip
         writer.append(counts, rows, heads, weights)
     writer.finish()
@@ -63,7 +63,7 @@ def _batches(
         yield batch
 
 
-def _final(weight: np.ndarray, plan: Plan) -> np.ndarray:
+def final_weights(weight: np.ndarray, plan: Plan) -> np.ndarray:
     """Return weights in the type of the shards; -0.0 is written as 0.0."""
     weight = weight.astype(plan.weight_dtype, copy=False)
     return weight + weight.dtype.type(0) if weight.dtype.kind == "f" else weight

@@ -1,26 +1,32 @@
 """The last pass: the buckets of a part are sorted and become its rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from ...backends.numba import external as kernels
 from ...order import key_dtype
+from ..edge_file import EdgeFile
+from ..part_writer import PartWriter
 from ..shard_writer import ShardWriter
 from .plan import Plan
+from .route import final_weights
 from .runs import read_bucket
+
+# indptr, heads and weights of the rows of a bucket
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def write_part(
-    plan: Plan, writer: ShardWriter, part: int, runs: list[Path]
+    plan: Plan, writer: ShardWriter, part: int, rows_of: Callable[[int], Rows]
 ) -> tuple[int, int]:
-    """Sort the buckets of a part and write its rows.
+    """Write the rows of a part, bucket by bucket.
 
     Parameters
     ----------
-    runs : list of Path
-        The run files of all ranks.
+    rows_of : callable
+        Returns the rows of a bucket: ascending ids, none twice, lightest weights.
 
     Returns
     -------
@@ -31,25 +37,40 @@ def write_part(
     sums = np.zeros(2, np.uint64)
     with writer.part(part, int(plan.arcs[buckets.start : buckets.stop].sum())) as file:
         for bucket in buckets:
-            first = int(plan.first[bucket])
-            rows = sorted_rows(plan, bucket, runs)
-            indptr, heads, weights = rows
-            keys = weights.view(key_dtype(weights.dtype))
-            found = kernels.fingerprint(indptr, heads, keys, first)
-            sums += np.array(found, np.uint64)
-            file.append(indptr, heads, weights)
+            sums += _write_bucket(file, int(plan.first[bucket]), rows_of(bucket))
     return int(sums[0]), int(sums[1])
 
 
-def sorted_rows(
-    plan: Plan, bucket: int, runs: list[Path]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows of a bucket: ascending ids, none twice, lightest weights."""
+def _write_bucket(file: PartWriter, first: int, rows: Rows) -> np.ndarray:
+    """Write rows, which nobody holds any more when the next bucket comes."""
+    indptr, heads, weights = rows
+    file.append(indptr, heads, weights)
+    keys = weights.view(key_dtype(weights.dtype))
+    return np.array(kernels.fingerprint(indptr, heads, keys, first), np.uint64)
+
+
+def listed_rows(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
+    """Return the rows of a bucket from a file that lists arcs in their order."""
+    first, end = plan.first[bucket : bucket + 2].tolist()
+    begin, count = int(plan.arcs[:bucket].sum()), int(plan.arcs[bucket])
+    heads, weights = np.empty(count, plan.ids), np.empty(count, plan.weight_dtype)
+    indptr = np.zeros(end - first + 1, np.int64)
+    place = 0
+    for piece in file.pieces(begin, begin + count):
+        held = slice(place, place + len(piece))
+        heads[held], weights[held] = piece.dst, final_weights(piece.weight, plan)
+        kernels.count_rows(piece.src, first, indptr[1:])
+        place = held.stop
+    return np.cumsum(indptr, out=indptr), heads, weights
+
+
+def sorted_rows(plan: Plan, runs: list[Path], bucket: int) -> Rows:
+    """Return the rows of a bucket from the arcs that all ranks have routed to it."""
     begin, end = plan.first[bucket : bucket + 2].tolist()
     keys = np.empty(plan.arcs[bucket], np.uint64)
     weights = np.empty(len(keys), plan.weight_dtype)
     place = 0
-    for rows, heads, some in _arcs(plan, bucket, runs):
+    for rows, heads, some in _arcs(plan, runs, bucket):
         held = slice(place, place + len(rows))
         kernels.pack(rows, heads, begin, plan.head_bits, keys[held])
         weights[held] = some
@@ -76,7 +97,7 @@ def sort_arcs(
     return keys, weights
 
 
-def _arcs(plan: Plan, bucket: int, runs: list[Path]) -> Iterator[list[np.ndarray]]:
+def _arcs(plan: Plan, runs: list[Path], bucket: int) -> Iterator[list[np.ndarray]]:
     dtypes = [plan.ids, plan.ids, plan.weight_dtype]
     for run in runs:
         yield from read_bucket(run, bucket, dtypes)

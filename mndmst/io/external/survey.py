@@ -1,12 +1,13 @@
 """The first pass over an edge file: what it holds, and how it is spread."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba.external import count_ends
+from ...backends.numba.external import balance, count_tails, in_row_order
 from ...errors import InputError
 from ...order import key_dtype
 from ..edge_file import EdgeFile
@@ -29,6 +30,9 @@ class Survey:
     weight_dtype : dtype
     symmetric : bool
         Whether every edge is listed in both directions.
+    in_rows : bool
+        Whether the entries are arcs in the order of rows, each once and no loop, and
+        can be read again by their numbers.
     shift : int
         A block has 2^shift vertices.
     counts : ndarray of int64, shape (blocks,)
@@ -39,6 +43,7 @@ class Survey:
     num_entries: int
     weight_dtype: np.dtype
     symmetric: bool
+    in_rows: bool
     shift: int
     counts: np.ndarray
 
@@ -76,29 +81,50 @@ def own_pieces(team: Team, file: EdgeFile, spool: Path, again: bool) -> Iterator
                 yield piece
 
 
-def survey_edges(team: Team, file: EdgeFile, pieces: Iterator[Edges]) -> Survey:
-    """Look at all edges once. Collective.
+def survey_edges(
+    team: Team, file: EdgeFile, pieces: Callable[[], Iterator[Edges]]
+) -> Survey:
+    """Look at all edges, once or twice. Collective.
+
+    A file whose entries can be read again by their numbers may be rows that list both
+    directions. As long as that seems so, heads are not counted: they would be as many
+    as tails in the end. What ends the seeming begins the survey anew.
+
+    Parameters
+    ----------
+    pieces : callable
+        Yields the edges of this rank's share, each time from the beginning.
 
     Raises
     ------
     InputError
         If the file is damaged, or holds less than its header says.
     """
+    if file.rereadable and file.length == file.num_entries:
+        with team.together():
+            found = _look(file, pieces(), as_rows=True)
+        outer = team.everyone(found.outer if found.in_rows else None)
+        if None not in outer and _ascends([ends for pair in outer for ends in pair]):
+            survey = _merge(team, file, found)
+            if survey.symmetric:
+                return survey
     with team.together():
-        found = _look(file, pieces)
+        found = _look(file, pieces(), as_rows=False)
     return _merge(team, file, found)
 
 
 class _Found:
     """What one rank has found; counts are kept as fine as they can be."""
 
-    def __init__(self, num_vertices: int) -> None:
+    def __init__(self, num_vertices: int, as_rows: bool) -> None:
         self.bound = num_vertices
         self.entries = 0
         self.balance = np.uint64(0)
         self.types: set[np.dtype] = set()
         self.least, self.most = 0, 0
-        self.shift = block_shift(num_vertices)
+        self.in_rows = as_rows
+        self.outer: list[tuple[int, int]] = []  # ends of the first and the last entry
+        self.shift = block_shift(self.bound)
         self.counts = np.zeros(1 << BLOCK_BITS, np.int64)
 
     def coarsen(self, shift: int) -> None:
@@ -113,6 +139,8 @@ class _Found:
         self.entries += len(piece)
         self.bound = max(self.bound, piece.num_vertices)
         self.coarsen(block_shift(self.bound))
+        if self.in_rows:
+            self._follow(piece)
         weight = piece.weight
         self.types.add(weight.dtype)
         if weight.dtype == np.int64 and len(weight):
@@ -122,9 +150,17 @@ class _Found:
             weight = weight + weight.dtype.type(0)
         keys = weight.view(key_dtype(weight.dtype))
         with np.errstate(over="ignore"):
-            self.balance += count_ends(
-                piece.src, piece.dst, keys, self.shift, self.counts
-            )
+            self.balance += balance(piece.src, piece.dst, keys)
+        count_tails(piece.src, piece.dst, self.shift, self.counts)
+        if not self.in_rows:
+            count_tails(piece.dst, piece.src, self.shift, self.counts)
+
+    def _follow(self, piece: Edges) -> None:
+        """See whether a piece goes on with rows."""
+        outer = [(int(piece.src[k]), int(piece.dst[k])) for k in (0, -1) if len(piece)]
+        ends = [*self.outer, *outer]
+        self.in_rows = in_row_order(piece.src, piece.dst) and _ascends(ends[1:3])
+        self.outer = [*ends[:1], *ends[-1:]]
 
 
 def block_shift(num_vertices: int) -> int:
@@ -132,10 +168,13 @@ def block_shift(num_vertices: int) -> int:
     return max(0, (num_vertices - 1).bit_length() - BLOCK_BITS)
 
 
-def _look(file: EdgeFile, pieces: Iterator[Edges]) -> _Found:
-    found = _Found(file.num_vertices or 0)
+def _look(file: EdgeFile, pieces: Iterator[Edges], as_rows: bool) -> _Found:
+    """Look at a rank's share; if as rows, no longer than it seems to be rows."""
+    found = _Found(file.num_vertices or 0, as_rows)
     for piece in pieces:
         found.add(piece)
+        if as_rows and not found.in_rows:
+            break
     return found
 
 
@@ -147,11 +186,17 @@ def _merge(team: Team, file: EdgeFile, found: _Found) -> Survey:
     num_vertices = max(bounds)
     found.coarsen(block_shift(num_vertices))
     blocks = (num_vertices + (1 << found.shift) - 1) >> found.shift
-    counts = team.sum(found.counts[:blocks])
-    balance = team.sum(np.array([found.balance]))[0]
+    counts = team.sum(found.counts[:blocks]) * (1 + found.in_rows)
+    surplus = team.sum(np.array([found.balance]))[0]
     dtype = _weight_dtype(file, set().union(*types), min(least), max(most))
-    symmetric = bool(balance == 0)
-    return Survey(num_vertices, sum(entries), dtype, symmetric, found.shift, counts)
+    return Survey(
+        num_vertices, sum(entries), dtype, bool(surplus == 0), found.in_rows,
+        found.shift, counts,
+    )  # fmt: skip
+
+
+def _ascends(ends: list[tuple[int, int]]) -> bool:
+    return all(one < other for one, other in pairwise(ends))
 
 
 def _weight_dtype(
