@@ -16,11 +16,21 @@ def add(commands: Any) -> None:
     convert.add_argument("file", type=Path)
     convert.add_argument("out", type=Path)
     convert.add_argument("--format", help="the format, where the suffix does not tell")
+    convert.add_argument(
+        "--graph",
+        type=Path,
+        help="the graph of a forest: vertices get the ids they had before --reorder",
+    )
     convert.set_defaults(process=_convert)
 
 
 def _convert(arguments: argparse.Namespace) -> int:
     from ..io.formats import read_edges, write_edges
+    from ..io.original_ids import graph_of_forest, with_original_ids
 
-    write_edges(read_edges(arguments.file, arguments.format), arguments.out)
+    edges = read_edges(arguments.file, arguments.format)
+    if arguments.graph:
+        graph = graph_of_forest(arguments.file, arguments.graph)
+        edges = with_original_ids(edges, graph)
+    write_edges(edges, arguments.out)
     return 0

@@ -40,6 +40,13 @@ def add(commands: Any) -> None:
         help="take a format that stores both directions of each edge as one that "
         "stores any",
     )
+    partition.add_argument(
+        "--reorder",
+        choices=("none", "degree", "bfs", "rcm"),
+        default="none",
+        help="number vertices anew, so that neighbours are near each other; "
+        "bfs and rcm take memory for the whole graph",
+    )
     add_building(partition)
     partition.set_defaults(process=_partition)
 
@@ -91,8 +98,8 @@ def build(
         jobs = 1
         if team.size == 1:
             processes = jobs = _jobs(arguments, file)
-        names = ("symmetrize", "overwrite", "compress", "restart", "quiet")
-        given = {name: getattr(arguments, name, False) for name in names}
+        names = ("symmetrize", "reorder", "overwrite", "compress", "restart", "quiet")
+        given = {name: getattr(arguments, name) for name in names if name in arguments}
         memory = _memory(arguments.memory) or free_bytes() // 2 // processes
         parts = 1 if arguments.parts is None else arguments.parts
         options = Options(arguments.out, parts, memory, **given)

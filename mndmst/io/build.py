@@ -104,6 +104,7 @@ def describe(path: str | Path) -> dict[str, Any]:
         "arcs": graph.num_arcs,
         "weights": graph.weight_dtype.name,
         "parts": graph.num_parts,
+        "reordered": graph.reordered,
         "degree_min": smallest,
         "degree_mean": graph.num_arcs / max(1, graph.num_vertices),
         "degree_max": largest,

@@ -4,7 +4,7 @@ A graph is a directory::
 
     index.h5                    which parts there are, and where they begin
         @ format "mndmst-graph", version, creator, graph-uuid
-        @ num_vertices, num_arcs, num_parts, weight_dtype
+        @ num_vertices, num_arcs, num_parts, weight_dtype, reordered
         vtxdist                 int64 [parts + 1]   first vertex of every part
         arcdist                 int64 [parts + 1]   first arc of every part
         parts                   str [parts]         file names
@@ -12,8 +12,9 @@ A graph is a directory::
         @ format "mndmst-shard", version, creator, graph-uuid
         @ num_vertices          of the whole graph
         @ num_arcs              of this part
-        @ vertex_begin, vertex_end, part, num_parts
+        @ vertex_begin, vertex_end, part, num_parts, reordered
         vtxdist                 int64 [parts + 1]
+        original-id             int32 or int64 [rows]   if the graph is reordered
         graph                   @ encoding-type "csr_matrix", encoding-version, shape
             indptr              int64 [rows + 1]    begins at 0
             indices             int32 or int64      global ids
@@ -21,7 +22,9 @@ A graph is a directory::
 
 The group `graph` is laid out as AnnData and SciPy name it. Each undirected edge
 {u, v} stands twice, as arc (u, v) and as arc (v, u), with equal weights, and the
-ids within a row ascend. Loops and parallel arcs are allowed, not useful.
+ids within a row ascend. Loops and parallel arcs are allowed, not useful. A reordered
+graph is one of its own, order of edges included; `original-id` tells which vertex of
+the file it was made of each vertex is.
 
 All datasets have Fletcher-32 checksums, and the files use the HDF5 1.10 layout,
 whose metadata has checksums too: a flipped byte is an error, not another graph.

@@ -49,6 +49,8 @@ class ShardedGraph:
         First vertex and first arc of every part.
     parts : tuple of Path
         The files.
+    reordered : bool
+        Whether the vertices had other ids at first, see `read_original_ids`.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class ShardedGraph:
     vtxdist: np.ndarray
     arcdist: np.ndarray
     parts: tuple[Path, ...]
+    reordered: bool = False
 
     @property
     def num_vertices(self) -> int:
@@ -108,6 +111,32 @@ class ShardedGraph:
                 )
             target += self.arcdist[part]
         return indptr
+
+    def read_original_ids(self, begin: int, end: int) -> np.ndarray:
+        """Return the ids that the vertices [begin, end) had before they were reordered.
+
+        Returns
+        -------
+        ndarray of int64, shape (end - begin,)
+            Their present ids, where they were not.
+
+        Raises
+        ------
+        InputError
+            If a part is damaged or an id is out of range.
+        """
+        ids = np.arange(begin, end)
+        for part, low, high in self._overlap(begin, end) if self.reordered else ():
+            first, last = self.vtxdist[part : part + 2].tolist()
+            with self._open(part) as file:
+                path, name = self.parts[part], "original-id"
+                dataset = checked_dataset(path, file, name, last - first)
+                ids[low - begin : high - begin] = dataset[low - first : high - first]
+        if len(ids) and (ids.min() < 0 or ids.max() >= self.num_vertices):
+            raise InputError(
+                f"{self.path}: an original id is out of range. Make the graph again."
+            )
+        return ids
 
     def read_rows(
         self, begin: int, end: int, threads: Threads = ALONE

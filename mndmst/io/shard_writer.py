@@ -53,6 +53,8 @@ class ShardWriter:
         Replace the graph at `path`; it stays whole until `finish`.
     compress : bool
         Shuffle and gzip the datasets: smaller, and several times slower to read.
+    original_ids : ndarray of uint32 or int64, shape (num_vertices,), optional
+        The ids that vertices had at first, if they have been reordered.
 
     Raises
     ------
@@ -70,6 +72,7 @@ class ShardWriter:
         uuid: str,
         overwrite: bool = False,
         compress: bool = False,
+        original_ids: np.ndarray | None = None,
     ) -> None:
         self.path = Path(path)
         self.num_vertices = int(num_vertices)
@@ -77,6 +80,7 @@ class ShardWriter:
         self.vtxdist = np.asarray(vtxdist, np.int64)
         self.uuid = uuid
         self.compress = compress
+        self.original_ids = original_ids
         self._written: list[Path] = []
         if self.weight_dtype not in WEIGHT_DTYPES:
             raise ValueError(f"weights of type {self.weight_dtype} are not supported")
@@ -154,6 +158,8 @@ class ShardWriter:
             encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
             write_attributes(group, encoding | {"shape": shape})
             ids = np.dtype(np.int32 if self.num_vertices <= 1 << 31 else np.int64)
+            if self.original_ids is not None:
+                self._write(file, "original-id", self.original_ids[begin:end], ids)
             types = (ids, self.weight_dtype)
             writer = PartWriter(group, end - begin, most_arcs, types, self.compress)
             yield writer
@@ -232,6 +238,7 @@ class ShardWriter:
             "graph-uuid": self.uuid,
             "num_vertices": self.num_vertices,
             "num_parts": self.num_parts,
+            "reordered": self.original_ids is not None,
         }
         write_attributes(file, header | more)
 

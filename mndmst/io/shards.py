@@ -84,6 +84,7 @@ def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
         vtxdist=_read_bounds(path, file, "vtxdist", "num_vertices"),
         arcdist=_read_bounds(path, file, "arcdist", "num_arcs"),
         parts=tuple(path.parent / Path(name.decode()).name for name in names),
+        reordered=bool(read_attribute(file, "reordered")),
     )
 
 
@@ -101,6 +102,7 @@ def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
         vtxdist=np.array([0, file.attrs["num_vertices"]], np.int64),
         arcdist=np.array([0, file.attrs["num_arcs"]], np.int64),
         parts=(path,),
+        reordered=bool(read_attribute(file, "reordered")),
     )
 
 

@@ -34,6 +34,7 @@ from ..layout import writing
 from ..shard_writer import ShardWriter
 from ..shards import ShardedGraph, open_graph
 from .plan import Plan, make_plan
+from .renumber import Renumbered, original_ids, save_order
 from .route import route_arcs
 from .sort import Rows, listed_rows, sorted_rows, write_part
 from .survey import own_pieces, survey_edges
@@ -58,6 +59,8 @@ class Options:
     symmetrize : bool
         Take a file that should list every edge in both directions as one that lists
         it in any.
+    reorder : str
+        One of `renumber.ORDERS`.
     overwrite, compress : bool
         As in `ShardWriter`.
     restart : bool
@@ -70,6 +73,7 @@ class Options:
     parts: int = 1
     memory: int = 1 << 30
     symmetrize: bool = False
+    reorder: str = "none"
     overwrite: bool = False
     compress: bool = False
     restart: bool = False
@@ -112,6 +116,12 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
         with team.together():
             routed = _load_plan(options.work, _describe(file, options))
     try:
+        if options.reorder != "none":
+            if not routed:
+                progress.stage(f"ordering vertices by {options.reorder}")
+                save_order(team, file, options.reorder, options.work)
+            with team.together():
+                file = Renumbered(file, options.work)
         plan, runs = routed or _route(team, file, options, progress)
         rows_of = partial(sorted_rows, plan, runs)
         if plan.in_rows:
@@ -143,7 +153,7 @@ def _describe(file: EdgeFile, options: Options) -> dict[str, Any]:
     """Return what a restart must have in common with the run before."""
     return {
         "file": file.name, "length": file.length, "parts": options.parts,
-        "symmetrize": options.symmetrize,
+        "symmetrize": options.symmetrize, "reorder": options.reorder,
     }  # fmt: skip
 
 
@@ -169,7 +179,7 @@ def _route(
     if file.both_directions and not (found.symmetric or options.symmetrize):
         with team.together():
             if team.rank == 0:
-                raise lonely_arc(file)
+                raise lonely_arc(file.file if isinstance(file, Renumbered) else file)
     room = Budget(options.memory).room() - RESERVE
     room = min(team.everyone(room))
     with team.together():
@@ -198,9 +208,10 @@ def _sorted(
 ) -> ShardedGraph:
     """Write all parts that are not there yet, and the index."""
     unnamed = str(uuid.UUID(int=0))
+    original = None if options.reorder == "none" else original_ids(options.work)
     writer = ShardWriter(
         options.out, plan.num_vertices, plan.weight_dtype, plan.vtxdist, unnamed,
-        options.overwrite, options.compress,
+        options.overwrite, options.compress, original,
     )  # fmt: skip
     with writer, team.together():
         for part in range(team.rank, options.parts, team.size):
@@ -215,17 +226,20 @@ def _sorted(
                 json.loads((options.work / f"part-{part}.json").read_text())
                 for part in range(options.parts)
             ]
-            writer.finish(_name_by_content(plan, np.array(all_sums, np.uint64)))
+            sums = np.array(all_sums, np.uint64).sum(axis=0)
+            writer.finish(_name_by_content(plan, sums, original))
             shutil.rmtree(options.work, ignore_errors=True)
     with team.together():
         return open_graph(options.out, check=False)
 
 
-def _name_by_content(plan: Plan, sums: np.ndarray) -> str:
-    """Return a uuid that only the same rows have, whatever the parts."""
+def _name_by_content(plan: Plan, sums: np.ndarray, original: np.ndarray | None) -> str:
+    """Return a uuid that only the same rows and ids have, whatever the parts."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{plan.num_vertices} {plan.weight_dtype.str} ".encode())
-    digest.update(sums.sum(axis=0).astype("<u8").tobytes())
+    digest.update(sums.astype("<u8").tobytes())
+    if original is not None:
+        digest.update(original.data)
     return str(uuid.UUID(bytes=digest.digest(), version=5))
 
 

@@ -6,13 +6,15 @@ import numpy as np
 
 from ...backends.numba import build as kernels
 from ..edges import Edges
+from ..original_ids import with_original_ids
 from ..shards import open_graph
 
 
 def read(path: Path) -> Edges:
     """Read a sharded graph; see `formats.read_edges`.
 
-    Each edge stands in two rows; the one of its smaller end is taken.
+    Each edge stands in two rows; the one of its smaller end is taken. Vertices that
+    were reordered have their original ids again.
     """
     graph = open_graph(path)
     src: list[np.ndarray] = []
@@ -23,10 +25,11 @@ def read(path: Path) -> Edges:
         one_way = kernels.forward_arcs(begin, indptr, indices, weights)
         for column, piece in zip((src, dst, weight), one_way, strict=True):
             column.append(piece)
-    return Edges(
+    edges = Edges(
         graph.num_vertices,
         np.concatenate(src),
         np.concatenate(dst),
         np.concatenate(weight),
         directed=False,
     )
+    return with_original_ids(edges, graph) if graph.reordered else edges
