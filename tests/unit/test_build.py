@@ -121,8 +121,8 @@ def test_describe(tmp_path, monkeypatch, piece):
     build_shards(edges, tmp_path / "graph", 3)
     found = describe(tmp_path / "graph")
     expected = {
-        "vertices": 8, "arcs": 8, "weights": "float32", "parts": 3, "degree_min": 0,
-        "degree_mean": 1.0, "degree_max": 3, "isolated": 2,
+        "vertices": 8, "arcs": 8, "weights": "float32", "parts": 3, "reordered": False,
+        "degree_min": 0, "degree_mean": 1.0, "degree_max": 3, "isolated": 2,
     }  # fmt: skip
     assert found | expected == found
 

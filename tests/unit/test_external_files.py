@@ -1,0 +1,47 @@
+"""Text, rows and random graphs: the same shards from any number of processes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_external import digest, random_edges
+
+from mndmst.io.build import symmetric_rows
+from mndmst.io.edge_file import EdgeFile
+from mndmst.io.external import Options, partition
+from mndmst.io.external.team import with_workers
+from mndmst.io.formats import open_edges, write_edges
+from mndmst.io.generate import open_random
+
+
+def text(folder: Path) -> EdgeFile:
+    write_edges(random_edges(1500, 9000, "int32"), folder / "graph.gr")
+    return open_edges(folder / "graph.gr")
+
+
+def binary(folder: Path) -> EdgeFile:
+    """Return a file of rows, which are not routed."""
+    indptr, indices, weights = symmetric_rows(random_edges(1500, 9000, "int32"))
+    counts = np.array([len(indptr) - 1, len(indices)])
+    columns = (counts, indptr, indices, weights)
+    content = b"".join(column.astype("<i4").tobytes() for column in columns)
+    (folder / "graph.egr").write_bytes(content)
+    return open_edges(folder / "graph.egr")
+
+
+def random(folder: Path) -> EdgeFile:
+    return open_random("rmat", 3, "int32", scale=10, edge_factor=8)
+
+
+@pytest.mark.parametrize("make", [text, binary, random], ids=lambda make: make.__name__)
+def test_any_number_of_processes_makes_the_same_shards(
+    tmp_path: Path, make: Callable[[Path], EdgeFile]
+) -> None:
+    file = make(tmp_path)
+    digests = set()
+    for jobs in (1, 2, 5, 16):
+        options = Options(tmp_path / f"{jobs}", parts=5, quiet=True)
+        with_workers(jobs, partition, file, options)
+        digests.add(digest(options.out))
+    assert len(digests) == 1
