@@ -6,7 +6,8 @@ import pytest
 from test_external import digest
 
 from mndmst import minimum_spanning_forest
-from mndmst.errors import InputError
+from mndmst.errors import ConfigError, InputError
+from mndmst.io import external
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition
@@ -65,6 +66,23 @@ def test_any_number_of_processes_finds_the_same_order(tmp_path, order):
     for jobs in (2, 5):
         found = made(tmp_path / f"{jobs}", edges, order, jobs)
         assert digest(found.path.parent) == expected
+
+
+def test_a_restart_keeps_the_order(tmp_path, monkeypatch):
+    expected = digest(made(tmp_path / "whole", random_edges(), "bfs").path.parent)
+
+    def killed(*_):
+        raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
+
+    with monkeypatch.context() as patch:
+        patch.setattr(external, "write_part", killed)
+        with pytest.raises(KeyboardInterrupt):
+            made(tmp_path / "graph", random_edges(), "bfs")
+    with pytest.raises(ConfigError, match="was left by a run with"):
+        made(tmp_path / "graph", random_edges(), "rcm", restart=True)
+    monkeypatch.setattr(external, "save_order", None)  # a call would fail
+    graph = made(tmp_path / "graph", random_edges(), "bfs", restart=True)
+    assert digest(graph.path.parent) == expected
 
 
 def shuffled_path(length: int) -> Edges:
