@@ -57,7 +57,7 @@ def add_building(parser: argparse.ArgumentParser) -> None:
         "--parts", type=int, help="number of shards; 1, or what a recipe says"
     )
     parser.add_argument(
-        "--jobs", type=int, help="worker processes; as many as cores and parts if large"
+        "--jobs", type=int, help="worker processes; as many as cores if it is large"
     )
     parser.add_argument(
         "--memory", help="what a process may hold, such as 8GiB; half of what is free"
@@ -127,7 +127,9 @@ def _jobs(arguments: argparse.Namespace, file: Any) -> int:
 
     if arguments.jobs is None:
         cores = len(os.sched_getaffinity(0))
-        return max(1, min(cores, arguments.parts or 1, file.length >> 24))
+        # Only its parts are shared out of a file that one process has to read
+        shares = cores if file.seekable else arguments.parts or 1
+        return max(1, min(cores, shares, file.length >> 24))
     if arguments.jobs < 1:
         raise ConfigError(f"--jobs {arguments.jobs}: give 1 or more")
     return int(arguments.jobs)

@@ -1,11 +1,11 @@
 """New numbers for vertices, so that neighbours are near each other in memory.
 
-`degree` puts vertices with many neighbours first, whose labels are looked up most and
-then stay in cache (Kolganov, 2016, does so within a GPU's rows). `bfs` numbers vertices
-as a breadth-first search meets them, `rcm` by the reverse of Cuthill and McKee's order
-(1969; George, 1971), the same search with the vertex of least degree first. `degree`
-takes 8 bytes a vertex and process while it counts; for the others one process reads
-the whole graph into memory.
+Kolganov (2016) numbers well-connected vertices next to each other, for a GPU's cache.
+`bfs` numbers them as a breadth-first search meets them, `rcm` by the reverse of Cuthill
+and McKee's order (1969; George, 1971), the same search with vertices of least degree
+first. `degree` puts vertices with many neighbours first: what is known of these is
+looked up most, and then lies together. It takes 8 bytes a vertex and process while it
+counts; for the others one process reads the whole graph into memory.
 
 Both maps between numbers lie beside what else is on the way, and are mapped from there.
 """
