@@ -1,5 +1,6 @@
-"""Text, rows and random graphs: the same shards from any number of processes."""
+"""Text, rows and random graphs: the same shards from any processes; full disks."""
 
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,10 +8,12 @@ import numpy as np
 import pytest
 from test_external import digest, random_edges
 
+from mndmst.errors import OutputError
 from mndmst.io.build import symmetric_rows
-from mndmst.io.edge_file import EdgeFile
+from mndmst.io.edge_file import EdgeFile, EdgesInMemory
+from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition
-from mndmst.io.external.team import with_workers
+from mndmst.io.external.team import Alone, with_workers
 from mndmst.io.formats import open_edges, write_edges
 from mndmst.io.generate import open_random
 
@@ -45,3 +48,21 @@ def test_any_number_of_processes_makes_the_same_shards(
         with_workers(jobs, partition, file, options)
         digests.add(digest(options.out))
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("routed", [True, False])
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, routed: bool) -> None:
+    edges = random_edges(2000, 400_000)  # parts of two whole chunks and a rest
+    if not routed:  # the first file that is written is a part
+        indptr, indices, weights = symmetric_rows(edges)
+        tails = np.repeat(np.arange(2000, dtype=np.uint32), np.diff(indptr))
+        edges = Edges(2000, tails, indices, weights, directed=True)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_500_000, hard))
+    try:
+        with pytest.raises(OutputError, match="cannot be written"):
+            file = EdgesInMemory("edges", edges)
+            partition(Alone(), file, Options(tmp_path / "graph", quiet=True))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))

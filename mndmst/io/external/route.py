@@ -27,24 +27,23 @@ def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> No
     bucket_of = plan.bucket_of()
     width = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
     limit = min(max(room // 4, SMALLEST_BATCH), LARGEST_BATCH) // width
-    writer = RunWriter(path, len(plan.arcs))
-    for batch in _batches(pieces, limit // (1 + plan.mirrored)):
-        counts = np.zeros(len(plan.arcs), np.int64)
-        for src, dst, _ in batch:
-            kernels.count_records(
-                src, dst, bucket_of, plan.shift, plan.mirrored, counts
-            )
-        total = int(counts.sum())
-        rows, heads = (np.empty(total, plan.ids) for _ in range(2))
-        weights = np.empty(total, plan.weight_dtype)
-        free = np.concatenate(([0], np.cumsum(counts[:-1])))
-        for src, dst, weight in batch:
-            kernels.route(
-                src, dst, final_weights(weight, plan), bucket_of, plan.shift,
-                plan.mirrored, free, rows, heads, weights,
-            )  # fmt: skip
-        writer.append(counts, rows, heads, weights)
-    writer.finish()
+    with RunWriter(path, len(plan.arcs)) as writer:
+        for batch in _batches(pieces, limit // (1 + plan.mirrored)):
+            counts = np.zeros(len(plan.arcs), np.int64)
+            for src, dst, _ in batch:
+                kernels.count_records(
+                    src, dst, bucket_of, plan.shift, plan.mirrored, counts
+                )
+            total = int(counts.sum())
+            rows, heads = (np.empty(total, plan.ids) for _ in range(2))
+            weights = np.empty(total, plan.weight_dtype)
+            free = np.concatenate(([0], np.cumsum(counts[:-1])))
+            for src, dst, weight in batch:
+                kernels.route(
+                    src, dst, final_weights(weight, plan), bucket_of, plan.shift,
+                    plan.mirrored, free, rows, heads, weights,
+                )  # fmt: skip
+            writer.append(counts, rows, heads, weights)
 
 
 def _batches(

@@ -1,7 +1,9 @@
 """Arcs on disk between routing and sorting, one file for each process that routes."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 
 import numpy as np
 
@@ -11,7 +13,8 @@ from ..layout import writing
 class RunWriter:
     """Arcs grouped by bucket, a batch behind the other, and where each group is.
 
-    The index is written last, under its own name, so a file that has one is whole.
+    The index is written last, under its own name, so a file that has one is whole. Used
+    as a context manager, which writes the index unless the block fails.
 
     Parameters
     ----------
@@ -24,7 +27,7 @@ class RunWriter:
         self.path = path
         self.counts = [np.zeros(buckets, np.int64)]
         with writing(path):
-            self.file = path.with_suffix(".arcs").open("wb", buffering=0)
+            self.file = path.with_suffix(".arcs").open("wb")
 
     def append(self, counts: np.ndarray, *columns: np.ndarray) -> None:
         """Write a batch.
@@ -41,8 +44,19 @@ class RunWriter:
             for column in columns:
                 self.file.write(column.view(np.uint8).data)
 
-    def finish(self) -> None:
-        """Write the index."""
+    def __enter__(self) -> "RunWriter":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            with suppress(OSError):  # what failed may do so again
+                self.file.close()
+            return
         with writing(self.path):
             self.file.close()
             temporary = self.path.with_suffix(".tmp.npy")
