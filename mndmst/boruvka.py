@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .backends.base import Backend, Band, Growth
+from .backends.base import Backend, Band, Growth, RowGrowth
 from .contract import drop_unused, empty_graph, reduced_graph, rename
 from .graph import EdgeList, ReducedGraph, Rows
 
@@ -76,10 +76,22 @@ def contract_rows(
     """
     if rows.complete and band == Band():
         return _finished(*backend.msf(placed))
+    if exception is lightest_cut_edge:
+        grown = backend.grow_rows(placed, band)
+        if grown is not None:
+            return _left_of(rows, grown)
     edges = backend.band_forest(placed, band, None)
     ends = (edges.u, edges.v)
     graph = reduced_graph(edges, ends, rows.first, rows.last, own=True)
     return contract(backend, graph, exception)
+
+
+def _left_of(rows: Rows, grown: RowGrowth) -> Contraction:
+    """Return the contraction of rows whose components have grown."""
+    old = np.flatnonzero(grown.label != np.arange(len(rows), dtype=np.uint32))
+    new = rows.first + grown.label[old].astype(np.int64)
+    graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last, own=True)
+    return Contraction(grown.fixed, rows.first + old, new, graph)
 
 
 def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:

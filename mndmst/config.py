@@ -98,7 +98,7 @@ class Config:
     gpu_memory: int = 0
     merge: str = "auto"
     group_size: int = 4
-    light_edges: float = 0.9
+    light_edges: float = 1.3
     ratio_samples: int = 5
     ratio_share: float = 0.05
     round_gain: float = 0.1

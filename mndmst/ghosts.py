@@ -133,8 +133,14 @@ class Directory:
         return shared
 
     def resolve(self) -> None:
-        """Point every vertex to its representative. Collective."""
-        self.jump(np.arange(len(self.parent)))
+        """Point every vertex to its representative. Collective.
+
+        Paths that leave the rank leave it from few vertices, mostly, so only these
+        ask other ranks.
+        """
+        away = (self.parent < self.first) | (self.parent >= self.last)
+        self.jump(np.flatnonzero(away))
+        follow(self.parent, self.first, np.arange(len(self.parent)))
 
 
 def without(array: np.ndarray, part: slice) -> np.ndarray:

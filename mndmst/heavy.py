@@ -8,12 +8,13 @@ the giant component (see `backends.numba.finish` for why this is enough).
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from .backends.base import Band
 from .backends.numba.cuts import SPARSE_ARCS_PER_VERTEX
-from .backends.numba.finish import arcs_after
+from .backends.numba.outside import UNKNOWN, heavy_arcs
 from .backends.numba.spanning import pair_order
 from .boruvka import cycle_filter
 from .contract import reduced_graph
@@ -23,12 +24,18 @@ from .run import Run
 SAMPLE = 8192
 # The share of arcs in rows of one component that makes it the giant one.
 GIANT_SHARE = 0.5
-# After so many arcs of a row without the giant component, all are taken.
-PROBES = 4
+# Bits for all vertices may take this share of the bytes of a rank's rows.
+BITMAP_SHARE = 0.25
 
 
-def bands(run: Run) -> Iterator[Band]:
-    """Yield bands of growing size; the last is open above. Collective."""
+def bands(run: Run, light_edges: float) -> Iterator[Band]:
+    """Yield bands of growing size; the last is open above. Collective.
+
+    Parameters
+    ----------
+    light_edges : float
+        Edges in the first band for each vertex that has any; 0 for one band.
+    """
     arcs, occupied = run.comm.sum(
         np.array([
             sum(worker.rows.num_arcs for worker in run.workers),
@@ -37,13 +44,9 @@ def bands(run: Run) -> Iterator[Band]:
     )  # fmt: skip
     low = run.done
     alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
-    if (
-        run.config.light_edges
-        and not alone
-        and arcs > SPARSE_ARCS_PER_VERTEX * occupied
-    ):
+    if light_edges and not alone and arcs > SPARSE_ARCS_PER_VERTEX * occupied:
         sample = np.sort(_sample(run, arcs, run.workers[0].rows.keys.dtype, _keys))
-        share = 2 * run.config.light_edges * occupied / arcs
+        share = 2 * light_edges * occupied / arcs
         while share < 0.5 and len(sample):
             high = int(sample[int(share * len(sample))])
             if high == np.iinfo(sample.dtype).max:
@@ -80,30 +83,51 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
     there: its members know the lightest edge that leaves it.
     """
     directory = run.directory
-    degrees = np.concatenate([np.diff(worker.rows.indptr) for worker in run.workers])
-    outside = (directory.parent != giant) & (degrees > 0)
-    vertices = directory.first + np.flatnonzero(outside)
-    key = np.full(len(vertices), above, run.workers[0].rows.keys.dtype)
-    end = np.full(len(vertices), directory.vtxdist[-1], np.int64)
-    columns: list[tuple[np.ndarray, ...]] = []
-    for _ in range(PROBES):
-        found, key, end = _next_lightest(run, vertices, key, end)
-        vertices, key, end = vertices[found], key[found], end[found]
-        far = _keep_apart(run, columns, vertices, end, key)
-        going = far != giant
-        vertices, key, end = vertices[going], key[going], end[going]
-    _keep_apart(run, columns, *_arcs_after(run, vertices, key, end))
-    return _graph_of_arcs(run, columns, giant)
+    outside = directory.parent != giant
+    known = _bits_of_all(run, outside)
+    columns = []
+    for worker in run.workers:
+        rows = worker.rows
+        label, left = (
+            column[rows.first - directory.first : rows.last - directory.first]
+            for column in (directory.parent, outside)
+        )
+        chosen = np.flatnonzero(left)
 
+        def walk(begin, end, rows=rows, label=label, chosen=chosen):
+            return heavy_arcs(
+                rows.indptr, rows.indices, rows.keys, rows.first, label, giant, known,
+                rows.keys.dtype.type(above), chosen, begin, end,
+            )  # fmt: skip
 
-def _keep_apart(run: Run, columns: list, tail, head, key) -> np.ndarray:
-    """Append the arcs that join two components; return all arcs' far components."""
-    directory = run.directory
+        columns += run.threads.map(walk, run.threads.ranges(len(chosen)))
+    tail, head, key, far = (np.concatenate(c) for c in zip(*columns, strict=True))
+    unknown = np.flatnonzero(far == UNKNOWN)
+    far[unknown] = directory.lookup_any(head[unknown])
     near = directory.parent[tail - directory.first].astype(np.int64)
-    far = directory.lookup_any(head)
-    apart = near != far
-    columns.append(tuple(column[apart] for column in (tail, head, key, near, far)))
-    return far
+    return _graph_of_arcs(run, (tail, head, key, near, far), giant)
+
+
+def _bits_of_all(run: Run, mark: np.ndarray) -> np.ndarray:
+    """Return a bit for each vertex of the graph, from marks of those at home.
+
+    Collective. Empty, if that is more than there is room for.
+    """
+    directory = run.directory
+    rows_bytes = run.comm.min(sum(worker.rows.nbytes for worker in run.workers))
+    if directory.vtxdist[-1] // 8 > BITMAP_SHARE * rows_bytes:
+        return np.empty(0, np.uint8)
+    begin = directory.first // 8 * 8
+    padded = np.zeros(directory.last - begin, np.bool_)
+    padded[directory.first - begin :] = mark
+    parts = run.comm.concatenate(np.packbits(padded, bitorder="little"))
+    bits = np.zeros(directory.vtxdist[-1] // 8 + 1, np.uint8)
+    done = 0
+    for first, last in pairwise(directory.vtxdist.tolist()):
+        size = (last - first // 8 * 8 + 7) // 8
+        bits[first // 8 : first // 8 + size] |= parts[done : done + size]
+        done += size
+    return bits
 
 
 def band_graph(run: Run, band: Band) -> ReducedGraph:
@@ -122,63 +146,31 @@ def band_graph(run: Run, band: Band) -> ReducedGraph:
     )
     ends = np.concatenate([u, v]).astype(np.int64)
     near, far = np.split(run.directory.lookup_any(ends), 2)
-    return _graph_of_arcs(run, [(u, v, key, near, far)], None)
+    return _graph_of_arcs(run, (u, v, key, near, far), None)
 
 
 def _graph_of_arcs(
-    run: Run, columns: list[tuple[np.ndarray, ...]], giant: int | None
+    run: Run, columns: tuple[np.ndarray, ...], giant: int | None
 ) -> ReducedGraph:
     """Return the reduced graph of arcs (tail, head, key, component, component).
 
     Collective. Components with all their vertices here are own, but the giant one.
     """
-    ids, keys = run.directory.parent.dtype, run.workers[0].rows.keys.dtype
-    wide = np.dtype(np.int64)
-    kinds = (ids, ids, keys, wide, wide)
-    tail, head, key, near, far = (
-        np.concatenate([*(c[i] for c in columns), np.empty(0, kind)]).astype(kind)
-        for i, kind in enumerate(kinds)
-    )
+    apart = np.flatnonzero(columns[3] != columns[4])
+    tail, head, key, near, far = (column[apart] for column in columns)
+    ids = run.directory.parent.dtype
+    tail, head = tail.astype(ids), head.astype(ids)
     u, v = np.minimum(tail, head), np.maximum(tail, head)
     upward = tail < head
     order = pair_order(u, v, key, run.threads)
     ends = (np.where(upward, near, far)[order], np.where(upward, far, near)[order])
-    apart = ends[0] != ends[1]
-    edges = EdgeList(u, v, key).take(order[apart])
-    ends = (ends[0][apart], ends[1][apart])
+    edges = EdgeList(u, v, key).take(order)
     run.giant, first, last = giant, run.directory.first, run.directory.last
     graph = reduced_graph(edges, ends, first, last, own=True)
     shared = run.directory.members_elsewhere(-1 if giant is None else giant)
     own = graph.own & (graph.labels != giant)
     own[own] = ~shared[graph.labels[own] - first]
     return cycle_filter(run.backend, replace(graph, own=own))
-
-
-def _next_lightest(run: Run, vertices, key, end):
-    """Let each worker look into its own rows."""
-    bounds = [worker.rows.first for worker in run.workers[1:]]
-    parts = np.split(np.arange(len(vertices)), np.searchsorted(vertices, bounds))
-    results = run.at_once([
-        lambda w=worker, p=part: w.backend.next_lightest(
-            w.placed, vertices[p], key[p], end[p]
-        )
-        for worker, part in zip(run.workers, parts, strict=True)
-    ])  # fmt: skip
-    return [np.concatenate(column) for column in zip(*results, strict=True)]
-
-
-def _arcs_after(run: Run, vertices, key, end) -> list[np.ndarray]:
-    """Return all arcs of some rows that come after given ones: tail, head, key."""
-    bounds = [worker.rows.first for worker in run.workers[1:]]
-    parts = np.split(np.arange(len(vertices)), np.searchsorted(vertices, bounds))
-    lists = [
-        arcs_after(
-            worker.rows.indptr, worker.rows.indices, worker.rows.keys,
-            worker.rows.first, vertices[part], key[part], end[part],
-        )
-        for worker, part in zip(run.workers, parts, strict=True)
-    ]  # fmt: skip
-    return [np.concatenate(column) for column in zip(*lists, strict=True)]
 
 
 def _sample(run: Run, arcs: int, dtype: np.dtype, value) -> np.ndarray:

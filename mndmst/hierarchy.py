@@ -74,6 +74,8 @@ def _global_rounds(run: Run, graph: ReducedGraph) -> ReducedGraph:
     config, edges = run.config, run.comm.sum(len(graph))
     if run.comm.size == 1 or config.merge == "ring" or edges == 0:
         return graph
+    if run.scattered:
+        return _rounds(run, graph, config.leader_edges, config.round_gain)
     own = run.comm.sum(int(graph.own.sum()))
     graph = _round(run, graph, edges, first_round)
     if config.merge == "boruvka":

@@ -17,6 +17,10 @@ from .backends.base import Band
 from .graph import ReducedGraph
 from .heavy import band_graph, bands, giant_component, heavy_graph
 from .run import Run
+from .scattered import CUT_SHARE, can_list_vertices, cut_share, join_scattered
+
+# Where most edges of a band travel to other ranks, it has this part of the edges.
+TRAVELLING = 0.75
 
 
 def portions(run: Run) -> Iterator[Band | ReducedGraph]:
@@ -31,14 +35,25 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         First a band of the rows as they are read; then edges between the components
         found so far, which may reach over several ranks.
     """
-    for number, band in enumerate(bands(run)):
+    scattered = run.config.merge == "auto" and cut_share(run) > CUT_SHARE
+    at_once = scattered and can_list_vertices(run)
+    travels = scattered and not at_once
+    light_edges = run.config.light_edges * (TRAVELLING if travels else 1)
+    for number, band in enumerate(bands(run, light_edges)):
         run.done = band.low
         if number == 0 and not run.resumed:
-            yield band
+            run.scattered = at_once
+            if at_once:
+                with run.report.stage("hook"):
+                    graph = join_scattered(run, band)
+                yield graph
+            else:
+                yield band
         else:
             with run.report.stage("band", band=number):
                 graph = band_graph(run, band)
             yield graph
+        run.scattered = False
         with run.report.stage("resolve", band=number):
             run.directory.resolve()
             giant = None if band.high is None else giant_component(run)

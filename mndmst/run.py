@@ -61,6 +61,8 @@ class Run:
     giant : int or None
         The component that the present edges were looked up from outside of: ranks
         with members of it do not know its edges. None if there is none like that.
+    scattered : bool
+        Whether every present edge is on one rank, wherever its ends are at home.
     checkpoint : Checkpoint or None
         What saves this state at safe points.
     renamed : list of (old, new)
@@ -83,6 +85,7 @@ class Run:
     done: int | None = None
     resumed: bool = False
     giant: int | None = None
+    scattered: bool = False
     checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     threads: Threads = ALONE

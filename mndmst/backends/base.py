@@ -58,6 +58,28 @@ class Growth(NamedTuple):
     root: np.ndarray
 
 
+class RowGrowth(NamedTuple):
+    """What border-excepting Borůvka did to some rows.
+
+    Attributes
+    ----------
+    fixed : EdgeList
+        Edges that belong to the minimum spanning forest of the whole graph, in no
+        particular order.
+    label : ndarray of uint32, shape (rows,)
+        For each row the first row of its component.
+    left : EdgeList
+        The other edges of the forest of these rows, ghosts as ordinary vertices.
+    ends : pair of ndarray of int64
+        The components at their ends, as vertex ids; a ghost is its own.
+    """
+
+    fixed: EdgeList
+    label: np.ndarray
+    left: EdgeList
+    ends: tuple[np.ndarray, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Memory:
     """Bytes of a device: all it has, and what is free now."""
@@ -74,6 +96,7 @@ class Backend(ABC):
     """A device that can compute minimum spanning forests."""
 
     name: str
+    has_row_hooks = False
 
     def describe(self) -> str:
         """Return the device's name for reports."""
@@ -110,6 +133,30 @@ class Backend(ABC):
         out, and the ends of the rest count as those components; a ghost counts
         as itself.
         """
+
+    def grow_rows(self, rows: Any, band: Band) -> RowGrowth | None:
+        """Do for rows with ghosts what `band_forest` and then `grow` would do.
+
+        The band is the lightest. A device that is no faster at it in one step leaves
+        it to the two, and returns None.
+        """
+        return None
+
+    def row_hooks(self, rows: Any, band: Band) -> tuple[Any, EdgeList]:
+        """Return where rows hook, and the edges of the lightest band.
+
+        Only of devices with `has_row_hooks`.
+
+        Returns
+        -------
+        hooks : backends.numba.hooks.Hooks
+            As many entries as there are vertices in the graph, those of the rows set:
+            the far end of the lightest edge, even above the band, and its key. A
+            vertex without edges hooks to itself.
+        edges : EdgeList
+            The edges of the band that lead from the rows to larger vertices.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def next_lightest(

@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..graph import EdgeList, ReducedGraph, Rows
-from .base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
+from .base import (
+    Backend,
+    Band,
+    DeviceMemoryError,
+    Forest,
+    Growth,
+    Memory,
+    RowGrowth,
+)
 
 Result = TypeVar("Result")
 
@@ -94,6 +102,10 @@ class Fallback(Backend):
         return self._do(
             lambda backend: backend.band_forest(rows.on(backend), band, label)
         )
+
+    def grow_rows(self, rows: Held, band: Band) -> RowGrowth | None:
+        """See `Backend.grow_rows`."""
+        return self._do(lambda backend: backend.grow_rows(rows.on(backend), band))
 
     def next_lightest(
         self,

@@ -8,15 +8,18 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
-from ..base import Backend, Band, Forest, Growth, Memory
+from ..base import Backend, Band, Forest, Growth, Memory, RowGrowth
 from .cache import use_cache_of_these_sources
 
 use_cache_of_these_sources()
 
 from .band_forest import band_forest
 from .finish import next_lightest
+from .hooks import Hooks
 from .kruskal import border_excepting_kruskal, flatten
 from .msf import msf
+from .row_growth import grow_rows
+from .row_hooks import row_hooks
 from .spanning import ascending_pairs, packed, spanning_edges
 from .threads import Threads
 
@@ -34,6 +37,7 @@ class NumbaBackend(Backend):
     """
 
     name = "cpu"
+    has_row_hooks = True
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = Threads(threads)
@@ -81,6 +85,14 @@ class NumbaBackend(Backend):
     def band_forest(self, rows: Rows, band: Band, label: np.ndarray | None) -> EdgeList:
         """See `Backend.band_forest`."""
         return band_forest(rows, band, label, self.threads)
+
+    def grow_rows(self, rows: Rows, band: Band) -> RowGrowth:
+        """See `Backend.grow_rows`."""
+        return grow_rows(rows, band, self.threads)
+
+    def row_hooks(self, rows: Rows, band: Band) -> tuple[Hooks, EdgeList]:
+        """See `Backend.row_hooks`."""
+        return row_hooks(rows, band, self.threads)
 
     def next_lightest(self, rows, vertices, after_key, after_end):
         """See `Backend.next_lightest`."""

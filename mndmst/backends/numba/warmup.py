@@ -11,7 +11,6 @@ import numpy as np
 
 from ...graph import ReducedGraph, Rows
 from ..base import Backend, Band
-from .finish import arcs_after
 from .homes import by_home, lightest_proposals
 from .inspect import inspect_rows
 from .kruskal import still_apart
@@ -19,6 +18,7 @@ from .lists import compact as compact_by_hash
 from .lists import lightest_edges, living, marked, merge
 from .names import follow, in_both
 from .numbering import compact, distinct
+from .outside import heavy_arcs
 from .select import select
 from .sorting import sort_positions
 from .spanning import packed, pair_order
@@ -67,11 +67,15 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     middle = int(np.median(part.keys))
     edges = backend.band_forest(placed, Band(None, middle), None)
     backend.band_forest(placed, Band(middle, None), np.arange(8, 40))
+    backend.grow_rows(placed, Band(None, middle))
+    if backend.has_row_hooks:
+        backend.row_hooks(placed, Band(None, middle))
     vertices = np.arange(8, 40)
     after = np.zeros(32, rows.keys.dtype)
     backend.next_lightest(placed, vertices, after, vertices)
     labels, a, b = compact(edges.u, edges.v, 8, 40)
     compact_by_hash(edges.u, edges.v, 8, 40)
+    compact_by_hash(edges.u.astype(np.int64), edges.v.astype(np.int64), 8, 40)
     compact(edges.u.astype(np.int64), edges.v.astype(np.int64), 8, 40)
     graph = ReducedGraph(edges, a, b, labels, (labels >= 8) & (labels < 40))
     backend.grow(graph)
@@ -87,7 +91,10 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     pair_order(edges.u, edges.v, edges.key)
     sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
     merge(edges.u, edges.v, edges.key, edges.u, edges.v, edges.key)
-    arcs_after(part.indptr, part.indices, part.keys, 8, vertices, after, vertices)
+    heavy_arcs(
+        part.indptr, part.indices, part.keys, 8, vertices.astype(rows.indices.dtype), 8,
+        np.zeros(8, np.uint8), rows.keys.dtype.type(0), vertices - 8, 0, 32,
+    )  # fmt: skip
     _run_wire(edges.u)
 
 

@@ -1,0 +1,55 @@
+"""Where all rows of a rank hook, ghost or not, and the edges of the lightest band."""
+
+import numpy as np
+
+from ...graph import EdgeList, Rows
+from ..base import Band
+from .bands import band_chunks
+from .columns import joined, without_repeats
+from .cuts import Sample, band_segments
+from .hooks import Hooks, hooked_edges
+from .threads import Threads
+
+
+def row_hooks(rows: Rows, band: Band, threads: Threads) -> tuple[Hooks, EdgeList]:
+    """See `Backend.row_hooks`.
+
+    To the kernels these are rows of the whole graph, of which only some are looked
+    at. The memory of the others is never touched, so the system never gives it.
+    """
+    indptr = np.empty(rows.num_vertices + 1, np.int64)
+    indptr[rows.first : rows.last + 1] = rows.indptr
+    whole = Rows(0, rows.num_vertices, indptr, rows.indices, rows.keys)
+    hooks = Hooks(whole)
+    parts = [
+        part._replace(begin=rows.first, end=rows.last)
+        for part in band_segments(whole, band)
+    ]
+    chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
+    columns = joined([chunk[:3] for chunk in chunks], threads)
+    return hooks, without_repeats(*columns)
+
+
+def edges_of_hooks(
+    hook: np.ndarray,
+    best: np.ndarray,
+    component: np.ndarray,
+    first: int,
+    last: int,
+    roots: int,
+) -> EdgeList:
+    """Return the edges along which the vertices in [first, last) hook.
+
+    Parameters
+    ----------
+    hook, best : ndarray, shape (vertices,)
+        See `Hooks`.
+    component : ndarray of uint32, shape (vertices,)
+        What `hooks.link` has made of the hooks.
+    roots : int
+        How many of the vertices are roots.
+    """
+    count = last - first - roots
+    u, v, key = (np.empty(count, dtype) for dtype in (hook.dtype,) * 2 + (best.dtype,))
+    hooked_edges(hook, best, component, first, last, 0, count, u, v, key)
+    return EdgeList(u, v, key)
