@@ -5,7 +5,7 @@ made, so that commands without MPI never start it. Every pattern counts the byte
 it sends, and keeps no array that grows with the square of the number of ranks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -240,15 +240,6 @@ class Comm:
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> list[np.ndarray]:
         """Send arrays to one rank while receiving as many from another."""
-        return self.begin_trade(arrays, dest, source)()
-
-    def begin_trade(
-        self, arrays: Sequence[np.ndarray], dest: int, source: int
-    ) -> Callable[[], list[np.ndarray]]:
-        """Begin to `trade`; the function returned waits for what arrives.
-
-        All the time in between the arrays travel, and must not change.
-        """
         arrays = [np.ascontiguousarray(array) for array in arrays]
         kinds = [(array.dtype.str, len(array)) for array in arrays]
         arriving = self.mpi.sendrecv(kinds, dest, source=source)
@@ -258,12 +249,8 @@ class Comm:
             requests += bulk.receive(self.mpi, array, source)
         for array in arrays:
             requests += bulk.send(self.mpi, array, dest, self._count)
-
-        def finish() -> list[np.ndarray]:
-            self._wait(requests)
-            return results
-
-        return finish
+        self._wait(requests)
+        return results
 
     def _wait(self, requests: list[Any]) -> None:
         bulk.wait(requests, self._shared)
