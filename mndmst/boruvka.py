@@ -32,7 +32,8 @@ class Contraction(NamedTuple):
     fixed : EdgeList
         Edges of the minimum spanning forest of the whole graph.
     old, new : ndarray of int64
-        Components (ascending) that are now part of others, and of which.
+        Components (ascending) and what they are part of now: all that are part of
+        others, and maybe some that are not.
     graph : ReducedGraph
         What is left.
     """
@@ -88,10 +89,10 @@ def contract_rows(
 
 def _left_of(rows: Rows, grown: RowGrowth) -> Contraction:
     """Return the contraction of rows whose components have grown."""
-    old = np.flatnonzero(grown.label != np.arange(len(rows), dtype=np.uint32))
-    new = rows.first + grown.label[old].astype(np.int64)
+    new = grown.label.astype(np.int64)
+    new += rows.first
     graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last, own=True)
-    return Contraction(grown.fixed, rows.first + old, new, graph)
+    return Contraction(grown.fixed, np.arange(rows.first, rows.last), new, graph)
 
 
 def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:

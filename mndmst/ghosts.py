@@ -53,7 +53,10 @@ class Directory:
         Collective. `old` must be ascending.
         """
         counts, here = self._away_and_here(old)
-        self.parent[old[here] - self.first] = new[here]
+        if here.stop - here.start == len(self.parent):
+            self.parent[:] = new[here]
+        else:
+            self.parent[old[here] - self.first] = new[here]
         old, new = without(old, here), without(new, here)
         names = Coded(*encode_near(new, old, counts))
         _, vertices, (data,) = self._tell(counts, old, names)

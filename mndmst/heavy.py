@@ -20,12 +20,15 @@ from .boruvka import cycle_filter
 from .contract import reduced_graph
 from .graph import EdgeList, ReducedGraph
 from .run import Run
+from .scattered import cut_share
 
 SAMPLE = 8192
 # The share of arcs in rows of one component that makes it the giant one.
 GIANT_SHARE = 0.5
 # Bits for all vertices may take this share of the bytes of a rank's rows.
 BITMAP_SHARE = 0.25
+# With fewer cut arcs among all, a rank may as well take ghosts for outsiders.
+ASKED_SHARE = 0.1
 
 
 def bands(run: Run, light_edges: float) -> Iterator[Band]:
@@ -92,7 +95,7 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
             column[rows.first - directory.first : rows.last - directory.first]
             for column in (directory.parent, outside)
         )
-        chosen = np.flatnonzero(left)
+        chosen = np.flatnonzero(left & (np.diff(rows.indptr) > 0))
 
         def walk(begin, end, rows=rows, label=label, chosen=chosen):
             return heavy_arcs(
@@ -111,11 +114,12 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
 def _bits_of_all(run: Run, mark: np.ndarray) -> np.ndarray:
     """Return a bit for each vertex of the graph, from marks of those at home.
 
-    Collective. Empty, if that is more than there is room for.
+    Collective. Empty, if few arcs lead to other ranks, or if there is no room.
     """
     directory = run.directory
     rows_bytes = run.comm.min(sum(worker.rows.nbytes for worker in run.workers))
-    if directory.vtxdist[-1] // 8 > BITMAP_SHARE * rows_bytes:
+    room = directory.vtxdist[-1] // 8 <= BITMAP_SHARE * rows_bytes
+    if not room or cut_share(run) < ASKED_SHARE:
         return np.empty(0, np.uint8)
     begin = directory.first // 8 * 8
     padded = np.zeros(directory.last - begin, np.bool_)

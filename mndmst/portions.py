@@ -41,24 +41,23 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
     light_edges = run.config.light_edges * (TRAVELLING if travels else 1)
     for number, band in enumerate(bands(run, light_edges)):
         run.done = band.low
-        if number == 0 and not run.resumed:
-            run.scattered = at_once
-            if at_once:
-                with run.report.stage("hook"):
-                    graph = join_scattered(run, band)
-                yield graph
-            else:
-                yield band
-        else:
+        edges: Band | ReducedGraph | None = band
+        if number > 0 or run.resumed:
             with run.report.stage("band", band=number):
-                graph = band_graph(run, band)
-            yield graph
-        run.scattered = False
+                edges = band_graph(run, band)
+        elif at_once:
+            with run.report.stage("hook"):
+                edges = join_scattered(run, band)
+            run.scattered = edges is not None
+        if edges is not None:
+            yield edges
+            run.scattered = False
         with run.report.stage("resolve", band=number):
-            run.directory.resolve()
+            if edges is not None:
+                run.directory.resolve()
             giant = None if band.high is None else giant_component(run)
         if giant is not None and band.high is not None:
             with run.report.stage("heavy"):
-                graph = heavy_graph(run, giant, band.high)
-            yield graph
+                edges = heavy_graph(run, giant, band.high)
+            yield edges
             return

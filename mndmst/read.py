@@ -20,7 +20,7 @@ from .io.shards import ShardedGraph
 from .memory import Budget, resident_bytes
 from .order import key_dtype, keys_to_weights, weights_to_keys
 
-VERTEX_COST = 4
+VERTEX_COST = 16
 MIB = 1 << 20
 BUCKETS = 4096
 

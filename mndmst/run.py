@@ -112,6 +112,8 @@ class Run:
         old, new = self.renamed[0] if self.renamed else (none, none)
         if len(self.renamed) > 1:
             old, new = (np.concatenate(c) for c in zip(*self.renamed, strict=True))
+            # What has kept its name in one contraction may have lost it in another.
+            old, new = old[old != new], new[old != new]
             order = np.argsort(old)
             old, new = old[order], new[order]
             # A name that was itself given up since: ghosts ask for one step only.

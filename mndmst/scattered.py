@@ -3,8 +3,8 @@
 Where many arcs lead to other ranks, a rank can contract little by itself, but it knows
 the lightest edge of each of its vertices. As long as a list of all vertices is small
 beside the rows of a rank, all ranks may know where every vertex hooks, and then the
-component of every vertex [1]. What is left of a band has no ghosts: each edge stays
-where its smaller end is at home, and no name need be asked for.
+component of every vertex [1]. What is left of a band has no ghosts then: any rank may
+have any edge, and no name need be asked for.
 
 [1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
     1998, who replicate the vertices and divide the edges.
@@ -26,6 +26,7 @@ from .backends.numba.hooks import (
 from .backends.numba.kruskal import LOW
 from .backends.numba.row_hooks import edges_of_hooks
 from .backends.numba.spanning import spanning_pairs
+from .contract import drop_unused
 from .graph import EdgeList, ReducedGraph
 from .run import Run
 
@@ -63,10 +64,10 @@ def _room_for(run: Run, nbytes: int, row_bytes: int) -> bool:
     return nbytes <= LIST_SHARE * row_bytes and run.budget.fits(nbytes)
 
 
-def join_scattered(run: Run, band: Band) -> ReducedGraph:
+def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
     """Hook all vertices, and merge what is left of a band, if that is little.
 
-    Collective. The directory knows the components afterwards.
+    Collective. The directory knows the components afterwards, and is resolved.
 
     Parameters
     ----------
@@ -75,23 +76,39 @@ def join_scattered(run: Run, band: Band) -> ReducedGraph:
 
     Returns
     -------
-    ReducedGraph
-        The edges not merged yet, each on one rank only, so no component is own.
+    ReducedGraph or None
+        The edges not merged yet, each on one rank only, so no component is own. None
+        if there are none.
     """
     worker, directory = run.workers[0], run.directory
     hooks, edges = worker.backend.row_hooks(worker.placed, band)
     component, names = _components(run, hooks)
-    edges, pairs = _forest(run, edges, component, len(names))
+    edges, pairs = _forest(run, _dealt(run, edges), component, len(names))
     parent = np.arange(len(names), dtype=np.uint32)
     nbytes = run.comm.sum(len(edges)) * EDGE_BYTES
-    if run.comm.min(int(_room_for(run, nbytes, worker.rows.nbytes))):
+    little = run.comm.min(int(_room_for(run, nbytes, worker.rows.nbytes)))
+    if little:
         final = _merged(run, edges.key, pairs, parent)
         run.fixed.append(edges.take(final))
-        edges, pairs = EdgeList.empty(edges.u.dtype, edges.key.dtype), pairs[:0]
     directory.parent[:] = names[parent[component[directory.first : directory.last]]]
+    if little:
+        return None
     a, b = (end.astype(np.uint32) for end in (pairs >> HALF, pairs & LOW))
     own = np.zeros(len(names), np.bool_)
-    return ReducedGraph(edges, a, b, names.astype(np.int64), own)
+    return drop_unused(ReducedGraph(edges, a, b, names.astype(np.int64), own))
+
+
+def _dealt(run: Run, edges: EdgeList) -> EdgeList:
+    """Deal the edges out in equal parts, which follow each other. Collective.
+
+    They were where their smaller ends are at home: most of them on the first ranks.
+    """
+    before, total = run.comm.prefix(len(edges)), run.comm.sum(len(edges))
+    bounds = total * np.arange(run.comm.size + 1) // run.comm.size
+    counts = np.diff(np.clip(bounds - before, 0, len(edges)))
+    run.report.ship(len(edges) - counts[run.comm.rank])
+    _, columns = run.comm.exchange(counts, edges.u, edges.v, edges.key)
+    return EdgeList(*columns)
 
 
 def _forest(

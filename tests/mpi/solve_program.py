@@ -3,7 +3,8 @@
 Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.json`, a
 list of options, and a stride: the runs whose case and configuration add up to a
 multiple of it are done. `two_workers` in a configuration puts two CPU workers on
-every rank; with `no_room` no leader has memory for any merge.
+every rank; with `no_room` no leader has memory for any merge, and with `much_left`
+no rank merges all that is left after all vertices have hooked.
 """
 
 import json
@@ -11,7 +12,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from mndmst import hypar
+from mndmst import hypar, scattered
 from mndmst.backends.numba import NumbaBackend
 from mndmst.comm import world
 from mndmst.config import Config
@@ -25,11 +26,13 @@ folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
 make_backends, fits = hypar.make_backends, Budget.fits
+edge_bytes = scattered.EDGE_BYTES
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
     two = config.pop("two_workers", False)
     no_room = config.pop("no_room", False)
+    scattered.EDGE_BYTES = 1 << 40 if config.pop("much_left", False) else edge_bytes
     Budget.fits = (lambda _, nbytes: nbytes == 0) if no_room else fits
     hypar.make_backends = (
         (lambda *_: [NumbaBackend(1), NumbaBackend(2)]) if two else make_backends

@@ -22,6 +22,8 @@ CONFIGS: list[dict] = [
     {"merge": "boruvka"},
     {"merge": "ring", "leader_edges": 0, "no_room": True},
     {"merge": "auto", "leader_edges": 0, "stall_share": 0.0, "light_edges": 0.4},
+    {"much_left": True},
+    {"much_left": True, "leader_edges": 0, "light_edges": 0},
     {"two_workers": True, "ratio": 0.3, "recursion_edges": 0},
     {"two_workers": True, "ratio": 0.6, "light_edges": 0, "merge": "ring"},
     {"two_workers": True, "ratio": 1.0, "threads": 2},

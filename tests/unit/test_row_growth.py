@@ -1,0 +1,126 @@
+"""Rows that grow in one step, and rows that tell where they hook."""
+
+import graphs
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import kruskal
+
+from mndmst.backends.base import Band
+from mndmst.backends.numba import NumbaBackend
+from mndmst.boruvka import contract
+from mndmst.contract import reduced_graph
+from mndmst.graph import EdgeList, Rows
+
+BACKENDS = [NumbaBackend(1), NumbaBackend(2)]
+
+
+def rows_of(graph: graphs.Graph, shift: int = 0) -> Rows:
+    """Return all rows of a graph without loops; ids begin at `shift`."""
+    tail = np.concatenate([graph.src, graph.dst])
+    head = np.concatenate([graph.dst, graph.src])
+    order = np.lexsort((head, tail))
+    indptr = np.searchsorted(tail[order], np.arange(graph.n + 1))
+    ids = np.int64 if shift else np.uint32
+    indices = head[order].astype(ids) + ids(shift)
+    return Rows(
+        shift, graph.n + shift, indptr, indices, np.tile(graph.weight, 2)[order]
+    )
+
+
+def triples(edges: EdgeList) -> list[tuple[int, int, int]]:
+    return list(zip(*(c.tolist() for c in (edges.u, edges.v, edges.key)), strict=True))
+
+
+@st.composite
+def cut_graphs(draw: st.DrawFn) -> tuple[graphs.Graph, int, int]:
+    """Draw a graph with ties and parallel edges, and a range of its rows."""
+    n = draw(st.integers(2, 60))
+    graph = graphs.random(n, draw(st.integers(0, 8 * n)), draw(st.integers(0, 1 << 30)))
+    distinct = draw(st.sampled_from([1, 5, 1 << 32]))
+    values = np.random.default_rng(n).integers(0, distinct, len(graph.src))
+    keys = (np.iinfo(np.uint32).max - values).astype(np.uint32)
+    other = graph.src != graph.dst
+    graph = graph._replace(src=graph.src[other], dst=graph.dst[other])
+    begin, end = sorted(draw(st.tuples(st.integers(0, n), st.integers(0, n))))
+    return graph._replace(weight=keys[other]), begin, end
+
+
+@settings(max_examples=80, deadline=None)
+@given(cut_graphs(), st.sampled_from([0, 1 << 33]))
+def test_all_edges_at_once(case: tuple[graphs.Graph, int, int], shift: int) -> None:
+    graph, begin, end = case
+    rows = rows_of(graph, shift).cut(begin, end)
+    for backend in BACKENDS:
+        grown = backend.grow_rows(rows, Band())
+        edges = backend.band_forest(rows, Band(), None)
+        reduced = reduced_graph(
+            edges, (edges.u, edges.v), rows.first, rows.last, own=True
+        )
+        expected = contract(backend, reduced)
+        assert set(triples(grown.fixed)) == set(triples(expected.fixed))
+        assert triples(grown.left) == triples(expected.graph.edges)
+        old = np.flatnonzero(grown.label != np.arange(len(rows)))
+        assert (old + rows.first).tolist() == expected.old.tolist()
+        assert (
+            grown.label[old].astype(int) + rows.first
+        ).tolist() == expected.new.tolist()
+        numbers = expected.graph.a, expected.graph.b
+        for end_, number in zip(grown.ends, numbers, strict=True):
+            assert end_.tolist() == expected.graph.labels[number].tolist()
+
+
+@settings(max_examples=80, deadline=None)
+@given(cut_graphs(), st.data())
+def test_a_band(case: tuple[graphs.Graph, int, int], data: st.DataObject) -> None:
+    graph, begin, end = case
+    high = data.draw(st.sampled_from([0, *graph.weight.tolist()]))
+    rows = rows_of(graph).cut(begin, end)
+    answer = kruskal(*graph)
+    truth = set(
+        zip(
+            answer.src.tolist(),
+            answer.dst.tolist(),
+            answer.weight.tolist(),
+            strict=True,
+        )
+    )
+    for backend in BACKENDS:
+        grown = backend.grow_rows(rows, Band(None, high))
+        assert set(triples(grown.fixed)) <= truth
+        components = np.unique(grown.label)
+        assert len(grown.fixed) == len(rows) - len(components)
+        # Nobody with edges is left alone: heavier ones wait where there is a ghost.
+        touched = {end - begin for ends in grown.ends for end in ends.tolist()}
+        alone = np.bincount(grown.label, minlength=len(rows)) == 1
+        degree = np.diff(rows.indptr)
+        assert {int(i) for i in np.flatnonzero(alone & (degree > 0))} <= touched
+        pairs = list(zip(grown.left.u.tolist(), grown.left.v.tolist(), strict=True))
+        assert pairs == sorted(set(pairs))
+
+
+@settings(max_examples=80, deadline=None)
+@given(cut_graphs(), st.data())
+def test_where_rows_hook(
+    case: tuple[graphs.Graph, int, int], data: st.DataObject
+) -> None:
+    graph, begin, end = case
+    high = data.draw(st.sampled_from([0, *graph.weight.tolist()]))
+    rows = rows_of(graph).cut(begin, end)
+    hooks, edges = BACKENDS[1].row_hooks(rows, Band(None, high))
+    for row in range(len(rows)):
+        arcs = slice(*rows.indptr[row : row + 2])
+        found = list(
+            zip(rows.keys[arcs].tolist(), rows.indices[arcs].tolist(), strict=True)
+        )
+        vertex = begin + row
+        if found:
+            assert (hooks.best[vertex], hooks.hook[vertex]) == min(found)
+        else:
+            assert hooks.hook[vertex] == vertex
+    lightest: dict[tuple[int, int], int] = {}
+    for u, v, key in zip(*(c.tolist() for c in graph[1:]), strict=True):
+        pair = min(u, v), max(u, v)
+        if begin <= pair[0] < end and key <= high:
+            lightest[pair] = min(key, lightest.get(pair, key))
+    assert triples(edges) == sorted((*pair, key) for pair, key in lightest.items())
