@@ -157,5 +157,10 @@ def _components(run: Run, hooks: Hooks) -> tuple[np.ndarray, np.ndarray]:
     names = run.comm.concatenate(mine[mine & ROOT != 0] & NUMBER)
     number_roots(component, first, last, run.comm.prefix(roots))
     component = run.comm.concatenate(component[first:last])
-    run.threads.map(lambda b, e: climb(component, b, e), ranges)
-    return run.comm.concatenate(component[first:last] & NUMBER), names
+    # Ways are shortened only where a thread climbs itself, and may lead through all
+    # vertices: were those of other ranks left to these, a chain there would be
+    # followed to its end from every vertex here.
+    everywhere = run.threads.ranges(len(component))
+    run.threads.map(lambda b, e: climb(component, b, e), everywhere)
+    component &= NUMBER
+    return component, names
