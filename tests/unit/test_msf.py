@@ -11,7 +11,8 @@ from test_numba_backend import backend, expected, rows_of, triples
 
 from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band
-from mndmst.backends.numba.bands import row_ranges
+from mndmst.backends.numba.bands import edges_expected, row_ranges
+from mndmst.backends.numba.cuts import Sample, Segment
 from mndmst.backends.numba.finish import lightest_from
 from mndmst.backends.numba.threads import Threads
 
@@ -115,6 +116,19 @@ def test_chain_of_light_edges_below_others() -> None:
     forest = minimum_spanning_forest(src, dst, weight, n, threads=4)
     assert (forest.src == chain).all()
     assert (forest.dst == chain + 1).all()
+
+
+@pytest.mark.parametrize("end", [400, 4000])
+@pytest.mark.parametrize("share", [0.1, 1.0])
+def test_room_for_a_band_suffices_without_waste(end: int, share: float) -> None:
+    graph = graphs.random(4000, 80_000, 9)
+    rows = rows_of(graph, np.uint32)
+    high = int(np.quantile(rows.keys, share))
+    tails = np.repeat(np.arange(4000), np.diff(rows.indptr))
+    upward = (rows.indices > tails) & (rows.keys <= high) & (tails < end)
+    needed = np.count_nonzero(upward)
+    room = edges_expected(rows, Sample.of(rows), Segment(0, end, 0, high))
+    assert needed <= room <= 2 * needed + 1000
 
 
 @given(

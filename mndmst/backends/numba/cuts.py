@@ -38,10 +38,10 @@ class Segment(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Random arcs, with the rows they are in and their keys; the same every time."""
+    """Random arcs: the rows they are in, far ends, keys; the same every time."""
 
-    arcs: np.ndarray
     tails: np.ndarray
+    heads: np.ndarray
     keys: np.ndarray
 
     @classmethod
@@ -51,7 +51,7 @@ class Sample(NamedTuple):
         size = SAMPLE if rows.num_arcs else 0
         arcs = np.sort(generator.integers(0, max(1, rows.num_arcs), size))
         tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
-        return cls(arcs, tails, rows.keys[arcs])
+        return cls(tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs])
 
 
 def cuts(rows: Rows, sample: Sample) -> Iterator[tuple[Cut | None, Cut | None]]:
@@ -83,7 +83,7 @@ def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
 
     A key that the sample has once is not split by vertex, which would cost a seam.
     """
-    smaller = np.minimum(sample.tails, rows.indices[sample.arcs].astype(np.int64))
+    smaller = np.minimum(sample.tails, sample.heads)
     order = np.lexsort((smaller, sample.keys))
     keys, vertices = sample.keys[order], smaller[order] + 1
     repeated = keys[1:] == keys[:-1]
