@@ -12,10 +12,13 @@ from .cuts import SAMPLE, Sample, Segment
 from .hooks import Hooks
 from .select import CHUNK, select
 from .sorting import sort_positions
+from .sparse import all_edges
 from .threads import Threads
 
 # How many arcs take as long as what is done once for a row.
 ARCS_PER_ROW = 8
+# About how many arcs are looked at in one piece.
+PIECE = 1 << 19
 
 
 def band_chunks(
@@ -27,21 +30,58 @@ def band_chunks(
     whole: bool,
 ) -> list[tuple[np.ndarray, ...]]:
     """Return what `select` finds in consecutive ranges of rows, and hook the rows."""
-    kind = rows.keys.dtype.type
 
-    def chunk(begin, end, low, high):
-        room = edges_expected(rows, sample, Segment(begin, end, low, high)) + CHUNK
-        return select(
-            rows.indptr, rows.indices, rows.keys, rows.first, kind(low), kind(high),
-            begin, end, hooks.hook, hooks.best, whole, *room_for(rows, room),
-        )  # fmt: skip
+    def chunk(part, begin, end):
+        return band_chunk(
+            rows, part._replace(begin=begin, end=end), sample, hooks, whole
+        )
 
     shares = [
-        (*bounds, part.low, part.high)
+        (part, *bounds)
         for part in parts
         for bounds in row_ranges(rows, part.begin, part.end, threads)
     ]
     return threads.map(chunk, shares)
+
+
+def band_chunk(
+    rows: Rows, part: Segment, sample: Sample, hooks: Hooks, whole: bool
+) -> tuple[np.ndarray, ...]:
+    """Return what `select` finds in a part, and hook its rows."""
+    low, high = (rows.keys.dtype.type(key) for key in (part.low, part.high))
+    room = edges_expected(rows, sample, part) + CHUNK
+    return select(
+        rows.indptr, rows.indices, rows.keys, rows.first, low, high,
+        part.begin, part.end, hooks.hook, hooks.best, whole, *room_for(rows, room),
+    )  # fmt: skip
+
+
+def all_chunks(
+    rows: Rows, threads: Threads, hooks: Hooks
+) -> list[tuple[np.ndarray, ...]]:
+    """Return all edges (u, v, key) of ranges of a whole graph's rows, and hook them."""
+
+    def chunk(begin, end):
+        # Twice what is needed where the edges are seen from both ends: not touched
+        room = int(rows.indptr[end] - rows.indptr[begin]) + 1
+        return all_edges(
+            rows.indptr, rows.indices, rows.keys, begin, end, hooks.hook, hooks.best,
+            *room_for(rows, room),
+        )  # fmt: skip
+
+    return threads.map(chunk, row_ranges(rows, 0, len(rows), threads))
+
+
+def pieces(rows: Rows, parts: list[Segment]) -> list[tuple[Segment]]:
+    """Cut parts so that the edges of one, before most are dropped, stay in cache."""
+    found = []
+    for part in parts:
+        first, last = rows.indptr[part.begin], rows.indptr[part.end]
+        targets = np.arange(first + PIECE, last, PIECE)
+        cuts = np.searchsorted(rows.indptr[part.begin : part.end], targets)
+        bounds = [part.begin, *np.unique(part.begin + cuts).tolist(), part.end]
+        found += [(part._replace(begin=b, end=e),) for b, e in pairwise(bounds)]
+    return found
 
 
 def edges_expected(rows: Rows, sample: Sample, part: Segment) -> int:

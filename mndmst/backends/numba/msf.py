@@ -13,13 +13,14 @@
     implementation for GPUs, SC 2023.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from ...graph import EdgeList, Rows
 from ..base import Forest
-from .bands import band_chunks
+from .bands import all_chunks, band_chunk, band_chunks, pieces
 from .columns import joined, room_for, without_repeats
 from .cuts import Cut, Sample, cuts, segments
 from .finish import heavy_edges
@@ -52,18 +53,36 @@ class _Solver:
 
     def solve(self) -> Forest:
         for low, high in cuts(self.rows, self.sample):
-            hooks = self.hooks if low is None else Hooks(self.rows.cut(0, 0))
-            parts = segments(self.rows, low, high)
-            chunks = band_chunks(
-                self.rows, parts, self.sample, self.threads, hooks, low is None
-            )
             if low is None:
-                self.contract()
-            self.join([chunk[:3] for chunk in chunks])
+                self.join_first(high)
+            else:
+                self.join_next(low, high)
             if high is not None and self.join_heavy(high):
                 break
         edges = EdgeList(*(column[: self.count] for column in self.forest))
         return Forest(edges, self.labels())
+
+    def join_first(self, high: Cut | None) -> None:
+        """Hook every vertex; add the edges of the first band."""
+        rows, threads = self.rows, self.threads
+        if high is None and rows.num_arcs:
+            chunks = all_chunks(rows, threads, self.hooks)
+        else:
+            parts = segments(rows, None, high)
+            chunks = band_chunks(rows, parts, self.sample, threads, self.hooks, True)
+        self.contract()
+        self.join(threads.map(self.apart, [chunk[:3] for chunk in chunks]))
+
+    def join_next(self, low: Cut, high: Cut | None) -> None:
+        """Add the edges of a later band, most of which are inside a component."""
+        hooks = Hooks(self.rows.cut(0, 0))
+
+        def left_of(piece):
+            found = band_chunk(self.rows, piece, self.sample, hooks, False)
+            return [column.copy() for column in self.apart(*found[:3])]
+
+        parts = segments(self.rows, low, high)
+        self.join(self.threads.map(left_of, pieces(self.rows, parts)))
 
     def contract(self) -> None:
         """Do the Borůvka round; number the components."""
@@ -71,20 +90,22 @@ class _Solver:
         self.count = len(self.rows) - found
         self.parent = np.arange(found, dtype=np.uint32)
 
-    def join(self, lists: list[tuple[np.ndarray, ...]]) -> None:
-        """Add edges (u, v, key) in (u, v) order to the forest, by Kruskal's algorithm.
+    def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
+        """Return those edges of a list in (u, v) order that join two components.
 
-        The lists follow each other; parallel edges are in one of them.
+        As columns u, v, key, and both components in one word. Overwrites the list.
         """
+        edges = without_repeats(u, v, key)
+        pairs = np.empty(len(edges) + 1, np.uint64)
+        columns = edges.u, edges.v, edges.key
+        left = apart(*columns, self.component, pairs)
+        return *(column[:left] for column in columns), pairs[:left]
 
-        def work(u, v, key):
-            edges = without_repeats(u, v, key)
-            pairs = np.empty(len(edges) + 1, np.uint64)
-            columns = edges.u, edges.v, edges.key
-            left = apart(*columns, self.component, pairs)
-            return *(column[:left] for column in columns), pairs[:left]
+    def join(self, parts: list[Sequence[np.ndarray]]) -> None:
+        """Add what `apart` has left to the forest, by Kruskal's algorithm.
 
-        parts = self.threads.map(work, lists)
+        The parts follow each other in (u, v) order; parallel edges were in one.
+        """
         u, v, key, pairs = joined(parts, self.threads)
         kept = spanning_pairs(key, pairs, self.parent, self.threads)
         ranges = self.threads.ranges(len(kept))
@@ -128,7 +149,7 @@ class _Solver:
         edges = EdgeList(*joined(parts, self.threads))
         order = pair_order(edges.u, edges.v, edges.key, self.threads)
         edges = edges.take(order)
-        self.join([(edges.u, edges.v, edges.key)])
+        self.join([self.apart(edges.u, edges.v, edges.key)])
         return True
 
     def labels(self) -> np.ndarray:
