@@ -35,6 +35,8 @@ OUTSIDE_SHARE = 0.25
 EDGES_PER_WALK = 2
 WALKS = 512
 
+Parts = list[Sequence[np.ndarray]]
+
 
 class _Solver:
     """The state of a solve.
@@ -53,17 +55,14 @@ class _Solver:
 
     def solve(self) -> Forest:
         for low, high in cuts(self.rows, self.sample):
-            if low is None:
-                self.join_first(high)
-            else:
-                self.join_next(low, high)
+            self.join(self.first_band(high) if low is None else self.band(low, high))
             if high is not None and self.join_heavy(high):
                 break
         edges = EdgeList(*(column[: self.count] for column in self.forest))
         return Forest(edges, self.labels())
 
-    def join_first(self, high: Cut | None) -> None:
-        """Hook every vertex; add the edges of the first band."""
+    def first_band(self, high: Cut | None) -> Parts:
+        """Hook every vertex; return what `apart` leaves of the first band."""
         rows, threads = self.rows, self.threads
         if high is None and rows.num_arcs:
             chunks = all_chunks(rows, threads, self.hooks)
@@ -71,10 +70,10 @@ class _Solver:
             parts = segments(rows, None, high)
             chunks = band_chunks(rows, parts, self.sample, threads, self.hooks, True)
         self.contract()
-        self.join(threads.map(self.apart, [chunk[:3] for chunk in chunks]))
+        return threads.map(self.apart, [chunk[:3] for chunk in chunks])
 
-    def join_next(self, low: Cut, high: Cut | None) -> None:
-        """Add the edges of a later band, most of which are inside a component."""
+    def band(self, low: Cut, high: Cut | None) -> Parts:
+        """Return what `apart` leaves of a later band, which is little."""
         hooks = Hooks(self.rows.cut(0, 0))
 
         def left_of(piece):
@@ -82,12 +81,13 @@ class _Solver:
             return [column.copy() for column in self.apart(*found[:3])]
 
         parts = segments(self.rows, low, high)
-        self.join(self.threads.map(left_of, pieces(self.rows, parts)))
+        return self.threads.map(left_of, pieces(self.rows, parts))
 
     def contract(self) -> None:
         """Do the Borůvka round; number the components."""
         found = self.hooks.link(self.component, self.threads, self.forest)
         self.count = len(self.rows) - found
+        self.hooks.best = self.hooks.best[:0].copy()  # the forest has these keys
         self.parent = np.arange(found, dtype=np.uint32)
 
     def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
@@ -101,12 +101,14 @@ class _Solver:
         left = apart(*columns, self.component, pairs)
         return *(column[:left] for column in columns), pairs[:left]
 
-    def join(self, parts: list[Sequence[np.ndarray]]) -> None:
+    def join(self, parts: Parts) -> None:
         """Add what `apart` has left to the forest, by Kruskal's algorithm.
 
-        The parts follow each other in (u, v) order; parallel edges were in one.
+        The parts follow each other in (u, v) order; parallel edges were in one. They
+        are taken from the list, so that their memory is free for the sort.
         """
         u, v, key, pairs = joined(parts, self.threads)
+        parts.clear()
         kept = spanning_pairs(key, pairs, self.parent, self.threads)
         ranges = self.threads.ranges(len(kept))
         found = [np.count_nonzero(kept[begin:end]) for begin, end in ranges]
