@@ -55,9 +55,11 @@ class _Solver:
 
     def solve(self) -> Forest:
         for low, high in cuts(self.rows, self.sample):
-            self.join(self.first_band(high) if low is None else self.band(low, high))
+            left = self.first_band(high) if low is None else self.band(low, high)
+            self.join(left)
             if high is not None and self.join_heavy(high):
                 break
+            left.clear()  # not before: what is freed early is faulted in again
         edges = EdgeList(*(column[: self.count] for column in self.forest))
         return Forest(edges, self.labels())
 
@@ -74,6 +76,7 @@ class _Solver:
 
     def band(self, low: Cut, high: Cut | None) -> Parts:
         """Return what `apart` leaves of a later band, which is little."""
+        self.hooks.best = self.hooks.best[:0].copy()  # the forest has these keys
         hooks = Hooks(self.rows.cut(0, 0))
 
         def left_of(piece):
@@ -87,7 +90,6 @@ class _Solver:
         """Do the Borůvka round; number the components."""
         found = self.hooks.link(self.component, self.threads, self.forest)
         self.count = len(self.rows) - found
-        self.hooks.best = self.hooks.best[:0].copy()  # the forest has these keys
         self.parent = np.arange(found, dtype=np.uint32)
 
     def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
@@ -104,11 +106,12 @@ class _Solver:
     def join(self, parts: Parts) -> None:
         """Add what `apart` has left to the forest, by Kruskal's algorithm.
 
-        The parts follow each other in (u, v) order; parallel edges were in one. They
-        are taken from the list, so that their memory is free for the sort.
+        The parts follow each other in (u, v) order; parallel edges were in one. Of
+        several, joined in a copy, the memory is free for the sort.
         """
         u, v, key, pairs = joined(parts, self.threads)
-        parts.clear()
+        if len(parts) > 1:
+            parts.clear()
         kept = spanning_pairs(key, pairs, self.parent, self.threads)
         ranges = self.threads.ranges(len(kept))
         found = [np.count_nonzero(kept[begin:end]) for begin, end in ranges]
