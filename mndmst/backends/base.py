@@ -158,33 +158,6 @@ class Backend(ABC):
         """
         raise NotImplementedError
 
-    @abstractmethod
-    def next_lightest(
-        self,
-        rows: Any,
-        vertices: np.ndarray,
-        after_key: np.ndarray,
-        after_end: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return for each of some rows its lightest arc after a given one.
-
-        Arcs of a row are ordered by (key, far end); loops are left out.
-
-        Parameters
-        ----------
-        vertices : ndarray of int64
-            Global ids of rows.
-        after_key, after_end : ndarray, int64 ends
-            Only arcs with (key, end) > (after_key, after_end) count.
-
-        Returns
-        -------
-        found : ndarray of bool
-            False where the row has no such arc.
-        key, end : ndarray
-            The arc found; meaningless where there is none.
-        """
-
     # Steps on reduced graphs
 
     @abstractmethod

@@ -107,20 +107,6 @@ class Fallback(Backend):
         """See `Backend.grow_rows`."""
         return self._do(lambda backend: backend.grow_rows(rows.on(backend), band))
 
-    def next_lightest(
-        self,
-        rows: Held,
-        vertices: np.ndarray,
-        after_key: np.ndarray,
-        after_end: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See `Backend.next_lightest`."""
-        return self._do(
-            lambda backend: backend.next_lightest(
-                rows.on(backend), vertices, after_key, after_end
-            )
-        )
-
     def forest(self, graph: ReducedGraph) -> Growth:
         """See `Backend.forest`."""
         return self._do(lambda backend: backend.forest(graph))

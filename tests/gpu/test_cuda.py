@@ -143,37 +143,6 @@ def test_band_forest_with_labels(backend, complete, seed):
         check(result, expected, np.int64, np.uint32)
 
 
-@pytest.mark.parametrize("keys", KEYS)
-@pytest.mark.parametrize("shape", ("tied", "star", "loops"))
-def test_next_lightest(backend, shape, keys):
-    n, u, v, key = edges_of(shape, np.random.default_rng(4), keys)
-    rows = parts(csr(n, u, v, key, np.int64))[1]
-    placed = backend.place(rows)
-    vertices = np.arange(rows.first, rows.last)
-    after_key = np.zeros(len(vertices), keys)
-    after_end = np.full(len(vertices), -1)
-    arcs = [
-        sorted(
-            {
-                (int(k), int(end))
-                for k, end in zip(
-                    rows.keys[low:high], rows.indices[low:high], strict=True
-                )
-                if end != x
-            }
-        )
-        for x, (low, high) in zip(vertices, pairwise(rows.indptr), strict=True)
-    ]
-    for turn in range(4):
-        found, key, end = backend.next_lightest(placed, vertices, after_key, after_end)
-        expected = [len(row) > turn for row in arcs]
-        np.testing.assert_array_equal(found, expected)
-        for i in np.flatnonzero(found):
-            assert (int(key[i]), int(end[i])) == arcs[i][turn]
-        after_key = np.where(found, key, after_key).astype(keys)
-        after_end = np.where(found, end, after_end)
-
-
 def reduced(rng, components, m, keys, ghosts):
     """Return a reduced graph with ties and multi-edges."""
     u = rng.integers(0, 10 * components, m)

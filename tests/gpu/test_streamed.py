@@ -79,9 +79,3 @@ def test_the_limit_decides(backend):
     assert isinstance(placed, StreamedRows)
     assert backend.rows_nbytes(rows) < rows.nbytes
     assert isinstance(backend.place(rows.cut(0, 1)), PlacedRows)
-    vertices = np.arange(n)
-    after = np.zeros(n, np.uint32), np.full(n, -1)
-    found, key, end = backend.next_lightest(placed, vertices, *after)
-    expected = backend.host.next_lightest(rows, vertices, *after)
-    for column, right in zip((found, key, end), expected, strict=True):
-        np.testing.assert_array_equal(column, right)

@@ -130,30 +130,6 @@ def test_contraction_fixes_forest_edges_only(
         assert not (left.own[left.a[first]] and left.own[left.b[first]])
 
 
-@settings(max_examples=40, deadline=None)
-@given(dense_graphs(), st.data())
-def test_next_lightest_walks_through_the_rows(
-    graph: graphs.Graph, data: st.DataObject
-) -> None:
-    begin = data.draw(st.integers(0, graph.n - 1))
-    piece = rows_of(graph, np.uint32).cut(begin, graph.n)
-    vertices = np.arange(begin, graph.n)
-    key = np.zeros(len(vertices), np.uint64)
-    end = np.full(len(vertices), -1)
-    seen: list[list] = [[] for _ in vertices]
-    for _ in range(3):
-        found, key, end = backend(2).next_lightest(piece, vertices, key, end)
-        for vertex, hit, k, e in zip(vertices, found, key, end, strict=True):
-            if hit:
-                seen[vertex - begin].append((int(k), int(e)))
-    for vertex, walked in zip(vertices, seen, strict=True):
-        arcs = slice(*piece.indptr[vertex - begin : vertex - begin + 2])
-        pairs = zip(
-            piece.keys[arcs].tolist(), piece.indices[arcs].tolist(), strict=True
-        )
-        assert walked[:3] == sorted({p for p in pairs if p[1] != vertex})[:3]
-
-
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=300), st.integers(0, 64))
 def test_sort_positions(values: list[int], bits: int) -> None:

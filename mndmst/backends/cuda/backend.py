@@ -196,33 +196,6 @@ class CudaBackend(Backend):
             to_host(rows.to_global(u)), to_host(rows.to_global(v)), to_host(key)
         )
 
-    def next_lightest(
-        self,
-        rows: PlacedRows | StreamedRows,
-        vertices: np.ndarray,
-        after_key: np.ndarray,
-        after_end: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return for each of some rows its lightest arc after a given one."""
-        if isinstance(rows, StreamedRows):
-            return self.host.next_lightest(rows.rows, vertices, after_key, after_end)
-        with self._current():
-            count = len(vertices)
-            to_device, to_host = self._transfer.to_device, self._transfer.to_host
-            found = cupy.empty(count, np.uint8)
-            key = cupy.empty(count, rows.keys.dtype)
-            end = cupy.empty(count, np.int64)
-            self._kernels_for(rows.keys.dtype).launch(
-                "find_next", 128 * count, rows.indptr, rows.ends, rows.keys,
-                np.uint32(rows.first), np.uint64(rows.own),
-                np.int64(rows.first_global), rows.ghosts,
-                to_device(np.asarray(vertices, np.int64)) - rows.first_global,
-                to_device(np.asarray(after_key, rows.keys.dtype)),
-                to_device(np.asarray(after_end, np.int64)),
-                found, key, end, block=128,
-            )  # fmt: skip
-            return to_host(found).view(bool), to_host(key), to_host(end)
-
     # Steps on reduced graphs
 
     def forest(self, graph: ReducedGraph) -> Growth:

@@ -23,7 +23,6 @@ FILES = {
     "levels": ("contract", "flatten"),
     "outside": ("find_giant", "list_outside"),
     "label": ("find_smallest", "write_labels"),
-    "next_lightest": ("find_next",),
     "draw": ("draw_arcs",),
 }
 COOPERATIVE = ("rounds", "levels")  # files whose blocks wait for each other

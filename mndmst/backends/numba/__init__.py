@@ -14,7 +14,6 @@ from .cache import use_cache_of_these_sources
 use_cache_of_these_sources()
 
 from .band_forest import band_forest
-from .finish import next_lightest
 from .hooks import Hooks
 from .kruskal import border_excepting_kruskal, flatten
 from .msf import msf
@@ -93,24 +92,6 @@ class NumbaBackend(Backend):
     def row_hooks(self, rows: Rows, band: Band) -> tuple[Hooks, EdgeList]:
         """See `Backend.row_hooks`."""
         return row_hooks(rows, band, self.threads)
-
-    def next_lightest(self, rows, vertices, after_key, after_end):
-        """See `Backend.next_lightest`."""
-        arcs = np.empty(len(vertices), np.int64)
-
-        def chunk(begin, end):
-            part = slice(begin, end)
-            next_lightest(
-                rows.indptr, rows.indices, rows.keys, rows.first, vertices[part],
-                after_key[part], after_end[part], arcs[part],
-            )  # fmt: skip
-
-        self.threads.map(chunk, self.threads.ranges(len(vertices)))
-        found = arcs >= 0
-        key = np.zeros(len(vertices), rows.keys.dtype)
-        end = np.zeros(len(vertices), np.int64)
-        key[found], end[found] = rows.keys[arcs[found]], rows.indices[arcs[found]]
-        return found, key, end
 
     def forest(self, graph: ReducedGraph) -> Growth:
         """See `Backend.forest`."""

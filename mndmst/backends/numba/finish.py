@@ -34,7 +34,7 @@ def lightest_from(keys, begin, end, low):
 
 
 @njit(nogil=True, cache=True)
-def _following(keys, arc, end, begin):
+def following(keys, arc, end, begin):
     """Return the arc of a row that comes after one in the order, or -1.
 
     The arcs of a row are ordered by (key, far end), and their far ends ascend.
@@ -56,7 +56,7 @@ def _first_behind(indices, keys, begin, end, above, vertex):
     """
     arc = lightest_from(keys, begin, end, above)
     while arc >= 0 and keys[arc] == above and indices[arc] < vertex:
-        arc = _following(keys, arc, end, begin)
+        arc = following(keys, arc, end, begin)
     return arc
 
 
@@ -120,7 +120,7 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
             head = np.uint64(indices[arc])
             u[used], v[used], key[used] = min(tail, head), max(tail, head), keys[arc]
             used += np.uint64(root[head] != root[tail])
-            arc = -1 if root[head] == giant else _following(keys, arc, end, begin)
+            arc = -1 if root[head] == giant else following(keys, arc, end, begin)
         if arc >= 0:
             for other in range(begin, end):
                 head = np.uint64(indices[other])
@@ -129,54 +129,3 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
                 apart = root[head] != root[tail]
                 used += np.uint64(keys[other] >= keys[arc] and apart)
     return u[:used], v[:used], key[:used]
-
-
-@njit(nogil=True, cache=True)
-def next_lightest(indptr, indices, keys, first, vertices, after_key, after_end, arcs):
-    """Write for each row its lightest arc after (after_key, after_end), or -1.
-
-    See `Backend.next_lightest`; `arcs` (int64) takes the arcs' positions.
-    """
-    for i in range(len(vertices)):
-        if i + ROWS_AHEAD < len(vertices):
-            prefetch(keys, np.intp(indptr[vertices[i + ROWS_AHEAD] - first]))
-        row = vertices[i] - first
-        found = -1
-        for arc in range(indptr[row], indptr[row + 1]):
-            key = keys[arc]
-            if key < after_key[i] or (found >= 0 and key >= keys[found]):
-                continue
-            head = np.int64(indices[arc])
-            if head == vertices[i] or (key == after_key[i] and head <= after_end[i]):
-                continue
-            found = arc
-        arcs[i] = found
-
-
-@njit(nogil=True, cache=True)
-def arcs_after(indptr, indices, keys, first, vertices, after_key, after_end):
-    """Return all arcs of some rows that come after given ones.
-
-    As `next_lightest`, of which these are what repeated calls would return.
-
-    Returns
-    -------
-    tail, head : ndarray of int64
-    key : ndarray
-    """
-    count = 0
-    for vertex in vertices:
-        count += indptr[vertex - first + 1] - indptr[vertex - first]
-    tail, head = np.empty(count, np.int64), np.empty(count, np.int64)
-    key = np.empty(count, keys.dtype)
-    used = 0
-    for i in range(len(vertices)):
-        row = vertices[i] - first
-        for arc in range(indptr[row], indptr[row + 1]):
-            end = np.int64(indices[arc])
-            same = keys[arc] == after_key[i]
-            if keys[arc] < after_key[i] or (same and end <= after_end[i]):
-                continue
-            tail[used], head[used], key[used] = vertices[i], end, keys[arc]
-            used += end != vertices[i]
-    return tail[:used], head[:used], key[:used]

@@ -7,7 +7,7 @@ whether they are in the giant component, if anything is.
 import numpy as np
 from numba import njit
 
-from .finish import PROBES, ROWS_AHEAD, _following, lightest_from
+from .finish import PROBES, ROWS_AHEAD, following, lightest_from
 from .intrinsics import prefetch
 
 UNKNOWN = -1
@@ -81,7 +81,7 @@ def heavy_arcs(
             tail[used], head[used] = np.int64(first) + np.int64(row), indices[arc]
             key[used], far[used] = keys[arc], other
             used += np.uint64(other != near)
-            arc = -1 if other == giant else _following(keys, arc, high, low)
+            arc = -1 if other == giant else following(keys, arc, high, low)
         if arc >= 0:
             for rest in range(np.uint64(low), np.uint64(high)):
                 other = far_component(indices[rest], first, label, giant, outside)

@@ -21,7 +21,7 @@ from ..base import Band, RowGrowth
 from .bands import band_chunks, chunks_of
 from .columns import joined, room_for, without_repeats
 from .cuts import Sample, band_segments
-from .finish import _following, lightest_from
+from .finish import following, lightest_from
 from .hooks import HALF, NUMBER, ROOT, Hooks, name_trees
 from .intrinsics import prefetch
 from .kruskal import FETCH_AHEAD, HALVE_AHEAD, LOW, find, flatten, unite
@@ -143,7 +143,7 @@ def hook_rest(indptr, indices, keys, first, hook, best):
         vertex = np.uint64(first) + row
         arc = lightest_from(keys, begin, end, keys.dtype.type(0))
         while arc >= 0 and np.uint64(indices[np.uint64(arc)]) == vertex:
-            arc = _following(keys, arc, end, begin)
+            arc = following(keys, arc, end, begin)
         if arc < 0:
             continue
         head, weight = np.uint64(indices[np.uint64(arc)]), keys[np.uint64(arc)]

@@ -71,8 +71,6 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     if backend.has_row_hooks:
         backend.row_hooks(placed, Band(None, middle))
     vertices = np.arange(8, 40)
-    after = np.zeros(32, rows.keys.dtype)
-    backend.next_lightest(placed, vertices, after, vertices)
     labels, a, b = compact(edges.u, edges.v, 8, 40)
     compact_by_hash(edges.u, edges.v, 8, 40)
     compact_by_hash(edges.u.astype(np.int64), edges.v.astype(np.int64), 8, 40)

@@ -114,12 +114,3 @@ __device__ inline u32 row_of(const i64* offset, u32 low, u32 high, i64 arc) {
     }
     return low;
 }
-
-// Returns the global id of a local one: ghosts below, the rows, ghosts above.
-__device__ inline i64 global_of(
-    u32 x, u32 first, u64 own, i64 first_global, const i64* ghosts)
-{
-    if (x < first) return ghosts[x];
-    u64 row = x - first;
-    return row < own ? first_global + i64(row) : ghosts[x - own];
-}
