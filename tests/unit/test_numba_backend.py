@@ -1,6 +1,7 @@
 """Each step of the CPU backend against Kruskal's algorithm in plain Python."""
 
 from functools import cache
+from threading import Thread
 
 import graphs
 import numpy as np
@@ -12,6 +13,7 @@ from oracle import kruskal
 from mndmst.backends.base import Band
 from mndmst.backends.numba import NumbaBackend
 from mndmst.backends.numba.sorting import sort_positions
+from mndmst.backends.numba.threads import Threads
 from mndmst.boruvka import contract
 from mndmst.contract import reduced_graph
 from mndmst.graph import EdgeList, Rows
@@ -185,3 +187,12 @@ def test_ids_beyond_32_bits(shift: int) -> None:
     contraction = contract(backend(1), reduced)
     assert set(triples(contraction.fixed)) <= set(moved)
     assert contraction.new.min() >= shift
+
+
+def test_no_room_for_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", start)
+    with pytest.raises(MemoryError, match="can't start new thread"):
+        Threads(2).map(abs, [(-1,), (-2,)])

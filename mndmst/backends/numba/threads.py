@@ -25,10 +25,20 @@ class Threads:
         self.pool = ThreadPoolExecutor(count, "mndmst-cpu") if count > 1 else None
 
     def map(self, function: Callable[..., Any], ranges: list[tuple]) -> list[Any]:
-        """Return the results of function(*bounds) for all ranges, in order."""
+        """Return the results of function(*bounds) for all ranges, in order.
+
+        Raises
+        ------
+        MemoryError
+            If there is no room for the stack of a thread.
+        """
         if self.pool is None or len(ranges) < 2:
             return [function(*bounds) for bounds in ranges]
-        return list(self.pool.map(lambda bounds: function(*bounds), ranges))
+        try:
+            results = self.pool.map(lambda bounds: function(*bounds), ranges)
+        except RuntimeError as error:  # which I/O errors of HDF5 are, too
+            raise MemoryError(str(error)) from error
+        return list(results)
 
     def ranges(
         self, length: int, grain: int = GRAIN, align: int = 1
