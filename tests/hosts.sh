@@ -6,7 +6,7 @@
 #
 #   tests/hosts.sh up DIR [N]             start node1 to nodeN (4), listed in DIR/hosts
 #   tests/hosts.sh on DIR HOST COMMAND... run a command on a host, where one is here
-#   tests/hosts.sh rate DIR RATE          shape all links both ways, such as 1gbit
+#   tests/hosts.sh rate DIR RATE [BURST]  shape all links both ways, such as 1gbit
 #   tests/hosts.sh cut DIR HOST           take a host off the network,
 #   tests/hosts.sh mend DIR HOST          and put it back
 #   tests/hosts.sh down DIR               end all, with whatever runs there
@@ -125,7 +125,7 @@ on() {
 }
 
 rate() {
-    local host shape=(root tbf rate "$1" burst 512kb latency 50ms)
+    local host shape=(root tbf rate "$1" burst "${2:-512kb}" latency 50ms)
     for host in $(hosts); do
         switch tc qdisc replace dev "$host" "${shape[@]}"
         inside "$host" tc qdisc replace dev eth0 "${shape[@]}"

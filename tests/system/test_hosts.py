@@ -64,7 +64,7 @@ def test_the_report_tells_how_slow_the_network_is(
     hosts: Network, case: Case, tmp_path: Path
 ) -> None:
     report = tmp_path / "report.json"
-    hosts.control("rate", "20mbit")
+    hosts.control("rate", "20mbit", "16kb")  # or short trades do not notice
     command = hosts.mndmst(1, "solve", case.graph, "--backend", "cpu")
     run = hosts.run(
         *command, "-o", tmp_path / "f.h5", "--report", report, timeout=LIMIT
