@@ -13,11 +13,11 @@ have any edge, and no name need be asked for.
 import numpy as np
 
 from .backends.base import Band
+from .backends.numba.columns import joined
 from .backends.numba.hooks import (
     HALF,
     NUMBER,
     ROOT,
-    Hooks,
     apart,
     climb,
     link,
@@ -81,8 +81,8 @@ def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
         if there are none.
     """
     worker, directory = run.workers[0], run.directory
-    hooks, edges = worker.backend.row_hooks(worker.placed, band)
-    component, names = _components(run, hooks)
+    hook, best, edges = worker.backend.row_hooks(worker.placed, band)
+    component, names = _components(run, hook, best)
     edges, pairs = _forest(run, _dealt(run, edges), component, len(names))
     parent = np.arange(len(names), dtype=np.uint32)
     nbytes = run.comm.sum(len(edges)) * EDGE_BYTES
@@ -115,10 +115,16 @@ def _forest(
     run: Run, edges: EdgeList, component: np.ndarray, count: int
 ) -> tuple[EdgeList, np.ndarray]:
     """Return the forest of this rank's edges, and both ends of each in one word."""
-    u, v, key = edges.u, edges.v, edges.key
-    pairs = np.empty(len(key) + 1, np.uint64)
-    left = apart(u, v, key, component, pairs)
-    edges, pairs = EdgeList(u[:left], v[:left], key[:left]), pairs[:left]
+    columns = (edges.u, edges.v, edges.key, np.empty(len(edges), np.uint64))
+
+    def work(begin: int, end: int) -> list[np.ndarray]:
+        u, v, key, pairs = part = [column[begin:end] for column in columns]
+        left = apart(u, v, key, component, pairs)
+        return [column[:left] for column in part]
+
+    parts = run.threads.map(work, run.threads.ranges(len(edges)))
+    *ends_and_key, pairs = joined(parts, run.threads)
+    edges = EdgeList(*ends_and_key)
     parent = np.arange(count, dtype=np.uint32)
     kept = np.flatnonzero(spanning_pairs(edges.key, pairs, parent, run.threads))
     return edges.take(kept), pairs[kept]
@@ -137,7 +143,9 @@ def _merged(
     return kept[before : before + len(key)]
 
 
-def _components(run: Run, hooks: Hooks) -> tuple[np.ndarray, np.ndarray]:
+def _components(
+    run: Run, hook: np.ndarray, best: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Contract along the hooks, and fix their edges. Collective.
 
     Returns
@@ -149,10 +157,10 @@ def _components(run: Run, hooks: Hooks) -> tuple[np.ndarray, np.ndarray]:
     """
     first, last = run.directory.first, run.directory.last
     ranges = [(first + b, first + e) for b, e in run.threads.ranges(last - first)]
-    hook = run.comm.concatenate(hooks.hook[first:last])
+    hook = run.comm.concatenate(hook)
     component = np.empty(len(hook), np.uint32)
     roots = sum(run.threads.map(lambda b, e: link(hook, b, e, component), ranges))
-    run.fixed.append(edges_of_hooks(hook, hooks.best, component, first, last, roots))
+    run.fixed.append(edges_of_hooks(hook, best, component, first, last, roots))
     mine = component[first:last]
     names = run.comm.concatenate(mine[mine & ROOT != 0] & NUMBER)
     number_roots(component, first, last, run.comm.prefix(roots))

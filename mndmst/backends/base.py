@@ -142,17 +142,20 @@ class Backend(ABC):
         """
         return None
 
-    def row_hooks(self, rows: Any, band: Band) -> tuple[Any, EdgeList]:
+    def row_hooks(
+        self, rows: Any, band: Band
+    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """Return where rows hook, and the edges of the lightest band.
 
-        Only of devices with `has_row_hooks`.
+        Only of devices with `has_row_hooks`, and graphs of at most 2^31 vertices.
 
         Returns
         -------
-        hooks : backends.numba.hooks.Hooks
-            As many entries as there are vertices in the graph, those of the rows set:
-            the far end of the lightest edge, even above the band, and its key. A
-            vertex without edges hooks to itself.
+        hook : ndarray of uint32, shape (rows,)
+            The far end of the lightest edge, even above the band. A vertex without
+            edges hooks to itself.
+        best : ndarray, shape (rows,)
+            The key of that edge, if there is one.
         edges : EdgeList
             The edges of the band that lead from the rows to larger vertices.
         """

@@ -14,7 +14,6 @@ from .cache import use_cache_of_these_sources
 use_cache_of_these_sources()
 
 from .band_forest import band_forest
-from .hooks import Hooks
 from .kruskal import border_excepting_kruskal, flatten
 from .msf import msf
 from .row_growth import grow_rows
@@ -89,7 +88,9 @@ class NumbaBackend(Backend):
         """See `Backend.grow_rows`."""
         return grow_rows(rows, band, self.threads)
 
-    def row_hooks(self, rows: Rows, band: Band) -> tuple[Hooks, EdgeList]:
+    def row_hooks(
+        self, rows: Rows, band: Band
+    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """See `Backend.row_hooks`."""
         return row_hooks(rows, band, self.threads)
 

@@ -11,7 +11,9 @@ from .hooks import Hooks, hooked_edges
 from .threads import Threads
 
 
-def row_hooks(rows: Rows, band: Band, threads: Threads) -> tuple[Hooks, EdgeList]:
+def row_hooks(
+    rows: Rows, band: Band, threads: Threads
+) -> tuple[np.ndarray, np.ndarray, EdgeList]:
     """See `Backend.row_hooks`.
 
     To the kernels these are rows of the whole graph, of which only some are looked
@@ -27,7 +29,8 @@ def row_hooks(rows: Rows, band: Band, threads: Threads) -> tuple[Hooks, EdgeList
     ]
     chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
     columns = joined([chunk[:3] for chunk in chunks], threads)
-    return hooks, without_repeats(*columns)
+    here = slice(rows.first, rows.last)
+    return hooks.hook[here], hooks.best[here], without_repeats(*columns)
 
 
 def edges_of_hooks(
@@ -42,8 +45,10 @@ def edges_of_hooks(
 
     Parameters
     ----------
-    hook, best : ndarray, shape (vertices,)
+    hook : ndarray of uint32, shape (vertices,)
         See `Hooks`.
+    best : ndarray, shape (last - first,)
+        The keys along which they hook.
     component : ndarray of uint32, shape (vertices,)
         What `hooks.link` has made of the hooks.
     roots : int
@@ -51,5 +56,7 @@ def edges_of_hooks(
     """
     count = last - first - roots
     u, v, key = (np.empty(count, dtype) for dtype in (hook.dtype,) * 2 + (best.dtype,))
-    hooked_edges(hook, best, component, first, last, 0, count, u, v, key)
+    keys = np.empty(len(hook), best.dtype)
+    keys[first:last] = best
+    hooked_edges(hook, keys, component, first, last, 0, count, u, v, key)
     return EdgeList(u, v, key)
