@@ -61,7 +61,8 @@ def _first_behind(indices, keys, begin, end, above, vertex):
 
 
 @njit(nogil=True, cache=True)
-def _grown(array, used, more):
+def grown(array, used, more):
+    """Return an array twice as long and more, with what is used of this one."""
     larger = np.empty(2 * len(array) + PROBES + more, array.dtype)
     larger[:used] = array[:used]
     return larger
@@ -105,8 +106,8 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
         begin, end = indptr[tail], indptr[tail + np.uint64(1)]
         if used + np.uint64(PROBES + end - begin) > np.uint64(len(key)):
             more = end - begin + len(vertices)
-            u, v = _grown(u, used, more), _grown(v, used, more)
-            key = _grown(key, used, more)
+            u, v = grown(u, used, more), grown(v, used, more)
+            key = grown(key, used, more)
         # Walk the row in its order until an arc leads to the giant component.
         if tail >= np.uint64(vertex):
             arc = _first_behind(indices, keys, begin, end, above, vertex)

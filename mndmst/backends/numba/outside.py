@@ -7,7 +7,7 @@ whether they are in the giant component, if anything is.
 import numpy as np
 from numba import njit
 
-from .finish import PROBES, ROWS_AHEAD, following, lightest_from
+from .finish import PROBES, ROWS_AHEAD, following, grown, lightest_from
 from .intrinsics import prefetch
 
 UNKNOWN = -1
@@ -68,10 +68,10 @@ def heavy_arcs(
             prefetch(indices, np.intp(indptr[rows[i + ROWS_AHEAD]]))
         row = np.uint64(rows[i])
         low, high = indptr[row], indptr[row + np.uint64(1)]
-        more = np.uint64(PROBES + high - low)
-        if used + more > np.uint64(len(key)):
-            tail, head = _larger(tail, used, more), _larger(head, used, more)
-            key, far = _larger(key, used, more), _larger(far, used, more)
+        more = high - low
+        if used + np.uint64(PROBES + more) > np.uint64(len(key)):
+            tail, head = grown(tail, used, more), grown(head, used, more)
+            key, far = grown(key, used, more), grown(far, used, more)
         near = np.int64(label[row])
         arc = lightest_from(keys, low, high, heavier)
         for _ in range(PROBES):
@@ -89,10 +89,3 @@ def heavy_arcs(
                 key[used], far[used] = keys[rest], other
                 used += np.uint64(keys[rest] >= keys[arc] and other != near)
     return tail[:used], head[:used], key[:used], far[:used]
-
-
-@njit(nogil=True, cache=True)
-def _larger(array, used, more):
-    larger = np.empty(2 * np.uint64(len(array)) + more, array.dtype)
-    larger[:used] = array[:used]
-    return larger
