@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,7 @@ class Report:
         }
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of everything a result depends on."""
     found = {"mndmst": __version__, "python": platform.python_version()}

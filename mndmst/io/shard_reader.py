@@ -7,7 +7,7 @@ is checked against the datasets before any memory is taken for it.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -60,6 +60,9 @@ class ShardedGraph:
     arcdist: np.ndarray
     parts: tuple[Path, ...]
     reordered: bool = False
+    _checked: dict[int, tuple[int, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def num_vertices(self) -> int:
@@ -222,9 +225,14 @@ class ShardedGraph:
 
     @contextmanager
     def _open(self, part: int) -> Iterator[h5py.File]:
-        """Open a part and compare it with the index."""
-        with reading(self.parts[part]), h5py.File(self.parts[part]) as file:
-            self._check(part, file)
+        """Open a part; compare it with the index if it is new or has changed."""
+        path = self.parts[part]
+        with reading(path), h5py.File(path) as file:
+            found = path.stat()
+            state = found.st_ino, found.st_size, found.st_mtime_ns
+            if self._checked.get(part) != state:
+                self._check(part, file)
+                self._checked[part] = state
             yield file
 
     def check_part(self, part: int) -> None:

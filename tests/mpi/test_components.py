@@ -67,7 +67,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]
     return folder, [expected(graph) for graph in chosen]
 
 
-@pytest.mark.parametrize(("ranks", "stride"), [(1, 1), (2, 3), (4, 4)])
+@pytest.mark.parametrize(("ranks", "stride"), [(1, 3), (2, 3), (4, 5)])
 def test_every_condition_finds_scipys_components(
     mpirun: Callable, answers: tuple[Path, list[dict]], ranks: int, stride: int
 ) -> None:
