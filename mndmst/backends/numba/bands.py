@@ -12,7 +12,7 @@ from .cuts import SAMPLE, Sample, Segment
 from .hooks import Hooks
 from .select import CHUNK, select
 from .sorting import sort_positions
-from .sparse import all_edges
+from .sparse import all_edges, lower_edges
 from .threads import Threads
 
 # How many arcs take as long as what is done once for a row.
@@ -59,15 +59,19 @@ def band_chunk(
 def all_chunks(
     rows: Rows, threads: Threads, hooks: Hooks
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return all edges (u, v, key) of ranges of a whole graph's rows, and hook them."""
+    """Return all edges of ranges of rows as `select` does, and hook the rows.
+
+    There must be an arc.
+    """
 
     def chunk(begin, end):
         # Twice what is needed where the edges are seen from both ends: not touched
         room = int(rows.indptr[end] - rows.indptr[begin]) + 1
-        return all_edges(
-            rows.indptr, rows.indices, rows.keys, begin, end, hooks.hook, hooks.best,
-            *room_for(rows, room),
-        )  # fmt: skip
+        csr = rows.indptr, rows.indices, rows.keys, rows.first
+        upper = all_edges(
+            *csr, begin, end, hooks.hook, hooks.best, *room_for(rows, room)
+        )
+        return *upper, *lower_edges(*csr, begin, end if rows.first else begin)
 
     return threads.map(chunk, row_ranges(rows, 0, len(rows), threads))
 

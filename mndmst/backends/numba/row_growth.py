@@ -18,7 +18,7 @@ from numba import njit
 
 from ...graph import EdgeList, Rows
 from ..base import Band, RowGrowth
-from .bands import band_chunks, chunks_of
+from .bands import all_chunks, band_chunks, chunks_of
 from .columns import joined, room_for, without_repeats
 from .cuts import Sample, band_segments
 from .finish import following, lightest_from
@@ -37,8 +37,11 @@ FINAL, WAITS = 1, 2
 def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     """See `Backend.grow_rows`."""
     hooks, component = Hooks(rows), np.empty(len(rows), np.uint32)
-    parts = band_segments(rows, band)
-    chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
+    if band == Band() and rows.num_arcs:
+        chunks = all_chunks(rows, threads, hooks)
+    else:
+        parts = band_segments(rows, band)
+        chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
     rest = hook_rest(
         rows.indptr, rows.indices, rows.keys, rows.first, hooks.hook, hooks.best
     )

@@ -97,6 +97,17 @@ def _append(
 
 
 @njit(nogil=True, cache=True)
+def _lower(indptr, indices, first, rows):
+    """Return whether any of the rows has a ghost before the first row: its first id."""
+    before = np.uint64(first)
+    for row in rows:
+        arc = np.uint64(indptr[row])
+        if arc < np.uint64(len(indices)) and np.uint64(indices[arc]) < before:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
 def _append_lower(indices, keys, first, start, words, starts, tails, u, v, key, used):
     """Append the chosen edges of a chunk that lead to ghosts before the first row."""
     before = np.uint64(first)
@@ -212,7 +223,7 @@ def select(
         count, row = _mark_starts(indptr, row, start, stop, starts, tails)
         more = _set_bits(words)
         u, v, key = _room(u, used, more), _room(v, used, more), _room(key, used, more)
-        if first > 0:
+        if first > 0 and _lower(indptr, indices, first, tails[: count + np.uint64(1)]):
             lower_u, lower_v = _room(lower_u, lower, more), _room(lower_v, lower, more)
             lower_key = _room(lower_key, lower, more)
             lower = _append_lower(
