@@ -9,7 +9,7 @@ from .backends import cuda
 from .backends.base import Backend
 from .backends.fallback import Fallback
 from .backends.numba import NumbaBackend
-from .backends.numba.warmup import warm_up_kernels
+from .backends.numba.warmup import kernels_cached, warm_up_kernels
 from .comm import Comm
 from .config import Config
 from .errors import MissingExtraError
@@ -63,13 +63,16 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
 def warm_up(
     comm: Comm, backends: list[Backend], graph: ShardedGraph, progress: Progress
 ) -> None:
-    """Compile the kernels once on every machine; the other ranks load them."""
+    """Load the kernels; if some are missing, one rank of a machine compiles first."""
     ids, keys = id_dtype(graph.num_vertices), key_dtype(graph.weight_dtype)
     node = comm.node()
-    for turn in range(2):
-        if (node.rank > 0) == turn:
-            for backend in backends:
-                warm_up_kernels(backend, ids, keys, progress.say)
+    cached = all(kernels_cached(backend, ids, keys) for backend in backends)
+    all_at_once = node.min(int(cached))
+    if node.rank > 0 and not all_at_once:
+        node.barrier()
+    for backend in backends:
+        warm_up_kernels(backend, ids, keys, progress.say)
+    if node.rank == 0 and not all_at_once:
         node.barrier()
     node.free()
 

@@ -4,10 +4,14 @@ Numba keeps compiled kernels in a cache on disk. A tiny graph that takes every p
 fills it, so that of many ranks on a machine only the first one compiles.
 """
 
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import numba
 import numpy as np
+from llvmlite.binding import get_host_cpu_name
 
 from ...graph import ReducedGraph, Rows
 from ..base import Backend, Band
@@ -36,15 +40,32 @@ def warm_up_kernels(
     Parameters
     ----------
     say : callable
-        Told that kernels are being compiled, if the cache has none.
+        Told that kernels are being compiled, if the cache does not have all.
     """
     if (backend.name, ids, keys) in _warm:
         return
-    cache = Path(select.stats.cache_path)
-    if not any(cache.glob("select.*.nbi")):
+    cached = kernels_cached(backend, ids, keys)
+    if not cached:
         say("compiling kernels, once on this machine; this takes about a minute")
     _run_all(backend, _clique(64, ids, keys))
     _warm.add((backend.name, ids, keys))
+    if not cached:
+        with suppress(OSError):  # the next process looks for itself
+            _stamp(backend, ids, keys).touch()
+
+
+def kernels_cached(backend: Backend, ids: np.dtype, keys: np.dtype) -> bool:
+    """Return whether all kernels for some types have been compiled on this machine."""
+    return _stamp(backend, ids, keys).exists()
+
+
+def _stamp(backend: Backend, ids: np.dtype, keys: np.dtype) -> Path:
+    """Return the file in the cache that says so; other compilers have another."""
+    facts = (
+        backend.name, ids.name, keys.name,
+        f"numba{numba.__version__}", sys.implementation.cache_tag, get_host_cpu_name(),
+    )  # fmt: skip
+    return Path(select.stats.cache_path) / f"{'-'.join(facts)}.complete"
 
 
 def _clique(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
