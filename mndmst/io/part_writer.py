@@ -12,7 +12,8 @@ from .layout import CHUNK_BYTES
 class Column:
     """A checksummed dataset that is written from its beginning to its end.
 
-    Whole chunks are written at once, so that none is checksummed twice.
+    What is appended is gathered until it makes a whole chunk, checksum behind it, so
+    that no chunk is checksummed twice.
 
     Parameters
     ----------
@@ -34,13 +35,14 @@ class Column:
         compress: bool = False,
     ) -> None:
         self.length = 0
+        self.held = 0
         self.compress = compress
-        self.held = np.empty(0, dtype)
+        self.chunk = max(1, min(most, CHUNK_BYTES // dtype.itemsize))
+        self.raw = np.empty(self.chunk * dtype.itemsize + SUM_BYTES, np.uint8)
+        self.entries = self.raw[:-SUM_BYTES].view(dtype)
         if most == 0:  # HDF5 cannot chunk a dataset without elements
             self.dataset = group.create_dataset(name, shape=(0,), dtype=dtype)
             return
-        self.chunk = min(most, CHUNK_BYTES // dtype.itemsize)
-        self.summed = np.empty(self.chunk * dtype.itemsize + SUM_BYTES, np.uint8)
         options: dict[str, Any] = {"compression": "gzip"} if compress else {}
         self.dataset = group.create_dataset(
             name, (most,), dtype, chunks=(self.chunk,), maxshape=(most,),
@@ -49,46 +51,33 @@ class Column:
 
     def append(self, data: np.ndarray) -> None:
         """Append entries; integers of another width are converted."""
-        if data.dtype == np.uint32 and self.held.dtype == np.int32:
-            data = data.view(np.int32)
-        data = data.astype(self.held.dtype, copy=False)
-        if len(self.held) == 0 and len(data) == 0:
-            return
-        if len(self.held):
-            missing = min(len(data), self.chunk - len(self.held))
-            self.held = np.concatenate((self.held, data[:missing]))
-            data = data[missing:]
-            if len(self.held) < self.chunk:
-                return
-            self._write(self.held)
-        whole = len(data) // self.chunk * self.chunk
-        self._write(data[:whole])
-        self.held = data[whole:].copy()
+        while len(data):
+            some = data[: self.chunk - self.held]
+            self.entries[self.held : self.held + len(some)] = some
+            self.held += len(some)
+            if self.held == self.chunk:
+                self._write()
+            data = data[len(some) :]
 
     def finish(self) -> int:
         """Write what is left; return how many entries there are in all."""
-        if len(self.held):
-            self._write(self.held)
+        if self.held:
+            self._write()
         if self.length < len(self.dataset):
             self.dataset.resize((self.length,))
         return self.length
 
-    def _write(self, data: np.ndarray) -> None:
-        data = np.ascontiguousarray(data)
-        whole = 0 if self.compress else len(data) // self.chunk * self.chunk
-        for low in range(0, whole, self.chunk):
-            self._write_chunk(data[low : low + self.chunk], self.length + low)
-        if whole < len(data):
-            place = np.s_[self.length + whole : self.length + len(data)]
-            self.dataset.write_direct(data[whole:], dest_sel=place)
-        self.length += len(data)
-
-    def _write_chunk(self, data: np.ndarray, place: int) -> None:
-        """Write a chunk past HDF5's filter, which takes long for its checksum."""
-        raw = data.view(np.uint8)
-        self.summed[:-SUM_BYTES] = raw
-        self.summed[-SUM_BYTES:].view("<u4")[0] = checksum(raw)
-        self.dataset.id.write_direct_chunk((place,), self.summed)
+    def _write(self) -> None:
+        """Write a chunk; a whole one past HDF5's filter, which takes long to sum."""
+        end = self.length + self.held
+        if self.compress or self.held < self.chunk:
+            held = self.entries[: self.held]
+            self.dataset.write_direct(held, dest_sel=np.s_[self.length : end])
+        else:
+            total = checksum(self.raw[:-SUM_BYTES])
+            self.raw[-SUM_BYTES:].view("<u4")[0] = total
+            self.dataset.id.write_direct_chunk((self.length,), self.raw)
+        self.length, self.held = end, 0
 
 
 class PartWriter:
