@@ -44,6 +44,21 @@ def test_importing_the_package_loads_nothing_heavy(command: str) -> None:
     assert loaded.stdout.strip() == "[]"
 
 
+def test_a_kernel_loads_no_linear_algebra_and_hides_none() -> None:
+    pytest.importorskip("scipy")
+    code = """if True:
+        import sys
+        import numpy as np
+        from mndmst.backends.numba.external import ascending
+        assert ascending(np.arange(3, dtype=np.uint64))
+        assert "scipy.linalg" not in sys.modules
+        from numba.np import arraymath, linalg
+        assert arraymath._HAVE_BLAS
+        linalg.ensure_blas()
+    """
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 @pytest.mark.parametrize("package", ["numba", "cupy", "llvmlite"])
 def test_devices_stay_below_backends(package: str) -> None:
     outside = {m for m in importers(package) if m.parts[0] != "backends"}

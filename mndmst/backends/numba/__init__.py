@@ -1,6 +1,6 @@
 """The CPU backend: Numba kernels, with plain threads that share the arcs."""
 
-# ruff: noqa: E402, where kernels are cached is settled before any is defined
+# ruff: noqa: E402, some things are settled before any kernel is defined
 
 import os
 
@@ -9,8 +9,10 @@ import numpy as np
 from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, Forest, Growth, Memory, RowGrowth
+from .blas import leave_out_blas
 from .cache import use_cache_of_these_sources
 
+leave_out_blas()
 use_cache_of_these_sources()
 
 from .band_forest import band_forest
