@@ -8,6 +8,7 @@ give every entry once: text, for one, begins a range at the first line after it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from .edges import Edges, joined_edges, narrow_integers
 # What a piece is about as large as: entries, and the text they are read from.
 PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 4 << 20
+
+# indptr, heads and weights of some rows
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class EdgeFile(ABC):
@@ -79,6 +83,20 @@ class EdgeFile(ABC):
             If the file is damaged, or an entry is wrong.
         """
 
+    def rows(self, first: int, end: int) -> Rows | None:
+        """Return the rows of the vertices [first, end), where the file is made of rows.
+
+        They are what `pieces` has yielded before, and are not checked again.
+
+        Returns
+        -------
+        indptr : ndarray of int64, shape (end - first + 1,)
+            Starts at 0.
+        heads, weights : ndarray
+            Typed as in `Edges`.
+        """
+        return None
+
     def check_entries(self, found: int) -> None:
         """Raise InputError if the header promises another number of entries."""
         if self.num_entries not in (None, found):
@@ -88,8 +106,22 @@ class EdgeFile(ABC):
                 "or mend the header."
             )
 
+    def own_sums(self, begin: int, end: int) -> Any:
+        """Return what a range has to tell `check_sums`; small."""
+        return None
+
+    def check_sums(self, sums: list[Any]) -> None:  # noqa: B027, most have none
+        """Raise InputError if checksums in the file are not those of what it holds.
+
+        Parameters
+        ----------
+        sums : list
+            Of `own_sums`, for ranges that follow each other from 0 to `length`.
+        """
+
     def read(self) -> Edges:
         """Return the whole list, in memory."""
+        self.check_sums([self.own_sums(0, self.length)])
         pieces = list(self.pieces(0, self.length))
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
@@ -128,6 +160,14 @@ class EdgeFileOver(EdgeFile):
     def check_entries(self, found: int) -> None:
         """Let the file check how many entries there were."""
         self.file.check_entries(found)
+
+    def own_sums(self, begin: int, end: int) -> Any:
+        """Let the file look at a range."""
+        return self.file.own_sums(begin, end)
+
+    def check_sums(self, sums: list[Any]) -> None:
+        """Let the file check its sums."""
+        self.file.check_sums(sums)
 
 
 class EdgesInMemory(EdgeFile):

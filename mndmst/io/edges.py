@@ -85,14 +85,14 @@ def checked_edges(
     ids = id_dtype(num_vertices)
     return Edges(
         num_vertices,
-        _as_ids(src, ids),
-        _as_ids(dst, ids),
+        as_ids(src, ids),
+        as_ids(dst, ids),
         weight,
         directed,
     )
 
 
-def _as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return ends, none below 0, in another type of integers; copied if need be."""
     same = ends.dtype.isnative and ends.dtype.itemsize == dtype.itemsize
     return ends.view(dtype) if same else ends.astype(dtype)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, InputError
-from .edge_file import EdgeFile, EdgeFileOver
+from .edge_file import EdgeFile, EdgeFileOver, Rows
 from .formats import NAMES, open_edges
 from .formats.files import unpacked_pieces
 from .generate import open_random
@@ -167,6 +167,10 @@ class _Counted(EdgeFileOver):
         """Raise InputError if there are not as many arcs as the recipe promises."""
         super().check_entries(found)
         self._compare("arcs", found)
+
+    def rows(self, first: int, end: int) -> Rows | None:
+        """Return rows of the file; see `EdgeFile`."""
+        return self.file.rows(first, end)
 
     def _compare(self, what: str, found: int) -> None:
         promised = self.recipe.counts.get(what, found)

@@ -171,7 +171,7 @@ def test_too_little_memory_says_how_much_is_needed(tmp_path, monkeypatch):
         ConfigError, match="--memory 1,000 is less than a process takes"
     ):
         made(tmp_path / "graph", random_edges(50, 99), memory=1000)
-    monkeypatch.setattr("mndmst.io.external.plan.LARGEST_BUCKET", 100)
+    monkeypatch.setattr(external.Budget, "room", lambda _: external.RESERVE + 100)
     with pytest.raises(ConfigError, match=r"arcs of the vertices .* bytes to sort"):
         made(tmp_path / "graph", random_edges(50, 99))
     assert not list(tmp_path.glob("*work"))

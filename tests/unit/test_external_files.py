@@ -50,6 +50,20 @@ def test_any_number_of_processes_makes_the_same_shards(
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("arcs", [700, 1 << 16])
+def test_rows_are_the_graph_in_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arcs: int
+) -> None:
+    monkeypatch.setattr("mndmst.io.formats.rows.PIECE_ARCS", arcs)
+    monkeypatch.setattr("mndmst.io.formats.rows.PIECE_ROWS", 90)
+    monkeypatch.setattr("mndmst.io.external.plan.LISTED_BUCKET", 30000)
+    uuids = set()
+    for make in (text, binary):
+        options = Options(tmp_path / make.__name__, parts=2, quiet=True)
+        uuids.add(with_workers(3, partition, make(tmp_path), options).uuid)
+    assert len(uuids) == 1
+
+
 @pytest.mark.parametrize("routed", [True, False])
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, routed: bool) -> None:
     edges = random_edges(2000, 400_000)  # parts of two whole chunks and a rest

@@ -19,7 +19,7 @@ from square import DATA, SQUARE, square, triples
 
 from mndmst.errors import ConfigError, InputError
 from mndmst.io.external import Options, partition
-from mndmst.io.external.team import Alone
+from mndmst.io.external.team import Alone, with_workers
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
 from mndmst.io.formats.rows import RowsFile
 from mndmst.io.weights import weigh
@@ -195,10 +195,13 @@ def test_stored_matrices_are_read_in_pieces(
     given = (column.tolist() for column in (src, dst, weight))
     assert triples(file.read()) == list(zip(*given, strict=True))
     contents = bytearray(path.read_bytes())
-    contents[contents.index(b"data.npy") + 150] ^= 1
+    header = contents.index(b"\x93NUMPY", contents.index(b"data.npy"))
+    contents[header + 128] ^= 1
     path.write_bytes(contents)
-    with pytest.raises(InputError, match=r"m\.npz.*data\.npy has another checksum"):
-        open_edges(path)
+    for jobs in (1, 3):
+        options = Options(tmp_path / "graph", quiet=True)
+        with pytest.raises(InputError, match=r"m\.npz.*data\.npy has another checksum"):
+            with_workers(jobs, partition, open_edges(path), options)
 
 
 adjacency = st.integers(0, 40).flatmap(

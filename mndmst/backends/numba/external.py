@@ -10,9 +10,17 @@ DIGIT = 11  # bits of a digit of the radix sort: the counters fit the nearest ca
 
 @njit(nogil=True, cache=True)
 def count_tails(tails, heads, shift, counts):
-    """Count tails by blocks of 2^shift vertices (int64, added); loops do not count."""
-    for i in range(len(tails)):
-        counts[np.int64(tails[i]) >> shift] += tails[i] != heads[i]
+    """Count tails by blocks of 2^shift vertices (int64, added); loops do not count.
+
+    Of tails in order many in turn are in one block, and are counted in a register.
+    """
+    i = 0
+    while i < len(tails):
+        block, count = np.int64(tails[i]) >> shift, 0
+        while i < len(tails) and np.int64(tails[i]) >> shift == block:
+            count += tails[i] != heads[i]
+            i += 1
+        counts[block] += count
 
 
 @njit(nogil=True, cache=True)
@@ -49,6 +57,26 @@ def in_row_order(src, dst):
             (tails[i] == tails_before[i]) & (heads[i] <= heads_before[i])
         )
     return wrong == 0
+
+
+@njit(nogil=True, cache=True)
+def fill_tails(begins, first, low, tails):
+    """Fill in the rows of the arcs from `low` on.
+
+    Parameters
+    ----------
+    begins : ndarray of int64, shape (rows + 1,)
+        Where rows begin and the last one ends.
+    first : int
+        The number of the first row.
+    tails : ndarray
+        Of ids; filled.
+    """
+    row, arc = np.searchsorted(begins, low, side="right") - 1, 0
+    while arc < len(tails):
+        end = min(len(tails), begins[row + 1] - low)
+        tails[arc:end] = first + row
+        row, arc = row + 1, end
 
 
 @njit(nogil=True, cache=True)
@@ -187,16 +215,17 @@ def fingerprint(indptr, heads, keys, first):
     """Return two sums over the edges of some rows that tell graphs apart.
 
     Each edge is taken in its smaller end's row, so the sums over all rows are the
-    same however these are cut. Heads ascend within a row.
+    same however these are cut. Both arcs are hashed: a branch would cost more.
     """
     one, two = np.uint64(0), np.uint64(0)
     for row in range(len(indptr) - 1):
-        tail = first + row
-        larger, end = indptr[row], indptr[row + 1]
-        while larger < end and heads[larger] <= tail:
-            larger += 1
-        for arc in range(larger, end):
-            word = mix(tail, heads[arc], keys[arc])
+        tail = np.uint64(first + row)
+        arcs = slice(indptr[row], indptr[row + 1])
+        row_heads, words = heads[arcs], keys[arcs]
+        for i in range(len(row_heads)):
+            head = np.uint64(row_heads[i])
+            word = mix(tail, head, words[i])
+            word = word if head > tail else np.uint64(0)
             one += word
             two += (word ^ (word >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return one, two

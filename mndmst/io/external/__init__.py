@@ -28,7 +28,7 @@ import numpy as np
 from ...errors import ConfigError
 from ...memory import Budget
 from ...progress import Progress
-from ..edge_file import EdgeFile
+from ..edge_file import EdgeFile, Rows
 from ..edges import Edges
 from ..layout import writing
 from ..shard_writer import ShardWriter
@@ -36,7 +36,7 @@ from ..shards import ShardedGraph, open_graph
 from .plan import Plan, make_plan
 from .renumber import Renumbered, original_ids, save_order
 from .route import route_arcs
-from .sort import Rows, listed_rows, sorted_rows, write_part
+from .sort import listed_rows, sorted_rows, write_part
 from .survey import own_pieces, survey_edges
 from .team import Team
 from .twins import lonely_arc

@@ -9,10 +9,11 @@ from ...order import id_dtype
 from ..cuts import balanced_cuts
 from .survey import Survey
 
-# A key, its copy while sorting, and where its row begins, twice.
+# A key, which has a copy while it is sorted, and where its row begins, twice.
 KEY_BYTES, ROW_BYTES = 8, 16
-# Beyond this a larger bucket is sorted no faster.
-LARGEST_BUCKET = 1 << 30
+# Beyond this a larger bucket is sorted no faster. One that need not be sorted should
+# stay in the caches.
+LARGEST_BUCKET, LISTED_BUCKET = 1 << 30, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -87,16 +88,18 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
     edges = np.minimum(np.arange(len(arcs) + 1, dtype=np.int64) << shift, n)
     before = np.concatenate(([0], np.cumsum(arcs)))
     cuts = balanced_cuts(before + edges, num_parts)
-    width = KEY_BYTES + survey.weight_dtype.itemsize
-    cost = 2 * width * before + ROW_BYTES * edges
-    room = min(room, LARGEST_BUCKET)
+    in_rows = survey.in_rows and not mirrored
+    key = id_dtype(n).itemsize if in_rows else KEY_BYTES
+    width = (key + survey.weight_dtype.itemsize) * (1 if in_rows else 2)
+    cost = width * before + ROW_BYTES * edges
+    goal = min(room, LISTED_BUCKET if in_rows else LARGEST_BUCKET)
     # The key of an arc is its row and its neighbour, in 64 bits
     most_rows = 1 << (64 - max(1, (n - 1).bit_length()))
     blocks, begins = [0], [0]
     for end in cuts[1:].tolist():
         while blocks[-1] < end:
             low = blocks[-1]
-            high = int(np.searchsorted(cost, cost[low] + room, "right")) - 1
+            high = int(np.searchsorted(cost, cost[low] + goal, "right")) - 1
             high = max(low + 1, min(high, end, low + (most_rows >> shift)))
             if cost[high] - cost[low] > room:
                 raise ConfigError(
@@ -109,6 +112,6 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
         begins.append(len(blocks) - 1)
     held = np.array(blocks)
     return Plan(
-        n, survey.weight_dtype, mirrored, survey.in_rows and not mirrored, shift,
+        n, survey.weight_dtype, mirrored, in_rows, shift,
         edges[cuts], edges[held], np.diff(before[held]), np.array(begins),
     )  # fmt: skip

@@ -7,15 +7,12 @@ import numpy as np
 
 from ...backends.numba import external as kernels
 from ...order import key_dtype
-from ..edge_file import EdgeFile
+from ..edge_file import EdgeFile, Rows
 from ..part_writer import PartWriter
 from ..shard_writer import ShardWriter
 from .plan import Plan
 from .route import final_weights
 from .runs import read_bucket
-
-# indptr, heads and weights of the rows of a bucket
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def write_part(
@@ -52,6 +49,8 @@ def _write_bucket(file: PartWriter, first: int, rows: Rows) -> np.ndarray:
 def listed_rows(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
     """Return the rows of a bucket from a file that lists arcs in their order."""
     first, end = plan.first[bucket : bucket + 2].tolist()
+    if rows := file.rows(first, end):
+        return rows[0], rows[1], final_weights(rows[2], plan)
     begin, count = int(plan.arcs[:bucket].sum()), int(plan.arcs[bucket])
     heads, weights = np.empty(count, plan.ids), np.empty(count, plan.weight_dtype)
     indptr = np.zeros(end - first + 1, np.int64)

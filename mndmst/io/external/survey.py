@@ -100,6 +100,11 @@ def survey_edges(
     InputError
         If the file is damaged, or holds less than its header says.
     """
+    with team.together():
+        own_sums = file.own_sums(*share(team, file))
+    sums = team.everyone(own_sums)
+    with team.together():
+        file.check_sums(sums)
     if file.rereadable and file.length == file.num_entries:
         with team.together():
             found = _look(file, pieces(), as_rows=True)

@@ -1,6 +1,8 @@
 """Binary files as a row of arrays, none taken before the file is known to hold it."""
 
 import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,10 +19,6 @@ class Column(NamedTuple):
     offset: int
     length: int
 
-    def of(self, contents: bytes | mmap.mmap) -> np.ndarray:
-        """Return the array; it shares memory with the contents."""
-        return np.frombuffer(contents, self.dtype, self.length, self.offset)
-
 
 class Binary:
     """A file that is taken apart from the front, without reading what it holds.
@@ -32,21 +30,30 @@ class Binary:
     Attributes
     ----------
     path : Path
-    contents : bytes or mmap
-        See `contents`.
+    size : int
+        Bytes, unpacked.
     at : int
         Bytes that have been taken.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or not be unpacked.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.contents = contents(path)
         self.at = 0
+        self._unpacked = read_bytes(path) if path.suffix in COMPRESSIONS else None
+        with _readable(path):
+            self.size = (
+                path.stat().st_size if self._unpacked is None else len(self._unpacked)
+            )
 
     @property
     def left(self) -> int:
         """How many bytes have not been taken."""
-        return len(self.contents) - self.at
+        return self.size - self.at
 
     def take(self, dtype: str | np.dtype, count: int, what: str) -> Column:
         """Return where the next `count` entries of a type are.
@@ -70,10 +77,36 @@ class Binary:
 
     def counts(self, dtype: str, count: int) -> list[int]:
         """Take some numbers from a header and return them."""
-        numbers: list[int] = (
-            self.take(dtype, count, "counts").of(self.contents).tolist()
-        )
+        taken = self.take(dtype, count, "counts")
+        numbers: list[int] = self.read(taken, 0, count).tolist()
         return numbers
+
+    def read(self, column: Column, begin: int, end: int) -> np.ndarray:
+        """Return the entries [begin, end) of an array.
+
+        They have memory of their own: of a map all that was read would stay.
+
+        Raises
+        ------
+        InputError
+            If the file has become shorter, or cannot be read.
+        """
+        place = column.offset + begin * column.dtype.itemsize
+        if self._unpacked is not None:
+            held = np.frombuffer(self._unpacked, column.dtype, end - begin, place)
+            return held.copy()
+        part = np.empty(end - begin, column.dtype)
+        with _readable(self.path), self.path.open("rb", buffering=0) as file:
+            file.seek(place)
+            left = part.view(np.uint8).data
+            while left:  # the system reads 2 GiB at a time
+                taken = file.readinto(left)
+                if not taken:
+                    raise InputError(
+                        f"{self.path}: was cut short while it was read. Copy it again."
+                    )
+                left = left[taken:]
+        return part
 
     def end(self) -> None:
         """Raise InputError if anything is left."""
@@ -96,9 +129,16 @@ def contents(path: Path) -> bytes | mmap.mmap:
     if path.suffix in COMPRESSIONS:
         return read_bytes(path)
     try:
-        with path.open("rb") as file:
+        with _readable(path), path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:  # an empty file cannot be mapped
         return b""
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what the file system raises on reading into an InputError."""
+    try:
+        yield
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from error

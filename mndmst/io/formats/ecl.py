@@ -26,7 +26,7 @@ def open_file(path: Path) -> RowsFile:
             weight = file.take("<i4", arcs, "weights") if file.left else None
             return RowsFile(file, indptr, indices, weight)
     raise InputError(
-        f"{path}: its {len(file.contents)} bytes are not as many as an ECL graph with "
+        f"{path}: its {file.size} bytes are not as many as an ECL graph with "
         "the counts at its beginning has, with 32 or with 64 bits. It is damaged or "
         "cut short: copy it again."
     )

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import InputError
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
-from .binary import Binary, contents
+from .binary import Binary
 from .files import COMPRESSIONS
 
 
@@ -59,9 +59,11 @@ class PairFile(EdgeFile):
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pairs [begin, end); see `EdgeFile`."""
-        pairs = self._pairs.of(contents(self.path)).reshape(-1, 2)
+        file = Binary(self.path)
         for low in range(begin, end, PIECE_ENTRIES):
-            src, dst = map(np.array, pairs[low : min(low + PIECE_ENTRIES, end)].T)
+            high = min(low + PIECE_ENTRIES, end)
+            pairs = file.read(self._pairs, 2 * low, 2 * high).reshape(-1, 2)
+            src, dst = map(np.array, pairs.T)
             weight = np.ones(len(src), np.int32)
             yield checked_edges(
                 self.path, self.num_vertices, src, dst, weight, True, low

@@ -5,12 +5,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...backends.numba.external import fill_tails
 from ...errors import InputError
 from ...order import id_dtype
-from ..edge_file import PIECE_ENTRIES, EdgeFile
-from ..edges import Edges, checked_edges, supported_weights
-from .binary import Binary, Column, contents
+from ..edge_file import PIECE_ENTRIES, EdgeFile, Rows
+from ..edges import Edges, as_ids, checked_edges, supported_weights
+from .binary import Binary, Column
 from .files import COMPRESSIONS
+
+# What is read at once: arcs that stay in the caches of a core, and rows
+PIECE_ARCS = 1 << 16
+PIECE_ROWS = 1 << 16
 
 
 class RowsFile(EdgeFile):
@@ -62,61 +67,73 @@ class RowsFile(EdgeFile):
                 f"{file.path}: has {weight.length} weights for {indices.length} arcs. "
                 "It is damaged: copy it again."
             )
-        self._columns = indptr, indices, weight
+        self._indptr, self._indices, self._weight = indptr, indices, weight
         self._unit, self._base = unit, base
-        self._check(indptr.of(file.contents))
+        self._check(file)
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the arcs [begin, end); see `EdgeFile`."""
-        held = None
-        for low in range(begin, end, PIECE_ENTRIES):
-            if held is None or self.seekable:  # an old map would keep what was read
-                held = contents(self.path)
-            indptr, indices = (column.of(held) for column in self._columns[:2])
-            weights = self._columns[2] and self._columns[2].of(held)
-            arcs = slice(low, min(low + PIECE_ENTRIES, end))
-            dst = indices[arcs]
-            if dst.dtype.names:
-                dst, weight = dst["id"], dst["weight"]
-            elif weights is None:
-                weight = np.ones(len(dst), np.int32)
-            else:
-                weight = weights[arcs]
-            # What is mapped may lie askew; kernels want arrays of their own
-            dst, weight = np.array(dst), np.array(weight)
-            src = self._tails(indptr, arcs.start, arcs.stop)
-            yield checked_edges(
-                self.path, self.num_vertices, src, dst, weight, True, arcs.start
-            )
+        file = Binary(self.path)
+        for row in self._blocks(file, begin):
+            begins = self._begins(file, row, row + PIECE_ROWS)
+            stop = min(end, int(begins[-1]))
+            for low in range(begin, stop, PIECE_ARCS):
+                src = np.empty(min(PIECE_ARCS, stop - low), id_dtype(self.num_vertices))
+                fill_tails(begins, row, low, src)
+                dst, weight = self._arcs(file, low, low + len(src))
+                yield checked_edges(
+                    self.path, self.num_vertices, src, dst, weight, True, low
+                )
+            begin = stop
+            if begin == end:
+                return
 
-    def _tails(self, indptr: np.ndarray, low: int, high: int) -> np.ndarray:
-        """Return the vertices in whose rows the arcs [low, high) are."""
-        # Bisected by hand: NumPy would first copy an array that lies askew
-        first, last = (
-            bisect_right(indptr, self._base + self._unit * arc) - 1
-            for arc in (low, high - 1)
+    def rows(self, first: int, end: int) -> Rows:
+        """Return the rows of the vertices [first, end); see `EdgeFile`."""
+        file = Binary(self.path)
+        begins = self._begins(file, first, end)
+        heads, weights = self._arcs(file, *begins[[0, -1]].tolist())
+        ids = as_ids(heads, id_dtype(self.num_vertices))
+        return begins - begins[0], ids, supported_weights(self.name, weights)
+
+    def _blocks(self, file: Binary, arc: int) -> range:
+        """Return the first rows of blocks, from the one that has an arc on."""
+        rows = range(0, self.num_vertices, PIECE_ROWS)
+        place = bisect_right(
+            rows, arc, key=lambda row: int(self._begins(file, row, row)[0])
         )
-        begins = self._arcs(indptr[first : last + 2])
-        lengths = np.diff(np.clip(begins, low, high))
-        ids = id_dtype(self.num_vertices)
-        return np.repeat(np.arange(first, last + 1, dtype=ids), lengths)
+        return rows[max(0, place - 1) :]
 
-    def _arcs(self, begins: np.ndarray) -> np.ndarray:
-        return (begins.astype(np.int64) - self._base) // self._unit
+    def _begins(self, file: Binary, low: int, high: int) -> np.ndarray:
+        """Return the first arc of the rows [low, high], as far as there are any."""
+        high = min(high, self.num_vertices)
+        begins = file.read(self._indptr, low, high + 1).astype(np.int64)
+        return (begins - self._base) // self._unit
 
-    def _check(self, indptr: np.ndarray) -> None:
+    def _arcs(self, file: Binary, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return heads and weights of the arcs [low, high)."""
+        heads = file.read(self._indices, low, high)
+        if heads.dtype.names:
+            return heads["id"].copy(), heads["weight"].copy()
+        if self._weight is None:
+            return heads, np.ones(len(heads), np.int32)
+        return heads, file.read(self._weight, low, high)
+
+    def _check(self, file: Binary) -> None:
         """Look at all row beginnings, a bounded number at a time."""
-        for low in range(0, len(indptr), PIECE_ENTRIES):
-            begins = indptr[low : low + PIECE_ENTRIES + 1].astype(np.int64)
-            wrong = np.diff(begins) < 0
-            if wrong.any() or ((begins - self._base) % self._unit).any():
+        for low in range(0, self.num_vertices + 1, PIECE_ENTRIES):
+            high = min(low + PIECE_ENTRIES, self.num_vertices)
+            begins = file.read(self._indptr, low, high + 1)
+            wrong = begins[1:] < begins[:-1]
+            askew = self._unit > 1 and ((begins - self._base) % self._unit).any()
+            if wrong.any() or askew:
                 row = low + int(wrong.argmax()) if wrong.any() else low
                 raise InputError(
                     f"{self.path}: the rows from vertex {row} on (counted from 0) do "
                     "not follow each other. The file is damaged or of another format: "
                     "copy it again, or name its format."
                 )
-        ends = self._arcs(indptr[[0, -1]]).tolist()
+        ends = [int(self._begins(file, v, v)[0]) for v in (0, self.num_vertices)]
         if ends != [0, self.length]:
             raise InputError(
                 f"{self.path}: its rows go from arc {ends[0]} to {ends[1]}, but it has "

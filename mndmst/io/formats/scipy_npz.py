@@ -9,6 +9,7 @@ import io
 import zipfile
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ...errors import InputError
 from ..edge_file import EdgeFile
 from ..edges import Edges, checked_edges
 from .binary import Binary, Column
+from .crc import crc32, joined_crc32
 from .files import COMPRESSIONS, import_scipy, read_bytes, whole_file
 from .rows import RowsFile
 
@@ -25,8 +27,7 @@ _DAMAGES = (
     NotImplementedError, RuntimeError, OverflowError, MemoryError,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-_LOCAL_HEADER = 30  # bytes before a member's name; lengths of it and of extras in 26:30
-_PIECE = 1 << 24
+_LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
 
 
 def open_file(path: Path) -> EdgeFile | Edges:
@@ -37,11 +38,55 @@ def open_file(path: Path) -> EdgeFile | Edges:
         raise _damaged(path, error) from error
     if rows is None:
         return _read(path)
-    file, shape, (indptr, indices, weight) = rows
+    file, shape, members = rows
     _check_square(path, shape)
-    if indptr.length != shape[0] + 1:
-        raise _damaged(path, ValueError(f"{indptr.length} rows begin"))
-    return RowsFile(file, indptr, indices, weight, both_directions=False)
+    if members[0].array.length != shape[0] + 1:
+        raise _damaged(path, ValueError(f"{members[0].array.length} rows begin"))
+    return StoredMatrix(file, members)
+
+
+class _Member(NamedTuple):
+    """A member of an archive that is stored as it is: its bytes, and its array."""
+
+    name: str
+    checksum: int
+    stored: Column
+    array: Column
+
+
+class StoredMatrix(RowsFile):
+    """Rows or columns of a matrix, and the checksums of their arrays.
+
+    Parameters
+    ----------
+    file : Binary
+    members : list of _Member
+        Where rows begin, neighbours, weights.
+    """
+
+    def __init__(self, file: Binary, members: list[_Member]) -> None:
+        indptr, indices, weight = (member.array for member in members)
+        super().__init__(file, indptr, indices, weight, both_directions=False)
+        self._members = members
+
+    def own_sums(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """Return the checksum and the length of a share of each member."""
+        file = Binary(self.path)
+        sums = []
+        for member in self._members:
+            stored, whole = member.stored, max(1, self.length)
+            low, high = (stored.length * place // whole for place in (begin, end))
+            sums.append((crc32(file, stored, low, high), high - low))
+        return sums
+
+    def check_sums(self, sums: list[list[tuple[int, int]]]) -> None:
+        """Raise InputError if the checksums of the archive are others."""
+        for member, shares in zip(self._members, zip(*sums, strict=True), strict=True):
+            checksum = 0
+            for share in shares:
+                checksum = joined_crc32(checksum, *share)
+            if self.length and checksum != member.checksum:
+                raise _damaged(self.path, f"{member.name} has another checksum")
 
 
 def _read(path: Path) -> Edges:
@@ -56,7 +101,7 @@ def _read(path: Path) -> Edges:
     return checked_edges(path, matrix.shape[0], src, dst, matrix.data, directed=True)
 
 
-def _stored_rows(path: Path) -> tuple[Binary, tuple[int, ...], list[Column]] | None:
+def _stored_rows(path: Path) -> tuple[Binary, tuple[int, ...], list[_Member]] | None:
     """Return where rows lie in an archive; None if they are packed or no rows."""
     with zipfile.ZipFile(path) as archive:
         members = {info.filename: info for info in archive.infolist()}
@@ -66,8 +111,8 @@ def _stored_rows(path: Path) -> tuple[Binary, tuple[int, ...], list[Column]] | N
         if kind.tolist() not in (b"csr", b"csc") or packed != [zipfile.ZIP_STORED] * 3:
             return None
         binary = Binary(path)
-        columns = [_array(binary, members[name]) for name in wanted]
-    return binary, tuple(shape.tolist()), columns
+        stored = [_member(binary, members[name]) for name in wanted]
+    return binary, tuple(shape.tolist()), stored
 
 
 def _small(archive: zipfile.ZipFile, name: str) -> np.ndarray:
@@ -77,34 +122,21 @@ def _small(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     return array
 
 
-def _array(file: Binary, member: zipfile.ZipInfo) -> Column:
-    """Return where the array of a member is, once its checksum is right."""
+def _member(file: Binary, member: zipfile.ZipInfo) -> _Member:
+    """Return where a member and its array are."""
     file.at = member.header_offset
-    header = file.take("u1", _LOCAL_HEADER, "header").of(file.contents).tobytes()
-    lengths = np.frombuffer(header, "<u2", 2, _LOCAL_HEADER - 4)
-    file.take("u1", int(lengths.sum()), "names")
+    file.take("u1", _LOCAL_HEADER, "header")
+    file.take("u1", sum(file.counts("<u2", 2)), "names")
     stored = file.take("u1", member.file_size, member.filename)
-    if _checksum(file.path, stored) != member.CRC:
-        raise ValueError(f"{member.filename} has another checksum")
-    array = io.BytesIO(stored.of(file.contents)[: 1 << 16].tobytes())
+    array = io.BytesIO(file.read(stored, 0, min(stored.length, 1 << 16)).tobytes())
     if np.lib.format.read_magic(array) != (1, 0):
         raise ValueError(f"{member.filename} has a long header")
     shape, _, dtype = np.lib.format.read_array_header_1_0(array)
     if dtype.hasobject or len(shape) != 1:
         raise ValueError(f"{member.filename} is no list of numbers")
     file.at -= member.file_size - array.tell()
-    return file.take(dtype, shape[0], member.filename)
-
-
-def _checksum(path: Path, stored: Column) -> int:
-    """Return the checksum of a member, read past the map, which would keep it all."""
-    checksum, left = 0, stored.length
-    with path.open("rb") as file:
-        file.seek(stored.offset)
-        while left and (piece := file.read(min(left, _PIECE))):
-            checksum = zlib.crc32(piece, checksum)
-            left -= len(piece)
-    return checksum
+    array_place = file.take(dtype, shape[0], member.filename)
+    return _Member(member.filename, member.CRC, stored, array_place)
 
 
 def _check_square(path: Path, shape: tuple[int, ...]) -> None:
@@ -112,7 +144,7 @@ def _check_square(path: Path, shape: tuple[int, ...]) -> None:
         raise InputError(f"{path}: has shape {shape}. The matrix of a graph is square.")
 
 
-def _damaged(path: Path, error: BaseException) -> InputError:
+def _damaged(path: Path, error: object) -> InputError:
     return InputError(
         f"{path}: is not a sparse matrix of SciPy, or damaged ({error}). Save it with "
         "scipy.sparse.save_npz, or copy it again."
