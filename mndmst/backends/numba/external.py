@@ -1,11 +1,9 @@
-"""What the external partitioner does to arcs: count, route, sort, close up."""
+"""What the external partitioner does to arcs, but for sorting (`arc_sort`)."""
 
 import numpy as np
 from numba import njit
 
 from .inspect import mix
-
-DIGIT = 11  # bits of a digit of the radix sort: the counters fit the nearest cache
 
 
 @njit(nogil=True, cache=True)
@@ -130,44 +128,6 @@ def pack(rows, heads, first, bits, keys):
     for i in range(len(rows)):
         row = np.uint64(np.int64(rows[i]) - first)
         keys[i] = (row << np.uint64(bits)) | np.uint64(heads[i])
-
-
-@njit(nogil=True, cache=True)
-def ascending(keys):
-    """Return whether no key is below the one before it."""
-    for i in range(1, len(keys)):  # noqa: SIM110, Numba knows no generators
-        if keys[i] < keys[i - 1]:
-            return False
-    return True
-
-
-@njit(nogil=True, cache=True)
-def sort_by_digit(keys, weights, shift, sorted_keys, sorted_weights):
-    """Sort by one digit of the keys, keeping the order of equal ones.
-
-    Returns
-    -------
-    bool
-        False, and nothing is written, if the digit is the same everywhere.
-    """
-    mask = np.uint64((1 << DIGIT) - 1)
-    shift = np.uint64(shift)
-    places = np.zeros(1 << DIGIT, np.int64)
-    for key in keys:
-        places[(key >> shift) & mask] += 1
-    if places.max() == len(keys):
-        return False
-    total = 0
-    for digit in range(1 << DIGIT):
-        count = places[digit]
-        places[digit] = total
-        total += count
-    for i in range(len(keys)):
-        digit = (keys[i] >> shift) & mask
-        place = places[digit]
-        sorted_keys[place], sorted_weights[place] = keys[i], weights[i]
-        places[digit] = place + 1
-    return True
 
 
 @njit(nogil=True, cache=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...backends.numba import arc_sort
 from ...backends.numba import external as kernels
 from ...order import key_dtype
 from ..edge_file import EdgeFile, Rows
@@ -87,13 +88,11 @@ def sort_arcs(
     keys: np.ndarray, weights: np.ndarray, bits: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return keys of some bits in ascending order, and the weights with them."""
-    if kernels.ascending(keys):
+    if arc_sort.ascending(keys):
         return keys, weights
     spare = np.empty_like(keys), np.empty_like(weights)
-    for shift in range(0, bits, kernels.DIGIT):
-        if kernels.sort_by_digit(keys, weights, shift, *spare):
-            (keys, weights), spare = spare, (keys, weights)
-    return keys, weights
+    moved = arc_sort.sort_arcs(keys, weights, bits, *spare)
+    return spare if moved else (keys, weights)
 
 
 def _arcs(plan: Plan, runs: list[Path], bucket: int) -> Iterator[list[np.ndarray]]:
