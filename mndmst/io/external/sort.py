@@ -66,22 +66,27 @@ def listed_rows(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
 
 def sorted_rows(plan: Plan, runs: list[Path], bucket: int) -> Rows:
     """Return the rows of a bucket from the arcs that all ranks have routed to it."""
-    begin, end = plan.first[bucket : bucket + 2].tolist()
+    rows = int(plan.first[bucket + 1] - plan.first[bucket])
+    bits = plan.head_bits + max(0, rows - 1).bit_length()
+    keys, weights = sort_arcs(*_packed(plan, runs, bucket), bits)
+    indptr = np.empty(rows + 1, np.int64)
+    # The heads take the place of the keys they are taken from
+    heads = keys.view(plan.ids)[: len(keys)]
+    count = kernels.close_up(keys, weights, plan.head_bits, indptr, heads)
+    return indptr, heads[:count], weights[:count]
+
+
+def _packed(plan: Plan, runs: list[Path], bucket: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the keys and weights of the arcs of a bucket; none else stay in memory."""
     keys = np.empty(plan.arcs[bucket], np.uint64)
     weights = np.empty(len(keys), plan.weight_dtype)
     place = 0
     for rows, heads, some in _arcs(plan, runs, bucket):
         held = slice(place, place + len(rows))
-        kernels.pack(rows, heads, begin, plan.head_bits, keys[held])
+        kernels.pack(rows, heads, plan.first[bucket], plan.head_bits, keys[held])
         weights[held] = some
         place = held.stop
-    bits = plan.head_bits + max(0, end - begin - 1).bit_length()
-    keys, weights = sort_arcs(keys, weights, bits)
-    indptr = np.empty(end - begin + 1, np.int64)
-    # The heads take the place of the keys they are taken from
-    heads = keys.view(plan.ids)[: len(keys)]
-    count = kernels.close_up(keys, weights, plan.head_bits, indptr, heads)
-    return indptr, heads[:count], weights[:count]
+    return keys, weights
 
 
 def sort_arcs(
