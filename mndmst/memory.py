@@ -1,5 +1,6 @@
 """How much memory a rank may still take."""
 
+import ctypes
 import os
 import sys
 from pathlib import Path
@@ -17,6 +18,13 @@ def free_bytes() -> int:
         if line.startswith("MemAvailable:"):
             return 1024 * int(line.split()[1])
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+
+
+def give_back_freed() -> None:
+    """Give memory that has been freed back to the system, where glibc keeps it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class Budget:

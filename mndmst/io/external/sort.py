@@ -7,6 +7,7 @@ import numpy as np
 
 from ...backends.numba import arc_sort
 from ...backends.numba import external as kernels
+from ...memory import give_back_freed
 from ...order import key_dtype
 from ..edge_file import EdgeFile, Rows
 from ..part_writer import PartWriter
@@ -68,7 +69,9 @@ def sorted_rows(plan: Plan, runs: list[Path], bucket: int) -> Rows:
     """Return the rows of a bucket from the arcs that all ranks have routed to it."""
     rows = int(plan.first[bucket + 1] - plan.first[bucket])
     bits = plan.head_bits + max(0, rows - 1).bit_length()
-    keys, weights = sort_arcs(*_packed(plan, runs, bucket), bits)
+    keys, weights = _packed(plan, runs, bucket)
+    give_back_freed()  # batches that were routed or read
+    keys, weights = sort_arcs(keys, weights, bits)
     indptr = np.empty(rows + 1, np.int64)
     # The heads take the place of the keys they are taken from
     heads = keys.view(plan.ids)[: len(keys)]
