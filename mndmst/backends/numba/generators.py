@@ -11,6 +11,7 @@ from .build import scatter
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 LEVELS = 4  # of R-MAT for each hash: 16 bits of it choose a quadrant
+BLOCK = 512  # edges of R-MAT that vector instructions make at once
 ROUNDS = 4
 
 
@@ -38,18 +39,29 @@ def rmat(seed, scale, bounds, begin, src, dst):
     src, dst : ndarray
         Filled.
     """
-    for i in range(len(src)):
-        u, v = np.int64(0), np.int64(0)
-        bits = np.uint64(0)
+    u, v = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
+    bits = np.zeros(BLOCK, np.uint64)
+    for first in range(0, len(src), BLOCK):
+        count = min(BLOCK, len(src) - first)
+        u[:], v[:] = 0, 0
         for level in range(scale):
             if level % LEVELS == 0:
-                bits = _hash(seed, begin + i, level // LEVELS)
-            draw = bits & np.uint64(0xFFFF)
-            bits >>= np.uint64(16)
-            lower = draw >= bounds[1]
-            right = (draw >= bounds[0]) & (draw < bounds[1]) | (draw >= bounds[2])
-            u, v = 2 * u + lower, 2 * v + right
-        src[i], dst[i] = u, v
+                for i in range(count):
+                    bits[i] = _hash(seed, begin + first + i, level // LEVELS)
+            _descend(bits, bounds[0], bounds[1], bounds[2], u, v)
+        for i in range(count):
+            src[first + i], dst[first + i] = u[i], v[i]
+
+
+@njit(nogil=True)
+def _descend(bits, a, ab, abc, u, v):
+    """Choose a quadrant of the next level for a block of edges, without a branch."""
+    for i in range(len(bits)):
+        draw = bits[i] & np.uint64(0xFFFF)
+        bits[i] >>= np.uint64(16)
+        lower, right = draw >= ab, ((draw >= a) & (draw < ab)) | (draw >= abc)
+        u[i] = (u[i] << np.uint64(1)) | np.uint64(lower)
+        v[i] = (v[i] << np.uint64(1)) | np.uint64(right)
 
 
 @njit(nogil=True, cache=True)
