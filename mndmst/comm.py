@@ -228,13 +228,15 @@ class Comm:
 
     def send_all(self, arrays: Sequence[np.ndarray], dest: int) -> None:
         """Send several arrays to a rank that calls `receive_all`."""
-        self.mpi.send(len(arrays), dest)
-        for array in arrays:
-            self.send(array, dest)
+        arrays = [np.ascontiguousarray(array) for array in arrays]
+        self.mpi.send([(array.dtype.str, len(array)) for array in arrays], dest)
+        self._wait(self._send(arrays, dest))
 
     def receive_all(self, source: int) -> list[np.ndarray]:
         """Return the arrays that a rank sends with `send_all`."""
-        return [self.receive(source) for _ in range(self.mpi.recv(source=source))]
+        results, requests = self._receive(self.mpi.recv(source=source), source)
+        self._wait(requests)
+        return results
 
     def trade(
         self, arrays: Sequence[np.ndarray], dest: int, source: int
@@ -243,14 +245,26 @@ class Comm:
         arrays = [np.ascontiguousarray(array) for array in arrays]
         kinds = [(array.dtype.str, len(array)) for array in arrays]
         arriving = self.mpi.sendrecv(kinds, dest, source=source)
-        results = [np.empty(length, dtype) for dtype, length in arriving]
+        results, requests = self._receive(arriving, source)
+        self._wait(requests + self._send(arrays, dest))
+        return results
+
+    def _send(self, arrays: Sequence[np.ndarray], dest: int) -> list[Any]:
+        """Begin to send several arrays."""
         requests = []
-        for array in results:
-            requests += bulk.receive(self.mpi, array, source)
         for array in arrays:
             requests += bulk.send(self.mpi, array, dest, self._count)
-        self._wait(requests)
-        return results
+        return requests
+
+    def _receive(
+        self, kinds: Sequence[tuple[str, int]], source: int
+    ) -> tuple[list[np.ndarray], list[Any]]:
+        """Begin to receive arrays of some types and lengths."""
+        results, requests = [], []
+        for dtype, length in kinds:
+            results.append(np.empty(length, dtype))
+            requests += bulk.receive(self.mpi, results[-1], source)
+        return results, requests
 
     def _wait(self, requests: list[Any]) -> None:
         bulk.wait(requests, self._shared)

@@ -5,12 +5,15 @@ lightest close a cycle, so the cycle filter (`Backend.forest`) removes them with
 everything else that cannot be in the forest.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from .backends.numba import lists
 from .backends.numba.numbering import compact, distinct
+from .backends.numba.spanning import pair_order
+from .backends.numba.threads import ALONE, Threads
 from .graph import EdgeList, ReducedGraph
 
 
@@ -73,25 +76,28 @@ def drop_unused(graph: ReducedGraph) -> ReducedGraph:
     )
 
 
-def merge(one: ReducedGraph, other: ReducedGraph) -> ReducedGraph:
-    """Return the union of two reduced graphs that use the same names."""
-    if len(one) == 0 or len(other) == 0:
-        return one if len(other) == 0 else other
-    labels, position = distinct(np.concatenate([one.labels, other.labels]))
-    places = np.split(position, [len(one.labels)])
-    own = np.zeros(len(labels), np.bool_)
-    for graph, place in zip((one, other), places, strict=True):
-        own[place[graph.own]] = True
-    u, v, key, source = lists.merge(
-        one.edges.u, one.edges.v, one.edges.key,
-        other.edges.u, other.edges.v, other.edges.key,
-    )  # fmt: skip
-    from_one = source >= 0
-    a, b = np.empty(len(source), np.uint32), np.empty(len(source), np.uint32)
-    for end, first, second in ((a, one.a, other.a), (b, one.b, other.b)):
-        end[from_one] = places[0][first[source[from_one]]]
-        end[~from_one] = places[1][second[-1 - source[~from_one]]]
-    return ReducedGraph(EdgeList(u, v, key), a, b, labels, own)
+def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGraph:
+    """Return the union of reduced graphs that use the same names.
+
+    However many there are, their edges are sorted once.
+    """
+    filled = [graph for graph in graphs if len(graph)]
+    if len(filled) < 2:
+        return filled[0] if filled else graphs[0]
+    columns = [(g.edges.u, g.edges.v, g.edges.key, g.labels, g.own) for g in filled]
+    u, v, key, labels, own = (np.concatenate(c) for c in zip(*columns, strict=True))
+    labels, position = distinct(labels, threads)
+    is_own = np.zeros(len(labels), np.bool_)
+    is_own[position[own]] = True
+    order = pair_order(u, v, key, threads)
+    starts = np.cumsum([len(graph.labels) for graph in filled])
+    places = np.split(position, starts[:-1])
+    a, b = (
+        np.concatenate([place[ends] for place, ends in zip(places, end, strict=True)])
+        for end in ([graph.a for graph in filled], [graph.b for graph in filled])
+    )
+    edges = EdgeList(u, v, key).take(order)
+    return ReducedGraph(edges, a[order], b[order], labels, is_own)
 
 
 def cut_off(

@@ -54,9 +54,8 @@ def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph
         run.report.ship(len(graph))
         group.send_all(pack(graph), dest=0)
         return empty_graph(graph.edges)
-    for member in range(1, group.size):
-        graph = merge(graph, unpack(group.receive_all(source=member)))
-    return cycle_filter(run.backend, graph)
+    others = [unpack(group.receive_all(source=m)) for m in range(1, group.size)]
+    return cycle_filter(run.backend, merge([graph, *others], run.threads))
 
 
 def _group_size(run: Run, edges: int) -> int:

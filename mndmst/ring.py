@@ -51,7 +51,7 @@ def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
     segment, rest = cut_off(graph, _segment(graph, group.size, left_room))
     run.report.ship(len(segment))
     arrived = unpack(group.trade(pack(segment), dest=left, source=right))
-    return cycle_filter(run.backend, merge(rest, arrived))
+    return cycle_filter(run.backend, merge([rest, arrived], run.threads))
 
 
 def _segment(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:

@@ -183,11 +183,7 @@ def joined(contractions: list[Contraction]) -> ReducedGraph:
     new = np.concatenate([contraction.new for contraction in contractions])
     order = np.argsort(old)
     old, new = old[order], new[order]
-    merged = [rename(graph, present_names(graph.labels, old, new)) for graph in graphs]
-    graph = merged[0]
-    for other in merged[1:]:
-        graph = merge(graph, other)
-    return graph
+    return merge([rename(g, present_names(g.labels, old, new)) for g in graphs])
 
 
 def present_names(names: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:

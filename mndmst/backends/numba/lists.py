@@ -1,39 +1,7 @@
-"""Linear-time work on edge lists: merging, and compact component numbers."""
+"""Linear-time work on edge lists, and compact component numbers."""
 
 import numpy as np
 from numba import njit
-
-
-@njit(nogil=True, cache=True)
-def merge(u1, v1, key1, u2, v2, key2):
-    """Merge two lists in (u, v) order; a pair in both is kept once.
-
-    Returns
-    -------
-    u, v, key : ndarray
-    source : ndarray of int64
-        For each edge its position in the first list, or -1 - its position in the
-        second.
-    """
-    total = len(key1) + len(key2)
-    u, v = np.empty(total, u1.dtype), np.empty(total, v1.dtype)
-    key = np.empty(total, key1.dtype)
-    source = np.empty(total, np.int64)
-    i = j = used = 0
-    while i < len(key1) or j < len(key2):
-        from_first = j == len(key2)
-        if i < len(key1) and j < len(key2):
-            from_first = u1[i] < u2[j] or (u1[i] == u2[j] and v1[i] <= v2[j])
-            if u1[i] == u2[j] and v1[i] == v2[j]:
-                j += 1
-        if from_first:
-            u[used], v[used], key[used], source[used] = u1[i], v1[i], key1[i], i
-            i += 1
-        else:
-            u[used], v[used], key[used], source[used] = u2[j], v2[j], key2[j], -1 - j
-            j += 1
-        used += 1
-    return u[:used], v[:used], key[:used], source[:used]
 
 
 @njit(nogil=True, cache=True)

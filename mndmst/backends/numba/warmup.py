@@ -19,7 +19,7 @@ from .homes import by_home, lightest_proposals
 from .inspect import inspect_rows
 from .kruskal import still_apart
 from .lists import compact as compact_by_hash
-from .lists import lightest_edges, living, marked, merge
+from .lists import lightest_edges, living, marked
 from .names import follow, in_both
 from .numbering import compact, distinct
 from .outside import heavy_arcs
@@ -109,7 +109,6 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     lightest_proposals(edges.u.astype(np.int64), edges.u, edges.v, edges.key, 0, 64)
     pair_order(edges.u, edges.v, edges.key)
     sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
-    merge(edges.u, edges.v, edges.key, edges.u, edges.v, edges.key)
     heavy_arcs(
         part.indptr, part.indices, part.keys, 8, vertices.astype(rows.indices.dtype), 8,
         np.zeros(8, np.uint8), rows.keys.dtype.type(0), vertices - 8, 0, 32,
