@@ -63,7 +63,7 @@ class Config:
         that do not fit are streamed from host memory.
     merge : {"auto", "ring", "boruvka"}
         How ranks merge: by rings and leaders, by global Borůvka rounds, or
-        whichever suits what independent computation left.
+        whichever is predicted to be faster on the network at hand (`costs.py`).
     group_size : int
         Ranks that merge into one leader.
     light_edges : float
@@ -82,9 +82,6 @@ class Config:
         ring rounds (4.3.4).
     ring_gain : float
         Ring rounds end after one that shrank the group's edges by less (4.3.4).
-    stall_share : float
-        With merge="auto": if a larger share of the components is left after
-        independent computation, merge by global rounds.
     checkpoint_interval : float
         Seconds from one checkpoint to the next; 0 saves as often as possible.
     timeout : int
@@ -105,7 +102,6 @@ class Config:
     recursion_edges: int = 100_000_000
     leader_edges: int = 1_000_000
     ring_gain: float = 0.1
-    stall_share: float = 0.5
     checkpoint_interval: float = 60.0
     timeout: int = 120
 

@@ -1,7 +1,8 @@
 """Levels of groups: members give what is left to their leader, until one has all.
 
-A merge that would not fit the leader's memory is not done: global Borůvka rounds,
-which move no edge, shrink the graph until it does.
+Global Borůvka rounds, which move no edge, come first or between levels: as long as
+they are predicted to pay (`costs.py`), and before a merge that would not fit the
+leader's memory.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 from .boruvka import cycle_filter
 from .comm import Comm
 from .contract import empty_graph, merge
+from .costs import HALF, Costs, Left
 from .graph import ReducedGraph
 from .ring import pack, ring_rounds, unpack
 from .rounds import first_round, global_round
@@ -20,22 +22,75 @@ from .run import Run, contract_graph, learn_names
 
 def merge_ranks(run: Run, graph: ReducedGraph) -> ReducedGraph:
     """Merge what the ranks hold until one has all that is left. Collective."""
-    graph = _global_rounds(run, graph)
+    paths = Paths(run)
+    # The first round knows that edges are still where their ends are at home.
+    merge_by = global_round if run.scattered else first_round
     stride, level = 1, 0
-    while stride < run.comm.size and (edges := run.comm.sum(len(graph))) > 0:
-        level += 1
-        active = run.comm.rank % stride == 0
-        stride *= _group_size(run, edges)
-        group = run.comm.split(run.comm.rank // stride if active else None)
-        graph = ring_rounds(run, group, graph)
-        graph = _make_room(run, group, graph)
-        with run.report.stage("leaders", level=level):
-            graph = contract_graph(run, to_leader(run, group, graph))
-            graph = learn_names(run, graph)
-        run.report.level(f"level {level}", run.comm.sum(len(graph)))
-        if group is not None:
-            group.free()
-        run.safe_point()
+    while stride < run.comm.size:
+        left = Left.of(run.comm, graph)
+        if left.edges == 0:
+            break
+        path = paths.choose(left, -(-run.comm.size // stride))
+        if path == "round":
+            graph = _round(run, graph, left.edges, merge_by)
+        else:
+            level += 1
+            size = run.comm.size if path == "leader" else run.config.group_size
+            graph = _level(run, graph, level, stride, size)
+            stride *= size
+        merge_by = global_round
+    return graph
+
+
+class Paths:
+    """Chooses how to go on, on all ranks alike."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.costs = Costs(run.network, run.comm.size, run.config.group_size)
+        self.share = HALF
+        self.round_from = 0.0
+        self.rounds_pay = True
+
+    def choose(self, left: Left, holders: int) -> str:
+        """Return the path that is asked for, or the cheapest: leader, levels or round.
+
+        Parameters
+        ----------
+        holders : int
+            Ranks that may hold edges.
+        """
+        merge = self.run.config.merge
+        if merge != "auto":
+            return {"ring": "levels", "boruvka": "round"}[merge]
+        if self.round_from:
+            self.share = left.edges / self.round_from
+            self.rounds_pay = self.share <= 1 - self.run.config.round_gain
+        seconds = self.costs.predict(left, holders, self.share)
+        if not self.rounds_pay:
+            del seconds["round"]
+        path = min(seconds, key=seconds.__getitem__)
+        self.round_from = left.edges if path == "round" else 0
+        self.run.report.choice(path, left.edges, seconds)
+        return path
+
+
+def _level(
+    run: Run, graph: ReducedGraph, level: int, stride: int, group_size: int
+) -> ReducedGraph:
+    """Merge groups of ranks that hold edges, every stride-th, into their leaders."""
+    active = run.comm.rank % stride == 0
+    color = run.comm.rank // (stride * group_size)
+    group = run.comm.split(color if active else None)
+    graph = ring_rounds(run, group, graph)
+    graph = _make_room(run, group, graph)
+    with run.report.stage("leaders", level=level):
+        graph = contract_graph(run, to_leader(run, group, graph))
+        graph = learn_names(run, graph)
+    run.report.level(f"level {level}", run.comm.sum(len(graph)))
+    if group is not None:
+        group.free()
+    run.safe_point()
     return graph
 
 
@@ -58,41 +113,6 @@ def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph
     return cycle_filter(run.backend, merge([graph, *others], run.threads))
 
 
-def _group_size(run: Run, edges: int) -> int:
-    """Return how many ranks merge into one leader: all, if they have few edges."""
-    few = run.config.merge == "auto" and edges <= run.config.leader_edges
-    return run.comm.size if few else run.config.group_size
-
-
-def _global_rounds(run: Run, graph: ReducedGraph) -> ReducedGraph:
-    """Merge by global rounds as far as asked for, or as far as that is cheap.
-
-    The first round moves no edge of components that one rank has all of. More follow
-    where the ranks could contract little by themselves.
-    """
-    config, edges = run.config, run.comm.sum(len(graph))
-    if run.comm.size == 1 or config.merge == "ring" or edges == 0:
-        return graph
-    if run.scattered:
-        return _rounds(run, graph, config.leader_edges, config.round_gain)
-    own = run.comm.sum(int(graph.own.sum()))
-    graph = _round(run, graph, edges, first_round)
-    if config.merge == "boruvka":
-        return _rounds(run, graph, enough=0, gain=0.0)
-    if own > config.stall_share * run.num_vertices:
-        return _rounds(run, graph, config.leader_edges, config.round_gain)
-    return graph
-
-
-def _rounds(run: Run, graph: ReducedGraph, enough: int, gain: float) -> ReducedGraph:
-    """Do global rounds while there are more edges than enough and it pays."""
-    before, edges = None, run.comm.sum(len(graph))
-    while edges > enough and (before is None or edges <= before * (1 - gain)):
-        graph = _round(run, graph, edges)
-        before, edges = edges, run.comm.sum(len(graph))
-    return graph
-
-
 def _make_room(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
     """Shrink the graph until every leader can take in what its group holds."""
     while run.comm.max(int(not _fits(run, group, graph))):
@@ -110,7 +130,7 @@ def _fits(run: Run, group: Comm | None, graph: ReducedGraph) -> bool:
 def _round(
     run: Run,
     graph: ReducedGraph,
-    edges: int,
+    edges: float,
     merge_by: Callable[[Run, ReducedGraph], ReducedGraph] = global_round,
 ) -> ReducedGraph:
     with run.report.stage("global round", edges_before=edges):

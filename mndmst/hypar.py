@@ -100,7 +100,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         warm_up(comm, backends, graph, report.progress)
     with report.stage("network"):
         network = measure(comm)
-        report.facts["network"] = network and network._asdict()
+        report.facts["network"] = network._asdict()
     with report.stage("read") as entry:
         vtxdist = balanced_vtxdist(comm, graph)
         threads = report.facts.get("threads", 1)
@@ -111,7 +111,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         directory = Directory(comm, vtxdist)
         run = Run(
             comm, config, graph, num_edges, directory, workers, ratio, budget, report,
-            threads=Threads(threads),
+            threads=Threads(threads), network=network,
         )  # fmt: skip
     with report.stage("place"):
         place(run)

@@ -1,10 +1,11 @@
-"""How fast messages between hosts are: what a report is to be read with.
+"""How fast messages between hosts are: by that ranks choose how to merge.
 
 Ranks that are far apart trade messages, all pairs at once, as they do in a global
 round: so a link that several ranks share shows as slow as it will be. It takes tens
 of milliseconds on a network of 1 Gbit/s.
 """
 
+import os
 import time
 from typing import NamedTuple
 
@@ -26,27 +27,49 @@ class Network(NamedTuple):
         Seconds of a short message, half a trade: sizes go ahead of what is traded.
     bandwidth : float
         Bytes a second that a rank sends while it receives as many.
+    ranks_per_host : int
+        How many ranks of a host share its link, at the most.
+    crowding : float
+        Ranks for each core of a host, at the most; 1 if there are enough cores.
+    measured : bool
+        Otherwise all ranks are on one host.
     """
 
     latency: float
     bandwidth: float
+    ranks_per_host: int = 1
+    crowding: float = 1.0
+    measured: bool = True
 
 
-def measure(comm: Comm) -> Network | None:
-    """Measure the network between the ranks. Collective.
+def local(crowding: float = 1.0) -> Network:
+    """Return what messages take through the memory of a host.
+
+    That is not measured, so that a run can be repeated there. With more ranks than
+    cores a message waits until its receiver has a core.
+    """
+    latency = 2e-5 if crowding <= 1 else 1e-3
+    return Network(latency, bandwidth=1e9, crowding=crowding, measured=False)
+
+
+def measure(comm: Comm) -> Network:
+    """Measure the network between the ranks, if they are on several hosts. Collective.
 
     Returns
     -------
-    Network or None
-        None if all ranks are on one host.
+    Network
+        The same on every rank.
     """
     node = comm.node()
-    alone = node.size == comm.size
+    masks = node.share(node.collect(os.sched_getaffinity(0)))
+    most = comm.max(node.size)
+    crowding = comm.max(max(1.0, node.size / len(set().union(*masks))))
     node.free()
-    if alone:
-        return None
+    if most == comm.size:
+        return local(crowding)._replace(ranks_per_host=most)
     short = _seconds(comm, 1, SMALL_TRADES)
-    return Network(short / 2, LARGE_BYTES / _seconds(comm, LARGE_BYTES, LARGE_TRADES))
+    long = _seconds(comm, LARGE_BYTES, LARGE_TRADES)
+    return Network(short / 2, LARGE_BYTES / long, most, crowding)
 
 
 def _seconds(comm: Comm, nbytes: int, trades: int) -> float:

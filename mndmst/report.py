@@ -43,6 +43,7 @@ class Report:
             {"stage": "import", "begin": 0.0, "seconds": passed, **_NOTHING_SENT}
         ]
         self.levels: list[dict[str, Any]] = []
+        self.choices: list[dict[str, Any]] = []
         self.facts: dict[str, Any] = {}
         self.edges_sent = 0
         self._open: list[dict[str, Any]] = []
@@ -88,6 +89,10 @@ class Report:
         self.levels.append({"after": name, "edges": edges, **details})
         self.progress.edges(name, edges)
 
+    def choice(self, path: str, edges: float, seconds: dict[str, float]) -> None:
+        """Note how ranks go on, and what each path was predicted to take."""
+        self.choices.append({"path": path, "edges": edges, "seconds": seconds})
+
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
@@ -116,6 +121,7 @@ class Report:
             "num_ranks": self.comm.size,
             "seconds": self.seconds,
             "levels": self.levels,
+            "choices": self.choices,
             "ranks": ranks,
             **results,
         }
@@ -172,6 +178,11 @@ def text(record: dict[str, Any]) -> str:
         f"  after {level['after']:<20} {level['edges']:>15,}"
         for level in record["levels"]
     ]
+    if record.get("choices"):
+        lines.append("ways to merge (predicted seconds)")
+    for choice in record.get("choices", ()):
+        times = "  ".join(f"{p} {s:.4f}" for p, s in choice["seconds"].items())
+        lines.append(f"  {choice['edges']:>15,} edges: {choice['path']:<7} of {times}")
     peak = max(rank["peak_bytes"] for rank in record["ranks"])
     lines.append(f"peak memory of a rank: {peak / 2**20:.0f} MiB")
     return "\n".join(lines)

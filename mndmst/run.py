@@ -24,6 +24,7 @@ from .ghosts import Directory
 from .graph import EdgeList, ReducedGraph, Rows
 from .io.shards import ShardedGraph
 from .memory import Budget
+from .network import Network, local
 from .report import Report
 
 
@@ -69,6 +70,8 @@ class Run:
         Components contracted here that the directory has not been told of.
     threads : Threads
         This rank's, for what the host does whatever the devices are.
+    network : Network
+        Between the ranks.
     """
 
     comm: Comm
@@ -89,6 +92,7 @@ class Run:
     checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     threads: Threads = ALONE
+    network: Network = field(default_factory=local)
 
     @property
     def num_vertices(self) -> int:

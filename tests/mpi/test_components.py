@@ -20,7 +20,7 @@ CONFIGS: list[dict] = [
     {"merge": "boruvka", "light_edges": 0.4},
     {"two_workers": True, "ratio": 0.3, "recursion_edges": 0},
     {"exception": "nothing"},
-    {"exception": "lightest cut edge", "leader_edges": 0},
+    {"exception": "lightest cut edge", "merge": "boruvka"},
     {"exception": "any cut edge", "merge": "ring", "leader_edges": 0},
 ]
 

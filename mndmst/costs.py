@@ -1,0 +1,130 @@
+"""What merging will take by each path, predicted from the network and what is left.
+
+With merge="auto" ranks take the cheapest. Edges may go straight to the last leader,
+or there by levels of groups, which filter cycles on the way; or a global round may
+shrink them first, all ranks at once. A leader takes time in proportion to the edges,
+a round also for its many short messages: so slow links and many edges speak for
+rounds, long latencies and few edges for leaders.
+"""
+
+from math import ceil, log2
+from typing import NamedTuple
+
+import numpy as np
+
+from .comm import Comm
+from .graph import ReducedGraph
+from .network import Network, local
+
+# A round at least halves the components that have edges.
+HALF = 0.5
+# Messages of a round, each after the other, most of them all to all; of a level; and
+# of a member's graph.
+ROUND_EXCHANGES, LEVEL_EXCHANGES, GRAPH_MESSAGES = 16, 4, 2
+# A rank sends so much of the bytes of its graph in a round: a proposal for each
+# component, and names.
+ROUND_BYTES = 0.6
+# Seconds of computing: in all cases; and for each edge that a rank has in a round, and
+# that a leader merges and filters.
+ROUND_SECONDS, LEVEL_SECONDS = 2e-3, 1e-3
+ROUND_EDGE_SECONDS, LEVEL_EDGE_SECONDS = 400e-9, 300e-9
+
+
+class Left(NamedTuple):
+    """What is left on all ranks together.
+
+    Attributes
+    ----------
+    edges, nbytes : float
+        Counted on every rank that holds them.
+    components : float
+        Those with edges, at the most.
+    """
+
+    edges: float
+    nbytes: float
+    components: float
+
+    @classmethod
+    def of(cls, comm: Comm, graph: ReducedGraph) -> "Left":
+        """Add up the graphs of all ranks. Collective."""
+        mine = [len(graph), graph.nbytes, len(graph.labels)]
+        return cls(*comm.sum(np.array(mine)).tolist())
+
+    def after_round(self, share: float) -> "Left":
+        """Return what will be left after a round that leaves a share of the edges."""
+        return Left(share * self.edges, share * self.nbytes, HALF * self.components)
+
+
+class Costs(NamedTuple):
+    """Predicts what paths take.
+
+    Attributes
+    ----------
+    network : Network
+        The same on every rank, as all that is predicted must be.
+    ranks, group_size : int
+    """
+
+    network: Network
+    ranks: int
+    group_size: int
+
+    def predict(self, left: Left, holders: int, share: float) -> dict[str, float]:
+        """Return the seconds until one rank has all, by the path that is taken first.
+
+        Parameters
+        ----------
+        holders : int
+            Ranks that hold edges.
+        share : float
+            Of the edges a round will leave.
+        """
+        after = left.after_round(share)
+        sizes = holders, self.group_size
+        return {
+            "leader": self._merging(left, holders, holders),
+            "levels": self._merging(left, holders, self.group_size),
+            "round": self._round(left, holders)
+            + min(self._merging(after, holders, size) for size in sizes),
+        }
+
+    def _round(self, left: Left, holders: int) -> float:
+        """Return the seconds of a global round."""
+        waited = ROUND_EXCHANGES * self._exchange
+        sent = ROUND_BYTES * left.nbytes / holders
+        computed = ROUND_SECONDS + ROUND_EDGE_SECONDS * left.edges / holders
+        computed *= max(1.0, self.network.crowding * holders / self.ranks)
+        return waited + sent / self.network.bandwidth + computed
+
+    def _merging(self, left: Left, holders: int, group_size: int) -> float:
+        """Return the seconds of merging by groups until one rank has all."""
+        edges, seconds = left.edges, 0.0
+        edge_bytes = left.nbytes / max(1, left.edges)
+        while holders > 1:
+            members = min(group_size, holders)
+            held, stride = edges / holders, self.ranks // holders
+            network = self._link(stride * members, holders / members)
+            seconds += GRAPH_MESSAGES * (members - 1) * network.latency
+            seconds += (members - 1) * held * edge_bytes / network.bandwidth
+            seconds += LEVEL_SECONDS + LEVEL_EDGE_SECONDS * members * held
+            seconds += LEVEL_EXCHANGES * self._exchange
+            holders = ceil(holders / members)
+            # A leader keeps a forest.
+            edges = min(edges, holders * left.components)
+        return seconds
+
+    @property
+    def _exchange(self) -> float:
+        """Return the seconds in which all ranks exchange something short."""
+        return (1 + log2(self.ranks)) * self.network.latency
+
+    def _link(self, span: int, leaders: float) -> Network:
+        """Return how fast a leader receives from a group that spans so many ranks."""
+        per_host = self.network.ranks_per_host
+        if span <= per_host:
+            return local(self.network.crowding)
+        # Measured with all ranks of a host at once; now only leaders receive.
+        receiving = max(1.0, leaders * per_host / self.ranks)
+        bandwidth = self.network.bandwidth * per_host / receiving
+        return self.network._replace(bandwidth=bandwidth)
