@@ -71,9 +71,14 @@ def test_the_report_tells_how_slow_the_network_is(
     )
     hosts.control("rate", "1gbit")
     assert run.result["digest"] == case.digest
-    for rank in json.loads(report.read_text())["ranks"]:
+    record = json.loads(report.read_text())
+    for rank in record["ranks"]:
         assert 0 < rank["network"]["bandwidth"] < 100e6  # of memory it is much more
         assert rank["network"]["latency"] > 0
+    # All edges to one leader would take seconds, as is predicted: so not all go.
+    first = record["choices"][0]
+    assert first["path"] == "round"
+    assert first["seconds"]["leader"] > 1
 
 
 def test_info_names_the_hosts(hosts: Network) -> None:
