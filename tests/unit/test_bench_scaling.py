@@ -18,12 +18,14 @@ def point(ranks: int, seconds: float, series: str = "strong", **other: object) -
             "graph": f"gnm-m{edges}",
             "series": series,
             "method": "auto",
+            "group_size": 4,
             "ranks": ranks,
             "threads": 1,
             "num_vertices": 100,
             "num_edges": edges,
             "seconds": [99.0, seconds, 0.1],
             "rank_seconds": [seconds] * ranks,
+            "cpu_seconds": ranks * seconds,
             "bytes_sent": 4000,
             "edges_sent": 25,
             "peak_bytes": 200 << 20,
@@ -52,7 +54,7 @@ def test_the_table_and_the_plot(tmp_path: Path) -> None:
     table = block(series[0])
     assert "strong scaling, gnm-m1000: n=100 m=1,000" in table
     fields = table.splitlines()[-1].split()
-    assert " ".join(fields) == "4 x 1 ring 2.000 1.00 1.00 40.00 2.50% 200"
+    assert " ".join(fields) == "4 x 1 ring 4 2.000 8.000 1.00 1.00 40.00 2.50% 200"
     pytest.importorskip("matplotlib")
     for name in ("plot.svg", "plot.png"):
         check_plot(tmp_path / name)
@@ -79,24 +81,25 @@ def test_sizes_follow_the_scale() -> None:
 @pytest.mark.mpi
 def test_a_small_run(tmp_path: Path) -> None:
     pytest.importorskip("kagen")
-    plan = Plan(("gnm",), 9, (1, 2), 1, 2, False, "cpu", tmp_path)
+    plan = Plan(("gnm",), 9, (1, 2), 1, 2, (2, 4), False, "cpu", tmp_path)
     (points,) = run(plan)
-    found = [(p.ranks, p.threads, p.method) for p in points]
+    found = [(p.ranks, p.threads, p.name) for p in points]
     assert found == [
-        *((r, 1, method) for r in (1, 2) for method in ("auto", "ring")),
+        *((r, 1, method) for r in (1, 2) for method in ("auto", "ring 2", "ring 4")),
         (1, 2, "auto"),
     ]
     assert disagreements(points) == []
     assert all(len(p.seconds) == 2 and p.time > 0 for p in points)
-    assert points[0].bytes_sent == 0 < points[2].bytes_sent
-    assert points[2].peak_bytes > 50 << 20
-    assert len(points[2].rank_seconds) == 2
-    assert points[2].stages["indComp"] > 0
+    assert points[0].bytes_sent == 0 < points[3].bytes_sent
+    assert points[3].peak_bytes > 50 << 20
+    assert len(points[3].rank_seconds) == 2
+    assert points[3].stages["indComp"] > 0
+    assert points[3].cpu_seconds > 0
     assert json.dumps([p.as_dict() for p in points])
 
 
 @pytest.mark.mpi
 def test_a_job_that_fails_says_why(tmp_path: Path) -> None:
     with pytest.raises(MndmstError, match="no such file") as caught:
-        jobs.job(tmp_path / "nothing", "strong", 2, 1, "cpu", 1)
+        jobs.job(tmp_path / "nothing", "strong", 2, 1, "cpu", 1, (4,))
     assert "nothing" in str(caught.value)

@@ -31,6 +31,8 @@ class Plan:
         Of each rank.
     repeat : int
         Turns of each method.
+    group_sizes : tuple of int
+        The rings are measured with each of them.
     weak : bool
         Whether to measure weak scaling too.
     backend : str
@@ -43,6 +45,7 @@ class Plan:
     ranks: tuple[int, ...]
     threads: int
     repeat: int
+    group_sizes: tuple[int, ...]
     weak: bool
     backend: str
     work: Path
@@ -59,7 +62,8 @@ def run(plan: Plan) -> Iterator[list[Point]]:
     most = plan.ranks[-1]
 
     def points(graph: Path, series: str, ranks: int, threads: int) -> list[Point]:
-        return job(graph, series, ranks, threads, plan.backend, plan.repeat)
+        how = plan.backend, plan.repeat, plan.group_sizes
+        return job(graph, series, ranks, threads, *how)
 
     for kind in plan.graphs:
         graph = make(kind, plan.scale, plan.work)

@@ -39,6 +39,8 @@ class Point:
         Of every turn, the slowest rank's.
     rank_seconds : list of float
         Of every rank, the median.
+    cpu_seconds : float
+        Of all ranks together, those in which they wait for others included; the median.
     bytes_sent, edges_sent, peak_bytes : int
         Bytes and edges sent by all ranks, the memory of the largest; medians.
     digests : list of str
@@ -52,12 +54,14 @@ class Point:
     graph: str
     series: str
     method: str
+    group_size: int
     ranks: int
     threads: int
     num_vertices: int
     num_edges: int
     seconds: list[float]
     rank_seconds: list[float]
+    cpu_seconds: float
     bytes_sent: int
     edges_sent: int
     peak_bytes: int
@@ -70,6 +74,11 @@ class Point:
     def time(self) -> float:
         """The median of the seconds."""
         return median(self.seconds)
+
+    @property
+    def name(self) -> str:
+        """The method; where ranks merge in groups, with their size."""
+        return f"ring {self.group_size}" if self.method == "ring" else self.method
 
     def compare(self, base: "Point") -> None:
         """Note speed-up and efficiency against another point of the series."""
@@ -114,18 +123,25 @@ def make(kind: str, scale: float, work: Path) -> Path:
 
 
 def job(
-    graph: Path, series: str, ranks: int, threads: int, backend: str, repeat: int
+    graph: Path,
+    series: str,
+    ranks: int,
+    threads: int,
+    backend: str,
+    repeat: int,
+    group_sizes: tuple[int, ...],
 ) -> list[Point]:
     """Solve a graph on some ranks, `repeat` times; return a point for each method."""
     on_ranks = [launcher(), "-n", str(ranks), sys.executable, "-m", "mpi4py"]
-    asked = [str(graph), backend, str(threads), str(repeat)]
+    sizes = ",".join(map(str, group_sizes))
+    asked = [str(graph), backend, str(threads), str(repeat), sizes]
     output = _output([*on_ranks, "-m", "mndmst.bench.scaling.probe", *asked])
     turns = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    by_method: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for turn in turns:
+        by_method.setdefault((turn["method"], turn["group_size"]), []).append(turn)
     return [
-        _point(
-            graph.name, series, ranks, threads, [t for t in turns if t["method"] == m]
-        )
-        for m in dict.fromkeys(turn["method"] for turn in turns)
+        _point(graph.name, series, ranks, threads, mine) for mine in by_method.values()
     ]
 
 
@@ -140,12 +156,14 @@ def _point(
         graph,
         series,
         first["method"],
+        first["group_size"],
         ranks,
         threads,
         first["num_vertices"],
         first["num_edges"],
         [max(turn["seconds"]) for turn in turns],
         [median(times) for times in zip(*(t["seconds"] for t in turns), strict=True)],
+        median(turn["cpu_seconds"] for turn in turns),
         middle("bytes_sent"),
         middle("edges_sent"),
         middle("peak_bytes"),

@@ -26,6 +26,7 @@ def add_scaling(devices: Any) -> None:
         ("scale", 20, positive, "2^scale vertices; 8 times as many in grids"),
         ("threads", 1, positive, "threads of each rank"),
         ("repeat", 3, positive, "turns of each method"),
+        ("group-sizes", "4", list_of(positive), "of the plain method"),
     ):
         scaling.add_argument(f"--{name}", default=default, type=kind, help=what)
     scaling.add_argument("--backend", default="cpu", choices=("auto", "cpu", "cuda"))
@@ -56,6 +57,7 @@ def _scaling(arguments: argparse.Namespace) -> int:
             tuple(sorted(set(arguments.ranks))),
             arguments.threads,
             arguments.repeat,
+            tuple(arguments.group_sizes),
             not arguments.strong,
             arguments.backend,
             work,

@@ -1,12 +1,13 @@
 """An MPI job that reads a graph once and solves it again and again.
 
-Started by `jobs.job` with a graph, the device, the threads of a rank and the turns;
-rank 0 prints one line of JSON for each solution.
+Started by `jobs.job` with a graph, the device, the threads of a rank, the turns and the
+group sizes; rank 0 prints one line of JSON for each solution.
 """
 
 import json
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -21,12 +22,6 @@ from ...run import Run
 from ...write import to_homes
 from ..peak import peak, reset_peak
 
-# What is compared: what a user gets, and the plain method of the paper.
-METHODS: dict[str, dict[str, Any]] = {
-    "auto": {},
-    "ring": {"merge": "ring", "light_edges": 0.0},
-}
-
 
 @dataclass(frozen=True)
 class Turn:
@@ -38,6 +33,8 @@ class Turn:
         Of each rank, from rows in memory to edges that are fixed where they are.
     bytes_sent, edges_sent : int
         By all ranks together.
+    cpu_seconds : float
+        Of all ranks together, those in which they wait for others included.
     peak_bytes : int
         The highest memory of a rank.
     digest : str
@@ -47,7 +44,9 @@ class Turn:
     """
 
     method: str
+    group_size: int
     seconds: list[float]
+    cpu_seconds: float
     bytes_sent: int
     edges_sent: int
     peak_bytes: int
@@ -59,15 +58,22 @@ class Turn:
 
 def main() -> None:
     """Let the methods take turns."""
-    path, backend, threads, repeat = sys.argv[1:]
+    path, backend, threads, repeat, group_sizes = sys.argv[1:]
     comm = world()
     config = Config.load(None, {"backend": backend, "threads": threads})
     first = part_graph(comm, path, config, Report(comm, Progress(False)))
     for _ in range(int(repeat)):
-        for method, options in METHODS.items():
+        for method, options in methods([int(size) for size in group_sizes.split(",")]):
             turn = solve(comm, anew(first, replace(config, **options)), method)
             if comm.rank == 0:
                 print(json.dumps(asdict(turn)), flush=True)
+
+
+def methods(group_sizes: list[int]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what is compared: what a user gets, and the plain method of the paper."""
+    yield "auto", {}
+    for size in group_sizes:
+        yield "ring", {"merge": "ring", "light_edges": 0.0, "group_size": size}
 
 
 def anew(run: Run, config: Config) -> Run:
@@ -77,6 +83,7 @@ def anew(run: Run, config: Config) -> Run:
     return Run(
         run.comm, config, run.graph, run.num_edges,
         directory, run.workers, run.ratio, run.budget, report,
+        threads=run.threads, network=run.network,
     )  # fmt: skip
 
 
@@ -84,16 +91,18 @@ def solve(comm: Comm, run: Run, method: str) -> Turn:
     """Solve and take the time."""
     reset_peak()
     comm.barrier()
-    sent, begin = comm.bytes_sent, time.perf_counter()
+    sent, computed, begin = comm.bytes_sent, time.process_time(), time.perf_counter()
     for edges in portions(run):
         post_process(run, merge_parts(run, ind_comp(run, edges)))
-    seconds = time.perf_counter() - begin
+    seconds, computed = time.perf_counter() - begin, time.process_time() - computed
     sent, highest = comm.sum(comm.bytes_sent - sent), comm.max(peak())
     forest = to_homes(run.directory, run.fixed)
     record = run.report.gather()
     return Turn(
         method,
+        run.config.group_size,
         comm.collect(seconds) or [],
+        comm.sum(computed),
         sent,
         comm.sum(run.report.edges_sent),
         highest,

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEADINGS = (
-    f"{'ranks x threads':>15} {'method':>6} {'seconds':>9} {'speed-up':>9} "
-    f"{'efficiency':>10} {'bytes/vertex':>12} {'edges sent':>10} {'MiB/rank':>9}"
+    f"{'ranks x threads':>15} {'method':>7} {'seconds':>9} {'CPU sec':>9} "
+    f"{'speed-up':>9} {'efficiency':>10} {'bytes/vertex':>12} "
+    f"{'edges sent':>10} {'MiB/rank':>9}"
 )
 
 
@@ -28,8 +29,8 @@ def block(points: list[Point]) -> str:
 def _row(point: Point) -> str:
     share = point.edges_sent / max(1, point.num_edges)
     return (
-        f"{point.ranks:>7} x {point.threads:<5} {point.method:>6} {point.time:>9.3f} "
-        f"{point.speedup:>9.2f} {point.efficiency:>10.2f} "
+        f"{point.ranks:>7} x {point.threads:<5} {point.name:>7} {point.time:>9.3f} "
+        f"{point.cpu_seconds:>9.3f} {point.speedup:>9.2f} {point.efficiency:>10.2f} "
         f"{point.bytes_sent / max(1, point.num_vertices):>12.2f} {share:>10.2%} "
         f"{point.peak_bytes / 2**20:>9.0f}"
     )
@@ -77,10 +78,10 @@ def _panel(axes: "Axes", points: list[Point]) -> None:
     strong = points[0].series == "strong"
     ranks = sorted({point.ranks for point in points})
     threads = points[0].threads
-    for method, marker in (("auto", "o"), ("ring", "s")):
-        mine = [p for p in points if (p.method, p.threads) == (method, threads)]
+    for name in dict.fromkeys(point.name for point in points):
+        mine = [p for p in points if (p.name, p.threads) == (name, threads)]
         values = [p.speedup if strong else p.efficiency for p in mine]
-        axes.plot([p.ranks for p in mine], values, marker=marker, label=method)
+        axes.plot([p.ranks for p in mine], values, marker="o", label=name)
     ideal: list[Any] = [r / ranks[0] if strong else 1.0 for r in ranks]
     axes.plot(ranks, ideal, color="grey", linestyle=":", label="ideal")
     axes.set_xscale("log", base=2)
