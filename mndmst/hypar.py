@@ -91,7 +91,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     MndmstError
         On every rank, if the graph, the options or the machine will not do.
     """
-    budget = Budget(config.memory)
+    budget = Budget(config.memory, one_band=not config.light_edges)
     with report.stage("start"):
         with comm.together():
             graph = open_graph(path, check=comm.rank == 0)

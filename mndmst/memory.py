@@ -34,6 +34,8 @@ class Budget:
     ----------
     limit : int
         Bytes, or 0 for no limit.
+    one_band : bool
+        Whether all edges of the rows are contracted at once.
     """
 
     # A graph that is merged, filtered and contracted takes so many times its bytes:
@@ -42,11 +44,14 @@ class Budget:
     # The first band has at most two edges a row, of 24 bytes each with their ends in
     # 32 bits; a row has its component, and an edge of the forest.
     EDGES_PER_ROW, EDGE_BYTES, ROW_BYTES = 2, 24, 24
+    # All in one band, every arc may be an edge; 58 bytes for each have been seen.
+    ARC_BYTES = 64
     # Buffers of HDF5 and MPI, and code that is loaded when it is needed.
     RESERVE = 8 << 20
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, one_band: bool = False) -> None:
         self.limit = limit
+        self.one_band = one_band
 
     def room(self) -> int:
         """Return how many more bytes fit."""
@@ -58,8 +63,7 @@ class Budget:
         """Return whether a reduced graph of some bytes can be taken in."""
         return self.COPIES * nbytes <= self.room()
 
-    @classmethod
-    def for_rows(cls, rows: int, arcs: int, row_bytes: int) -> int:
+    def for_rows(self, rows: int, arcs: int, row_bytes: int) -> int:
         """Return the bytes that rows take, and contracting them.
 
         Parameters
@@ -67,6 +71,8 @@ class Budget:
         row_bytes : int
             Bytes of the rows themselves.
         """
-        edges = min(arcs, cls.EDGES_PER_ROW * rows)
-        work = cls.COPIES * cls.EDGE_BYTES * edges + cls.ROW_BYTES * rows
-        return row_bytes + work + cls.RESERVE
+        edges = min(arcs, self.EDGES_PER_ROW * rows)
+        work = self.COPIES * self.EDGE_BYTES * edges
+        if self.one_band:
+            work = self.ARC_BYTES * arcs
+        return row_bytes + work + self.ROW_BYTES * rows + self.RESERVE

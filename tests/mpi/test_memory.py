@@ -56,6 +56,18 @@ def test_too_little_is_refused_once(case: Case) -> None:
     assert not (case.path.parent / "forest.h5.tmp").exists()
 
 
+def test_all_edges_at_once_need_more(mpirun: Callable, case: Case) -> None:
+    at_once = ("--merge", "ring", "--light-edges", 0)
+    refused = solve(mpirun, case.path, "--memory", case.limit, *at_once)
+    enough = re.search(r"(\d+)MiB would do", refused.stderr)
+    assert enough is not None, refused.stderr
+    limit = int(enough[1]) << 20
+    run = solve(mpirun, case.path, "--memory", limit, *at_once)
+    assert run.result["digest"] == case.digest
+    report = json.loads((case.path.parent / "report.json").read_text())
+    assert max(rank["peak_bytes"] for rank in report["ranks"]) <= limit
+
+
 @pytest.mark.parametrize("merge", ["auto", "ring"])
 def test_a_run_stays_below_the_least_limit(
     mpirun: Callable, case: Case, merge: str
