@@ -46,8 +46,9 @@ class Budget:
     EDGES_PER_ROW, EDGE_BYTES, ROW_BYTES = 2, 24, 24
     # All in one band, every arc may be an edge; 58 bytes for each have been seen.
     ARC_BYTES = 64
-    # Buffers of HDF5 and MPI, and code that is loaded when it is needed.
-    RESERVE = 8 << 20
+    # Buffers of HDF5 and MPI, and code that is loaded when it is needed; and what MPI
+    # takes for each rank that there are messages with.
+    RESERVE, RANK_BYTES = 8 << 20, 128 << 10
 
     def __init__(self, limit: int, one_band: bool = False) -> None:
         self.limit = limit
@@ -60,19 +61,25 @@ class Budget:
         return max(0, self.limit - resident_bytes())
 
     def fits(self, nbytes: int) -> bool:
-        """Return whether a reduced graph of some bytes can be taken in."""
-        return self.COPIES * nbytes <= self.room()
+        """Return whether a reduced graph of some bytes can be taken in.
 
-    def for_rows(self, rows: int, arcs: int, row_bytes: int) -> int:
-        """Return the bytes that rows take, and contracting them.
+        Without a limit too: a leader must not take more than its machine has.
+        """
+        return self.COPIES * nbytes <= min(self.room(), free_bytes())
+
+    def for_rows(self, rows: int, arcs: int, row_bytes: int, ranks: int) -> int:
+        """Return the bytes that rows take, and contracting and merging them.
 
         Parameters
         ----------
         row_bytes : int
             Bytes of the rows themselves.
+        ranks : int
+            How many there are.
         """
         edges = min(arcs, self.EDGES_PER_ROW * rows)
         work = self.COPIES * self.EDGE_BYTES * edges
         if self.one_band:
             work = self.ARC_BYTES * arcs
-        return row_bytes + work + self.ROW_BYTES * rows + self.RESERVE
+        work += self.ROW_BYTES * rows
+        return row_bytes + work + self.RESERVE + self.RANK_BYTES * ranks

@@ -134,7 +134,8 @@ def _check_memory(
         indptr = graph.read_indptr(begin, end)
     arcs, wide = int(indptr[-1] - indptr[0]), graph.num_vertices > 1 << 32
     row_bytes = indptr.nbytes + arcs * (graph.weight_dtype.itemsize + 4 * (1 + wide))
-    needed = resident_bytes() + budget.for_rows(end - begin, arcs, row_bytes)
+    needed = budget.for_rows(end - begin, arcs, row_bytes, comm.size)
+    needed += resident_bytes()
     smallest = comm.max(needed)
     with comm.together():
         if smallest > budget.limit:
