@@ -80,14 +80,13 @@ class Costs(NamedTuple):
         share : float
             Of the edges a round will leave.
         """
+        sizes = {"leader": holders}
+        if self.group_size < holders:
+            sizes["levels"] = self.group_size
         after = left.after_round(share)
-        sizes = holders, self.group_size
-        return {
-            "leader": self._merging(left, holders, holders),
-            "levels": self._merging(left, holders, self.group_size),
-            "round": self._round(left, holders)
-            + min(self._merging(after, holders, size) for size in sizes),
-        }
+        rest = min(self._merging(after, holders, size) for size in sizes.values())
+        merging = {p: self._merging(left, holders, size) for p, size in sizes.items()}
+        return merging | {"round": self._round(left, holders) + rest}
 
     def _round(self, left: Left, holders: int) -> float:
         """Return the seconds of a global round."""

@@ -179,10 +179,10 @@ def text(record: dict[str, Any]) -> str:
         for level in record["levels"]
     ]
     if record.get("choices"):
-        lines.append("ways to merge (predicted seconds)")
+        lines.append("merging by the least predicted seconds")
     for choice in record.get("choices", ()):
         times = "  ".join(f"{p} {s:.4f}" for p, s in choice["seconds"].items())
-        lines.append(f"  {choice['edges']:>15,} edges: {choice['path']:<7} of {times}")
+        lines.append(f"  {choice['path']:<7} {choice['edges']:>15,} edges  {times}")
     peak = max(rank["peak_bytes"] for rank in record["ranks"])
     lines.append(f"peak memory of a rank: {peak / 2**20:.0f} MiB")
     return "\n".join(lines)
