@@ -5,6 +5,7 @@ made, so that commands without MPI never start it. Every pattern counts the byte
 it sends, and keeps no array that grows with the square of the number of ranks.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 
 from . import bulk
 from .errors import ConfigError, MissingExtraError, MndmstError
-from .launcher import crowded, launched_processes, prepare_environment
+from .launcher import launched_processes, prepare_environment
 
 
 def library_version() -> str:
@@ -47,7 +48,8 @@ def world() -> "Comm":
             "site's MPI, or pip install 'mndmst[mpi]'"
         ) from error
 
-    comm = Comm(MPI.COMM_WORLD.Dup(), bulk.Shared(polite=crowded()))
+    comm = Comm(MPI.COMM_WORLD.Dup())
+    comm.wait_politely = comm.lacks_cores()
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
         raise ConfigError(
@@ -97,6 +99,15 @@ class Comm:
     def seconds_waited(self) -> float:
         """Seconds in which messages were sent or waited for so far."""
         return self._shared.seconds_waited
+
+    @property
+    def wait_politely(self) -> bool:
+        """Whether waiting for messages leaves the core to others."""
+        return self._shared.polite
+
+    @wait_politely.setter
+    def wait_politely(self, polite: bool) -> None:
+        self._shared.polite = polite
 
     def _count(self, nbytes: int, messages: int) -> None:
         self._shared.bytes_sent += int(nbytes)
@@ -167,6 +178,13 @@ class Comm:
 
         part = self.mpi.Split_type(MPI.COMM_TYPE_SHARED, self.rank)
         return Comm(part, self._shared)
+
+    def lacks_cores(self) -> bool:
+        """Return whether ranks of this machine have to share a core. Collective."""
+        node = self.node()
+        cores = set().union(*node.mpi.allgather(os.sched_getaffinity(0)))
+        node.free()
+        return node.size > len(cores)
 
     def free(self) -> None:
         """Give the communicator back to MPI."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from .comm import Comm
 from .graph import ReducedGraph
-from .network import Network, local
+from .network import LOCAL, Network
 
 # A round at least halves the components that have edges.
 HALF = 0.5
@@ -24,9 +24,10 @@ ROUND_EXCHANGES, LEVEL_EXCHANGES, GRAPH_MESSAGES = 16, 4, 2
 # A rank sends so much of the bytes of its graph in a round: a proposal for each
 # component, and names.
 ROUND_BYTES = 0.6
-# Seconds of computing: in all cases; and for each edge that a rank has in a round, and
-# that a leader merges and filters.
-ROUND_SECONDS, LEVEL_SECONDS = 2e-3, 1e-3
+# Seconds of computing: in all cases; for each message; and for each edge that a rank
+# has in a round, and that a leader merges and filters.
+ROUND_SECONDS, LEVEL_SECONDS = 8e-3, 1e-3
+MESSAGE_SECONDS = 1e-5
 ROUND_EDGE_SECONDS, LEVEL_EDGE_SECONDS = 400e-9, 300e-9
 
 
@@ -90,10 +91,9 @@ class Costs(NamedTuple):
 
     def _round(self, left: Left, holders: int) -> float:
         """Return the seconds of a global round."""
-        waited = ROUND_EXCHANGES * self._exchange
+        waited = ROUND_EXCHANGES * (self._exchange + MESSAGE_SECONDS * self.ranks)
         sent = ROUND_BYTES * left.nbytes / holders
         computed = ROUND_SECONDS + ROUND_EDGE_SECONDS * left.edges / holders
-        computed *= max(1.0, self.network.crowding * holders / self.ranks)
         return waited + sent / self.network.bandwidth + computed
 
     def _merging(self, left: Left, holders: int, group_size: int) -> float:
@@ -122,7 +122,7 @@ class Costs(NamedTuple):
         """Return how fast a leader receives from a group that spans so many ranks."""
         per_host = self.network.ranks_per_host
         if span <= per_host:
-            return local(self.network.crowding)
+            return LOCAL
         # Measured with all ranks of a host at once; now only leaders receive.
         receiving = max(1.0, leaders * per_host / self.ranks)
         bandwidth = self.network.bandwidth * per_host / receiving

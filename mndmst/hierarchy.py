@@ -16,15 +16,14 @@ from .contract import empty_graph, merge
 from .costs import HALF, Costs, Left
 from .graph import ReducedGraph
 from .ring import pack, ring_rounds, unpack
-from .rounds import first_round, global_round
+from .rounds import agree, first_round, global_round
 from .run import Run, contract_graph, learn_names
 
 
 def merge_ranks(run: Run, graph: ReducedGraph) -> ReducedGraph:
     """Merge what the ranks hold until one has all that is left. Collective."""
     paths = Paths(run)
-    # The first round knows that edges are still where their ends are at home.
-    merge_by = global_round if run.scattered else first_round
+    at_home = not run.scattered  # every edge is on the ranks its ends are at home at
     stride, level = 1, 0
     while stride < run.comm.size:
         left = Left.of(run.comm, graph)
@@ -32,13 +31,17 @@ def merge_ranks(run: Run, graph: ReducedGraph) -> ReducedGraph:
             break
         path = paths.choose(left, -(-run.comm.size // stride))
         if path == "round":
+            merge_by = first_round if at_home else global_round
             graph = _round(run, graph, left.edges, merge_by)
         else:
             level += 1
             size = run.comm.size if path == "leader" else run.config.group_size
+            if path == "leader" and at_home:
+                with run.report.stage("agree"):
+                    graph = agree(run, graph)
             graph = _level(run, graph, level, stride, size)
             stride *= size
-        merge_by = global_round
+        at_home = False
     return graph
 
 
@@ -82,7 +85,8 @@ def _level(
     active = run.comm.rank % stride == 0
     color = run.comm.rank // (stride * group_size)
     group = run.comm.split(color if active else None)
-    graph = ring_rounds(run, group, graph)
+    if stride * group_size < run.comm.size or run.config.merge == "ring":
+        graph = ring_rounds(run, group, graph)
     graph = _make_room(run, group, graph)
     with run.report.stage("leaders", level=level):
         graph = contract_graph(run, to_leader(run, group, graph))

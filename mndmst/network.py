@@ -5,7 +5,6 @@ round: so a link that several ranks share shows as slow as it will be. It takes 
 of milliseconds on a network of 1 Gbit/s.
 """
 
-import os
 import time
 from typing import NamedTuple
 
@@ -29,8 +28,6 @@ class Network(NamedTuple):
         Bytes a second that a rank sends while it receives as many.
     ranks_per_host : int
         How many ranks of a host share its link, at the most.
-    crowding : float
-        Ranks for each core of a host, at the most; 1 if there are enough cores.
     measured : bool
         Otherwise all ranks are on one host.
     """
@@ -38,18 +35,12 @@ class Network(NamedTuple):
     latency: float
     bandwidth: float
     ranks_per_host: int = 1
-    crowding: float = 1.0
     measured: bool = True
 
 
-def local(crowding: float = 1.0) -> Network:
-    """Return what messages take through the memory of a host.
-
-    That is not measured, so that a run can be repeated there. With more ranks than
-    cores a message waits until its receiver has a core.
-    """
-    latency = 2e-5 if crowding <= 1 else 1e-3
-    return Network(latency, bandwidth=1e9, crowding=crowding, measured=False)
+# What messages take through the memory of a host. That is not measured, so that a run
+# can be repeated there.
+LOCAL = Network(latency=2e-5, bandwidth=1e9, measured=False)
 
 
 def measure(comm: Comm) -> Network:
@@ -61,15 +52,13 @@ def measure(comm: Comm) -> Network:
         The same on every rank.
     """
     node = comm.node()
-    masks = node.share(node.collect(os.sched_getaffinity(0)))
     most = comm.max(node.size)
-    crowding = comm.max(max(1.0, node.size / len(set().union(*masks))))
     node.free()
     if most == comm.size:
-        return local(crowding)._replace(ranks_per_host=most)
+        return LOCAL._replace(ranks_per_host=most)
     short = _seconds(comm, 1, SMALL_TRADES)
     long = _seconds(comm, LARGE_BYTES, LARGE_TRADES)
-    return Network(short / 2, LARGE_BYTES / long, most, crowding)
+    return Network(short / 2, LARGE_BYTES / long, most)
 
 
 def _seconds(comm: Comm, nbytes: int, trades: int) -> float:

@@ -55,8 +55,7 @@ def first_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
         member[component[(end >= first) & (end < last)]] = True
     decided = graph.own & (graph.labels >= first) & (graph.labels < last)
     proposed = member & ~decided & (graph.labels != run.giant)
-    graph = _round(run, graph, decided, proposed)
-    return graph if run.giant is not None else _agree(run, graph)
+    return agree(run, _round(run, graph, decided, proposed))
 
 
 def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
@@ -126,8 +125,14 @@ def _hook(run: Run, choice: Choice) -> None:
     directory.jump(mine)
 
 
-def _agree(run: Run, graph: ReducedGraph) -> ReducedGraph:
-    """Keep a cut edge on one rank only, and only if both homes have it. Collective."""
+def agree(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Keep a cut edge on one rank only, and only if both homes have it. Collective.
+
+    What one of them has dropped is the last of a cycle. Not so where one component
+    hides its edges (`Run.giant`): then nothing is done.
+    """
+    if run.giant is not None:
+        return graph
     directory, edges = run.directory, graph.edges
     u, v = edges.u.astype(np.int64), edges.v.astype(np.int64)
     home_u, home_v = (

@@ -24,7 +24,7 @@ from .ghosts import Directory
 from .graph import EdgeList, ReducedGraph, Rows
 from .io.shards import ShardedGraph
 from .memory import Budget
-from .network import Network, local
+from .network import LOCAL, Network
 from .report import Report
 
 
@@ -92,7 +92,7 @@ class Run:
     checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     threads: Threads = ALONE
-    network: Network = field(default_factory=local)
+    network: Network = LOCAL
 
     @property
     def num_vertices(self) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from mndmst.costs import HALF, Costs, Left
-from mndmst.network import Network, local
+from mndmst.network import LOCAL, Network
 
 FAST = Network(latency=2e-6, bandwidth=10e9)
 SLOW = Network(latency=5e-5, bandwidth=2e6)
@@ -29,19 +29,14 @@ def test_the_path_follows_the_network() -> None:
     assert best(FAST, 200_000) == "round"
 
 
-@pytest.mark.parametrize("network", [FAST, SLOW, FAR, local()])
+@pytest.mark.parametrize("network", [FAST, SLOW, FAR, LOCAL])
 def test_few_edges_go_to_the_leader_and_many_do_not(network: Network) -> None:
     assert best(network, 10) == "leader"
     assert best(network, 1e9) == "round"
 
 
-def test_ranks_that_share_cores_do_fewer_rounds() -> None:
-    assert best(local(), 200_000) == "round"
-    assert best(local(8), 200_000) == "leader"
-
-
 def test_a_round_that_gains_nothing_is_never_chosen() -> None:
-    for network in (FAST, SLOW, FAR, local()):
+    for network in (FAST, SLOW, FAR, LOCAL):
         assert best(network, 1e6, share=1.0) != "round"
 
 
