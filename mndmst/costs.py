@@ -16,8 +16,12 @@ from .comm import Comm
 from .graph import ReducedGraph
 from .network import LOCAL, Network
 
-# A round at least halves the components that have edges.
-HALF = 0.5
+# A round at least halves the components that have edges. The first also drops one of
+# the two copies of a cut edge.
+HALF, FIRST = 0.5, 0.2
+# A round must be predicted to be so many times faster: what it leaves is a guess, and
+# what all ranks send in it is no less than what they would send to a leader.
+CAUTION = 2.0
 # Messages of a round, each after the other, most of them all to all; of a level; and
 # of a member's graph.
 ROUND_EXCHANGES, LEVEL_EXCHANGES, GRAPH_MESSAGES = 16, 4, 2
@@ -88,6 +92,12 @@ class Costs(NamedTuple):
         rest = min(self._merging(after, holders, size) for size in sizes.values())
         merging = {p: self._merging(left, holders, size) for p, size in sizes.items()}
         return merging | {"round": self._round(left, holders) + rest}
+
+    @staticmethod
+    def cheapest(seconds: dict[str, float]) -> str:
+        """Return the path to take, given what some paths are predicted to take."""
+        weights = {"round": CAUTION}
+        return min(seconds, key=lambda path: seconds[path] * weights.get(path, 1.0))
 
     def _round(self, left: Left, holders: int) -> float:
         """Return the seconds of a global round."""

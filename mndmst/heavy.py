@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from .absorb import absorb
 from .backends.base import Band
 from .backends.numba.cuts import SPARSE_ARCS_PER_VERTEX
 from .backends.numba.outside import UNKNOWN, heavy_arcs
@@ -108,7 +109,7 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
     unknown = np.flatnonzero(far == UNKNOWN)
     far[unknown] = directory.lookup_any(head[unknown])
     near = directory.parent[tail - directory.first].astype(np.int64)
-    return _graph_of_arcs(run, (tail, head, key, near, far), giant)
+    return absorb(run, _graph_of_arcs(run, (tail, head, key, near, far), giant), giant)
 
 
 def _bits_of_all(run: Run, mark: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from .boruvka import cycle_filter
 from .comm import Comm
 from .contract import empty_graph, merge
-from .costs import HALF, Costs, Left
+from .costs import FIRST, HALF, Costs, Left
 from .graph import ReducedGraph
 from .ring import pack, ring_rounds, unpack
 from .rounds import agree, first_round, global_round
@@ -51,7 +51,7 @@ class Paths:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.costs = Costs(run.network, run.comm.size, run.config.group_size)
-        self.share = HALF
+        self.share = HALF if run.scattered else FIRST
         self.round_from = 0.0
         self.rounds_pay = True
 
@@ -67,12 +67,13 @@ class Paths:
         if merge != "auto":
             return {"ring": "levels", "boruvka": "round"}[merge]
         if self.round_from:
-            self.share = left.edges / self.round_from
-            self.rounds_pay = self.share <= 1 - self.run.config.round_gain
+            share = left.edges / self.round_from
+            self.share = max(HALF, share)
+            self.rounds_pay = share <= 1 - self.run.config.round_gain
         seconds = self.costs.predict(left, holders, self.share)
         if not self.rounds_pay:
             del seconds["round"]
-        path = min(seconds, key=seconds.__getitem__)
+        path = self.costs.cheapest(seconds)
         self.round_from = left.edges if path == "round" else 0
         self.run.report.choice(path, left.edges, seconds)
         return path

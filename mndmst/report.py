@@ -179,7 +179,7 @@ def text(record: dict[str, Any]) -> str:
         for level in record["levels"]
     ]
     if record.get("choices"):
-        lines.append("merging by the least predicted seconds")
+        lines.append("ways to merge (predicted seconds)")
     for choice in record.get("choices", ()):
         times = "  ".join(f"{p} {s:.4f}" for p, s in choice["seconds"].items())
         lines.append(f"  {choice['path']:<7} {choice['edges']:>15,} edges  {times}")
