@@ -38,7 +38,11 @@ def prepare_environment() -> None:
 
 
 def crowded() -> bool:
-    """Return whether the launcher started more ranks here than there are cores."""
+    """Return whether the launcher started more ranks here than this one has cores.
+
+    What has to be set before MPI starts depends on it: ranks that are bound to a core
+    each count as crowded, until they can ask one another (`Comm.lacks_cores`).
+    """
     return _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0))
 
 

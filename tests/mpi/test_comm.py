@@ -17,3 +17,22 @@ def test_patterns(mpirun: Callable, ranks: int) -> None:
     assert run.returncode == 0, run.stderr
     names = re.findall(r"^def (check_\w+)", CHECKS.read_text(), re.MULTILINE)
     assert run.stdout.splitlines() == [f"{name} on {ranks}" for name in names]
+
+
+BOUND = """if True:
+    import os
+    from mndmst.comm import world
+    from mndmst.launcher import launched_rank
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[launched_rank() % len(cores)]})
+    comm = world()
+    assert comm.wait_politely == (comm.size > len(cores)), len(cores)
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_with_a_core_each_do_not_give_it_away(
+    mpirun: Callable, ranks: int
+) -> None:
+    run = mpirun(ranks, "-m", "mpi4py", "-c", BOUND)
+    assert run.returncode == 0, run.stderr
