@@ -49,7 +49,7 @@ def world() -> "Comm":
         ) from error
 
     comm = Comm(MPI.COMM_WORLD.Dup())
-    comm.wait_politely = comm.lacks_cores()
+    comm._shared.polite = comm.lacks_cores()
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
         raise ConfigError(
@@ -99,15 +99,6 @@ class Comm:
     def seconds_waited(self) -> float:
         """Seconds in which messages were sent or waited for so far."""
         return self._shared.seconds_waited
-
-    @property
-    def wait_politely(self) -> bool:
-        """Whether waiting for messages leaves the core to others."""
-        return self._shared.polite
-
-    @wait_politely.setter
-    def wait_politely(self, polite: bool) -> None:
-        self._shared.polite = polite
 
     def _count(self, nbytes: int, messages: int) -> None:
         self._shared.bytes_sent += int(nbytes)

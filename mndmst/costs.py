@@ -16,12 +16,12 @@ from .comm import Comm
 from .graph import ReducedGraph
 from .network import LOCAL, Network
 
-# A round at least halves the components that have edges. The first also drops one of
-# the two copies of a cut edge.
-HALF, FIRST = 0.5, 0.2
+# A round at least halves the components that have edges, and leaves such a share of
+# the edges: the first also drops one of the two copies of a cut edge.
+HALF, FIRST, LATER = 0.5, 0.2, 0.6
 # A round must be predicted to be so many times faster: what it leaves is a guess, and
 # what all ranks send in it is no less than what they would send to a leader.
-CAUTION = 2.0
+CAUTION = 1.5
 # Messages of a round, each after the other, most of them all to all; of a level; and
 # of a member's graph.
 ROUND_EXCHANGES, LEVEL_EXCHANGES, GRAPH_MESSAGES = 16, 4, 2

@@ -13,7 +13,7 @@ import numpy as np
 from .boruvka import cycle_filter
 from .comm import Comm
 from .contract import empty_graph, merge
-from .costs import FIRST, HALF, Costs, Left
+from .costs import FIRST, LATER, Costs, Left
 from .graph import ReducedGraph
 from .ring import pack, ring_rounds, unpack
 from .rounds import agree, first_round, global_round
@@ -51,7 +51,7 @@ class Paths:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.costs = Costs(run.network, run.comm.size, run.config.group_size)
-        self.share = HALF if run.scattered else FIRST
+        self.share = LATER if run.scattered else FIRST
         self.round_from = 0.0
         self.rounds_pay = True
 
@@ -68,7 +68,7 @@ class Paths:
             return {"ring": "levels", "boruvka": "round"}[merge]
         if self.round_from:
             share = left.edges / self.round_from
-            self.share = max(HALF, share)
+            self.share = max(LATER, share)
             self.rounds_pay = share <= 1 - self.run.config.round_gain
         seconds = self.costs.predict(left, holders, self.share)
         if not self.rounds_pay:

@@ -60,9 +60,7 @@ class ShardedGraph:
     arcdist: np.ndarray
     parts: tuple[Path, ...]
     reordered: bool = False
-    _checked: dict[int, tuple[int, ...]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def num_vertices(self) -> int:

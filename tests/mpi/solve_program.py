@@ -19,12 +19,12 @@ from mndmst.comm import world
 from mndmst.config import Config
 from mndmst.io.forest import read_forest
 from mndmst.memory import Budget
-from mndmst.network import Network, local
+from mndmst.network import LOCAL, Network
 from mndmst.pipeline import Targets, solve
 from mndmst.progress import Progress
 
 # On a slow network rounds go on to the end; else tiny graphs go to one leader at once.
-LINKS = {"slow": Network(0.0, 1.0), None: local()}
+LINKS = {"slow": Network(0.0, 1.0), None: LOCAL}
 
 comm = world()
 folder, stride = Path(sys.argv[1]), int(sys.argv[2])

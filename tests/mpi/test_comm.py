@@ -26,7 +26,7 @@ BOUND = """if True:
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[launched_rank() % len(cores)]})
     comm = world()
-    assert comm.wait_politely == (comm.size > len(cores)), len(cores)
+    assert comm.lacks_cores() == (comm.size > len(cores)), len(cores)
 """
 
 
