@@ -47,12 +47,9 @@ def _with_frozen(graph: ReducedGraph, place: int) -> ReducedGraph:
     """
     own = np.append(graph.own, False)
     own[place] = True
-    edges = EdgeList(
-        *(
-            np.concatenate([np.zeros(1, column.dtype), column])
-            for column in (graph.edges.u, graph.edges.v, graph.edges.key)
-        )
-    )
+    columns = (graph.edges.u, graph.edges.v, graph.edges.key)
+    lightest = EdgeList(*(np.zeros(1, column.dtype) for column in columns))
+    edges = lightest.followed_by(graph.edges)
     a, b = (
         np.concatenate([np.array([end], column.dtype), column])
         for end, column in ((place, graph.a), (len(graph.labels), graph.b))

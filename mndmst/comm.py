@@ -224,21 +224,15 @@ class Comm:
 
     def send(self, array: np.ndarray, dest: int) -> None:
         """Send an array of any length to a rank that calls `receive`."""
-        array = np.ascontiguousarray(array)
-        self.mpi.send((array.dtype.str, len(array)), dest)
-        self._wait(bulk.send(self.mpi, array, dest, self._count))
+        self.send_all([array], dest)
 
     def receive(self, source: int) -> np.ndarray:
         """Return the array that a rank sends with `send`."""
-        dtype, length = self.mpi.recv(source=source)
-        array = np.empty(length, dtype)
-        self._wait(bulk.receive(self.mpi, array, source))
-        return array
+        return self.receive_all(source)[0]
 
     def send_all(self, arrays: Sequence[np.ndarray], dest: int) -> None:
         """Send several arrays to a rank that calls `receive_all`."""
-        arrays = [np.ascontiguousarray(array) for array in arrays]
-        self.mpi.send([(array.dtype.str, len(array)) for array in arrays], dest)
+        self.mpi.send(_kinds(arrays), dest)
         self._wait(self._send(arrays, dest))
 
     def receive_all(self, source: int) -> list[np.ndarray]:
@@ -251,9 +245,7 @@ class Comm:
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> list[np.ndarray]:
         """Send arrays to one rank while receiving as many from another."""
-        arrays = [np.ascontiguousarray(array) for array in arrays]
-        kinds = [(array.dtype.str, len(array)) for array in arrays]
-        arriving = self.mpi.sendrecv(kinds, dest, source=source)
+        arriving = self.mpi.sendrecv(_kinds(arrays), dest, source=source)
         results, requests = self._receive(arriving, source)
         self._wait(requests + self._send(arrays, dest))
         return results
@@ -262,7 +254,8 @@ class Comm:
         """Begin to send several arrays."""
         requests = []
         for array in arrays:
-            requests += bulk.send(self.mpi, array, dest, self._count)
+            data = np.ascontiguousarray(array)
+            requests += bulk.send(self.mpi, data, dest, self._count)
         return requests
 
     def _receive(
@@ -297,3 +290,8 @@ class Comm:
             shared: MndmstError = self.share(error, root=first)
             shared.ranks = self.size
             raise shared
+
+
+def _kinds(arrays: Sequence[np.ndarray]) -> list[tuple[str, int]]:
+    """Return what a rank must know to receive some arrays."""
+    return [(array.dtype.str, len(array)) for array in arrays]

@@ -79,7 +79,8 @@ def drop_unused(graph: ReducedGraph) -> ReducedGraph:
 def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGraph:
     """Return the union of reduced graphs that use the same names.
 
-    However many there are, their edges are sorted once.
+    However many there are, their edges are sorted once. An edge that several have is
+    there as often, side by side: the cycle filter drops all copies but one.
     """
     filled = [graph for graph in graphs if len(graph)]
     if len(filled) < 2:
