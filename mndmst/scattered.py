@@ -53,8 +53,7 @@ def cut_share(run: Run) -> float:
 def can_list_vertices(run: Run) -> bool:
     """Return whether all ranks may know all vertices. Collective."""
     worker = run.workers[0]
-    able = len(run.workers) == 1 and worker.backend.has_row_hooks
-    able = able and run.num_vertices <= int(NUMBER)
+    able = len(run.workers) == 1 and run.num_vertices <= int(NUMBER)
     room = _room_for(run, 4 * run.num_vertices, worker.rows.nbytes)
     return bool(run.comm.min(int(able and room)))
 

@@ -96,7 +96,6 @@ class Backend(ABC):
     """A device that can compute minimum spanning forests."""
 
     name: str
-    has_row_hooks = False
 
     def describe(self) -> str:
         """Return the device's name for reports."""
@@ -142,12 +141,13 @@ class Backend(ABC):
         """
         return None
 
+    @abstractmethod
     def row_hooks(
         self, rows: Any, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """Return where rows hook, and the edges of the lightest band.
 
-        Only of devices with `has_row_hooks`, and graphs of at most 2^31 vertices.
+        For graphs of at most 2^31 vertices.
 
         Returns
         -------
@@ -159,7 +159,6 @@ class Backend(ABC):
         edges : EdgeList
             The edges of the band that lead from the rows to larger vertices.
         """
-        raise NotImplementedError
 
     # Steps on reduced graphs
 

@@ -107,6 +107,12 @@ class Fallback(Backend):
         """See `Backend.grow_rows`."""
         return self._do(lambda backend: backend.grow_rows(rows.on(backend), band))
 
+    def row_hooks(
+        self, rows: Held, band: Band
+    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+        """See `Backend.row_hooks`."""
+        return self._do(lambda backend: backend.row_hooks(rows.on(backend), band))
+
     def forest(self, graph: ReducedGraph) -> Growth:
         """See `Backend.forest`."""
         return self._do(lambda backend: backend.forest(graph))

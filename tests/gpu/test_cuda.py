@@ -143,6 +143,28 @@ def test_band_forest_with_labels(backend, complete, seed):
         check(result, expected, np.int64, np.uint32)
 
 
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("shape", ("tied", "star", "loops", "dense", "gnm"))
+def test_row_hooks(backend, shape, keys, ids):
+    n, u, v, key = edges_of(shape, np.random.default_rng(4), keys)
+    u, v, key = (np.concatenate([column, column[:50]]) for column in (u, v, key))
+    key[-50:] = key[50:100]  # parallel to the first, of other weights
+    whole = csr(n, u, v, key, ids)
+    for rows in (whole, *parts(whole)):
+        placed, vertices = backend.place(rows), np.arange(rows.first, rows.last)
+        for band in (Band(), Band(None, int(np.sort(key)[len(key) // 2]))):
+            hook, best, edges = backend.row_hooks(placed, band)
+            expected = backend.host.row_hooks(rows, band)
+            np.testing.assert_array_equal(hook, expected[0])
+            hooked = hook != vertices
+            np.testing.assert_array_equal(best[hooked], expected[1][hooked])
+            for name in ("u", "v", "key"):
+                found, right = getattr(edges, name), getattr(expected[2], name)
+                assert found.dtype == right.dtype
+                np.testing.assert_array_equal(found, right)
+
+
 def reduced(rng, components, m, keys, ghosts):
     """Return a reduced graph with ties and multi-edges."""
     u = rng.integers(0, 10 * components, m)

@@ -10,12 +10,14 @@ import numpy as np
 from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
+from ..numba.columns import without_repeats
 from . import unavailable
 from .kernels import Kernels
 from .listed import place_edges
 from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
 from .row_solver import RowSolver
 from .solver import Edges, Solver
+from .state import NONE
 from .streamed import Need, StreamedRows, StreamSolver
 from .transfer import Transfer
 
@@ -168,6 +170,28 @@ class CudaBackend(Backend):
                 solver = RowSolver(kernels, count, rows, band)
                 solver.start_from(component)
             return self._edge_list(rows, solver.solve_rows(label is not None))
+
+    def row_hooks(
+        self, rows: PlacedRows | StreamedRows, band: Band
+    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+        """Return where rows hook, and the edges of the lightest band."""
+        if isinstance(rows, StreamedRows):
+            return self.host.row_hooks(rows.rows, band)
+        with self._current():
+            kernels = self._kernels_for(rows.keys.dtype)
+            solver = RowSolver(kernels, rows.vertices, rows, Band())
+            best, edges = solver.lightest_arcs(band.high)
+            hook = cupy.arange(rows.own, dtype=np.uint32)
+            hook += np.uint32(rows.first_global)
+            key = cupy.zeros(rows.own, rows.keys.dtype)
+            some = best != NONE
+            arc = best[some].astype(np.int64)
+            hook[some] = rows.to_global(rows.ends[arc])
+            key[some] = rows.keys[arc]
+            listed = self._edge_list(rows, edges)
+            to_host = self._transfer.to_host
+            hook, key = to_host(hook), to_host(key)
+        return hook, key, without_repeats(listed.u, listed.v, listed.key)
 
     def _components(
         self, rows: PlacedRows, label: np.ndarray

@@ -82,6 +82,33 @@ class RowSolver(Solver):
                 capacity = min(choice.num_arcs, 4 * self.vertices + SLACK)
         return self._chosen.cut(int(state[Field.CHOSEN]))
 
+    def lightest_arcs(self, high: int | None) -> tuple[cupy.ndarray, Edges]:
+        """Return the lightest arc of each row, and the edges up to a key.
+
+        The band of the solver must be open on both sides.
+
+        Returns
+        -------
+        best : device array of uint64, shape (rows,)
+            The arc's position; NONE if there is none.
+        edges : Edges
+            Those whose smaller end has its row here, in no order.
+        """
+        rows = self._rows
+        if rows.num_arcs == 0:
+            return cupy.full(rows.own, NONE, np.uint64), self._chosen.cut(0)
+        self.state[Field.CUT_KEY] = NONE if high is None else np.uint64(high)
+        self.state[Field.CUT_END] = NONE
+        choice = _Choice(rows.indptr, None, rows.num_arcs)
+        capacity = self._expected(None)
+        edges = self._scan(choice, capacity, first=True)
+        found = int(self.state[Field.FOUND])
+        if found > capacity:
+            edges = self._scan(choice, found, first=True)
+        edges = edges.cut(found)
+        here = edges.u >= np.uint32(rows.first)
+        return self._best[: rows.own], Edges(*(column[here] for column in edges))
+
     def _light_share(self) -> float | None:
         """Return the share of the arcs that is listed first; None: all."""
         edges = self._rows.num_arcs / 2

@@ -37,7 +37,6 @@ class NumbaBackend(Backend):
     """
 
     name = "cpu"
-    has_row_hooks = True
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = Threads(threads)

@@ -89,8 +89,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     edges = backend.band_forest(placed, Band(None, middle), None)
     backend.band_forest(placed, Band(middle, None), np.arange(8, 40))
     backend.grow_rows(placed, Band(None, middle))
-    if backend.has_row_hooks:
-        backend.row_hooks(placed, Band(None, middle))
+    backend.row_hooks(placed, Band(None, middle))
     vertices = np.arange(8, 40)
     labels, a, b = compact(edges.u, edges.v, 8, 40)
     compact_by_hash(edges.u, edges.v, 8, 40)
