@@ -61,9 +61,11 @@ class Config:
     gpu_memory : int
         Bytes of its GPU that a rank may take; 0 is its share of what is free. Rows
         that do not fit are streamed from host memory.
-    merge : {"auto", "ring", "boruvka"}
-        How ranks merge: by rings and leaders, by global Borůvka rounds, or
-        whichever is predicted to be faster on the network at hand (`costs.py`).
+    merge : {"auto", "messages", "ring", "boruvka"}
+        How ranks merge: by rings and leaders, by global Borůvka rounds, by messages
+        in whichever of these ways is predicted to be faster on the network at hand
+        (`costs.py`), or, with auto, in shared memory where all are on one host
+        (`together.py`), else by messages.
     group_size : int
         Ranks that merge into one leader.
     light_edges : float
@@ -107,7 +109,7 @@ class Config:
 
     def __post_init__(self) -> None:
         _one_of("backend", self.backend, ("auto", "cpu", "cuda"))
-        _one_of("merge", self.merge, ("auto", "ring", "boruvka"))
+        _one_of("merge", self.merge, ("auto", "messages", "ring", "boruvka"))
         _at_least("group_size", self.group_size, 2)
         _at_least("ratio_samples", self.ratio_samples, 1)
         _at_least("threads", self.threads, 0)

@@ -64,7 +64,7 @@ class Paths:
             Ranks that may hold edges.
         """
         merge = self.run.config.merge
-        if merge != "auto":
+        if merge not in ("auto", "messages"):
             return {"ring": "levels", "boruvka": "round"}[merge]
         if self.round_from:
             share = left.edges / self.round_from

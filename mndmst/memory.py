@@ -65,7 +65,11 @@ class Budget:
 
         Without a limit too: a leader must not take more than its machine has.
         """
-        return self.COPIES * nbytes <= min(self.room(), free_bytes())
+        return self.has(self.COPIES * nbytes)
+
+    def has(self, nbytes: int) -> bool:
+        """Return whether so many more bytes can be taken."""
+        return nbytes <= min(self.room(), free_bytes())
 
     def for_rows(self, rows: int, arcs: int, row_bytes: int, ranks: int) -> int:
         """Return the bytes that rows take, and contracting and merging them.

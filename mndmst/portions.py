@@ -18,6 +18,7 @@ from .graph import ReducedGraph
 from .heavy import band_graph, bands, giant_component, heavy_graph
 from .run import Run
 from .scattered import CUT_SHARE, can_list_vertices, cut_share, join_scattered
+from .together import Together
 
 # Where most edges of a band travel to other ranks, it has this part of the edges.
 TRAVELLING = 0.75
@@ -35,9 +36,11 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         First a band of the rows as they are read; then edges between the components
         found so far, which may reach over several ranks.
     """
-    scattered = run.config.merge == "auto" and cut_share(run) > CUT_SHARE
-    at_once = scattered and can_list_vertices(run)
-    travels = scattered and not at_once
+    merge = run.config.merge
+    scattered = merge in ("auto", "messages") and cut_share(run) > CUT_SHARE
+    together = Together.of(run) if scattered and merge == "auto" else None
+    at_once = scattered and not together and can_list_vertices(run)
+    travels = scattered and not together and not at_once
     light_edges = run.config.light_edges * (TRAVELLING if travels else 1)
     for number, band in enumerate(bands(run, light_edges)):
         run.done = band.low
@@ -45,6 +48,11 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         if number > 0 or run.resumed:
             with run.report.stage("band", band=number):
                 edges = band_graph(run, band)
+        elif together:
+            with run.report.stage("hook"):
+                together.join_band(band)
+            edges = None
+            run.safe_point()
         elif at_once:
             with run.report.stage("hook"):
                 edges = join_scattered(run, band)
@@ -57,6 +65,10 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
                 run.directory.resolve()
             giant = None if band.high is None else giant_component(run)
         if giant is not None and band.high is not None:
+            if together and number == 0 and not run.resumed:
+                with run.report.stage("heavy"):
+                    together.join_heavy(giant, band.high)
+                return
             with run.report.stage("heavy"):
                 edges = heavy_graph(run, giant, band.high)
             yield edges

@@ -4,8 +4,8 @@ Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.jso
 list of options, and a stride: the runs whose case and configuration add up to a
 multiple of it are done. `two_workers` in a configuration puts two CPU workers on
 every rank; with `no_room` no leader has memory for any merge, with `much_left` no rank
-merges all that is left after all vertices have hooked, and `link` is how the network
-between them is found to be.
+merges all that is left after all vertices have hooked, `few` is how few edges end the
+rounds in shared memory, and `link` is how the network between ranks is found to be.
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from mndmst import hypar, scattered
+from mndmst import hypar, scattered, shared_contraction
 from mndmst.backends.numba import NumbaBackend
 from mndmst.comm import world
 from mndmst.config import Config
@@ -31,13 +31,14 @@ folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
 make_backends, fits = hypar.make_backends, Budget.fits
-edge_bytes = scattered.EDGE_BYTES
+edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
     two = config.pop("two_workers", False)
     no_room = config.pop("no_room", False)
     scattered.EDGE_BYTES = 1 << 40 if config.pop("much_left", False) else edge_bytes
+    shared_contraction.FEW_EDGES = config.pop("few", few)
     link = LINKS[config.pop("link", None)]
     hypar.measure = lambda _, link=link: link
     Budget.fits = (lambda _, nbytes: nbytes == 0) if no_room else fits

@@ -13,9 +13,10 @@ import numba
 import numpy as np
 from llvmlite.binding import get_host_cpu_name
 
-from ...graph import ReducedGraph, Rows
+from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band
 from .homes import by_home, lightest_proposals
+from .hooks import name_after_any
 from .inspect import inspect_rows
 from .kruskal import still_apart
 from .lists import compact as compact_by_hash
@@ -23,6 +24,7 @@ from .lists import lightest_edges, living, marked
 from .names import follow, in_both
 from .numbering import compact, distinct
 from .outside import heavy_arcs
+from .proposals import count_proposals, decide, left_apart, propose
 from .select import select
 from .sorting import sort_positions
 from .spanning import packed, pair_order
@@ -113,6 +115,21 @@ def _run_all(backend: Backend, rows: Rows) -> None:
         np.zeros(8, np.uint8), rows.keys.dtype.type(0), vertices - 8, 0, 32,
     )  # fmt: skip
     _run_wire(edges.u)
+    _run_shared(edges)
+
+
+def _run_shared(edges: EdgeList) -> None:
+    """Run what the ranks of a host do on arrays they share."""
+    pairs = packed(edges.u, edges.v, Threads(1))
+    owner, counts, length = np.zeros(1, np.uint32), np.zeros(1, np.int64), len(pairs)
+    count_proposals(pairs, 6, owner, counts)
+    columns = [np.empty(2 * length, np.uint32) for _ in range(4)]
+    columns[2] = columns[2].astype(edges.key.dtype)
+    propose(edges.key, pairs, 0, 6, owner, np.zeros(1, np.int64), *columns)
+    hook, names = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
+    decide(*columns, 0, 64, hook, np.zeros(length, np.bool_))
+    left_apart(edges.u.copy(), edges.v.copy(), edges.key.copy(), pairs, hook)
+    name_after_any(hook, 0, 64, names)
 
 
 def _run_wire(ids: np.ndarray) -> None:

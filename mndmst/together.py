@@ -1,0 +1,158 @@
+"""All ranks of one host merge at once, on arrays they share.
+
+Where there is no locality nearly every edge leads to another rank. As long as all
+ranks are on one host, they need not tell each other: each reads and writes a range of
+the same arrays, as threads would, and nothing is sent but counts. Every vertex hooks;
+then the edges of the band that are left are dealt out in equal parts, and Borůvka
+rounds follow (`shared_contraction.py`).
+"""
+
+import numpy as np
+
+from .backends.base import Band
+from .backends.numba.columns import joined
+from .backends.numba.finish import heavy_edges
+from .backends.numba.hooks import NUMBER, apart, name_after_any, settle
+from .backends.numba.row_hooks import edges_of_hooks
+from .backends.numba.spanning import pair_order
+from .graph import EdgeList
+from .run import Run
+from .shared_contraction import SharedContraction
+from .shared_memory import SharedMemory
+
+# Bytes for each vertex of the graph that a rank may come to touch.
+VERTEX_BYTES = 32
+
+
+class Together:
+    """What the ranks of a host share while they merge; its calls are collective.
+
+    The directory knows all components after each of them.
+
+    Attributes
+    ----------
+    component : ndarray of uint32, shape (vertices,)
+        Shared: the number of each vertex's component.
+    """
+
+    def __init__(self, run: Run, memory: SharedMemory) -> None:
+        self.run, self.comm, self.memory = run, run.comm, memory
+        n = run.num_vertices
+        (self.component,) = memory.arrays((n, np.uint32))
+        self.contraction = SharedContraction(run.comm, run.threads, memory, n)
+
+    @classmethod
+    def of(cls, run: Run) -> "Together | None":
+        """Return the shared state; None if ranks are apart, or short of memory."""
+        nbytes = VERTEX_BYTES * run.num_vertices
+        able = run.comm.size > 1 and run.num_vertices <= int(NUMBER)
+        if not run.comm.min(int(able and run.budget.has(nbytes))):
+            return None
+        memory = SharedMemory.of(run.comm)
+        return None if memory is None else cls(run, memory)
+
+    def join_band(self, band: Band) -> None:
+        """Merge along the lightest edges of all rows and the forest of a band.
+
+        Parameters
+        ----------
+        band : Band
+            The lightest one.
+        """
+        run, shared = self.run, self.contraction
+        home = run.directory.first, run.directory.last
+        found = run.at_once([
+            lambda worker=w: worker.backend.row_hooks(worker.placed, band)
+            for w in run.workers
+        ])  # fmt: skip
+        hooks, bests, lists = zip(*found, strict=True)
+        shared.hook[slice(*home)] = np.concatenate(hooks)
+        self.comm.barrier()
+        roots = shared.link(home, self.component)
+        best = np.concatenate(bests)
+        run.fixed.append(
+            edges_of_hooks(shared.hook, best, self.component, *home, sum(roots))
+        )
+        shared.number(home, self.component, roots)
+        edges = [[edges.u, edges.v, edges.key] for edges in lists]
+        self._join(self._dealt(joined(edges, run.threads)))
+
+    def join_heavy(self, giant: int, above: int) -> None:
+        """Merge along all edges above a key that leave the giant component.
+
+        Parameters
+        ----------
+        giant : int
+            The vertex that the giant component is called after.
+        """
+        giant = self.component[giant]
+        columns = []
+        for worker in self.run.workers:
+            rows = worker.rows
+            outside = self.component[rows.first : rows.last] != giant
+            chosen = np.flatnonzero(outside & (np.diff(rows.indptr) > 0)) + rows.first
+            indptr = np.empty(rows.last + 1, np.int64)  # rows before are not touched
+            indptr[rows.first :] = rows.indptr
+
+            def walk(begin, end, rows=rows, indptr=indptr, chosen=chosen):
+                return heavy_edges(
+                    indptr, rows.indices, rows.keys, self.component, giant,
+                    rows.keys.dtype.type(above), self.run.num_vertices,
+                    chosen[begin:end],
+                )  # fmt: skip
+
+            columns += self.run.threads.map(walk, self.run.threads.ranges(len(chosen)))
+        self._join(self._at_home(joined(columns, self.run.threads)))
+
+    def _at_home(self, columns: list[np.ndarray]) -> list[np.ndarray]:
+        """Return of all ranks' edges those with their smaller end at home here."""
+        directory = self.run.directory
+        u, v, key = self._published(columns)
+        mine = np.flatnonzero((u >= directory.first) & (u < directory.last))
+        edges = EdgeList(u, v, key).take(mine)
+        order = pair_order(edges.u, edges.v, edges.key, self.run.threads)
+        return [column[order] for column in (edges.u, edges.v, edges.key)]
+
+    def _dealt(self, columns: list[np.ndarray]) -> list[np.ndarray]:
+        """Return this rank's part of all edges, of which the first ranks have most."""
+        everything = self._published(columns)
+        part = slice(*self.contraction.share_of(len(everything[0])))
+        return [column[part] for column in everything]
+
+    def _published(self, columns: list[np.ndarray]) -> list[np.ndarray]:
+        """Return columns with what all ranks have, one after the other."""
+        count = len(columns[0])
+        before, total = self.comm.prefix(count), self.comm.sum(count)
+        everything = self.memory.arrays(*((total, c.dtype) for c in columns))
+        for shared, mine in zip(everything, columns, strict=True):
+            shared[before : before + count] = mine
+        self.comm.barrier()
+        return everything
+
+    def _join(self, columns: list[np.ndarray]) -> None:
+        """Merge along the forest of edges (u, v, key)."""
+        shared = self.contraction
+        pairs = np.empty(len(columns[0]), np.uint64)
+        columns = shared.kept(
+            lambda u, v, key, pairs: apart(u, v, key, self.component, pairs),
+            [*columns, pairs],
+        )
+        self.run.report.level("hook", self.comm.sum(len(pairs)))
+        self._settle(*shared.join(columns, self.run.fixed))
+
+    def _settle(self, part: tuple[int, int], number: np.ndarray) -> None:
+        """Give vertices at home their present components, and names to these."""
+        directory, shared = self.run.directory, self.contraction
+        home = directory.first, directory.last
+        present, names = self.memory.arrays(*[(self.run.num_vertices, np.uint32)] * 2)
+        present[slice(*part)] = number
+        self.comm.barrier()
+
+        def work(begin: int, end: int) -> None:
+            settle(self.component, present, begin, end)
+            name_after_any(self.component, begin, end, names)
+
+        self.run.threads.map(work, shared.ranges(home))
+        self.comm.barrier()
+        directory.parent[:] = names[self.component[slice(*home)]]
+        directory.parent -= directory.parent.dtype.type(1)
