@@ -127,10 +127,10 @@ class Comm:
         self._count(array.nbytes if self.size > 1 else 0, self.size > 1)
         return result if np.ndim(value) else result[0].item()
 
-    def prefix(self, value: int) -> int:
-        """Return the sum of an integer over the ranks before this one."""
+    def prefix(self, value: Any) -> Any:
+        """Return the sum of a number or small array over the ranks before this one."""
         before = self.mpi.exscan(value)
-        return before if self.rank else 0
+        return before if self.rank else 0 * value
 
     def share(self, value: Any, root: int = 0) -> Any:
         """Return the root's small Python object on every rank."""

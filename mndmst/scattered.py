@@ -159,7 +159,7 @@ def _components(
     hook = run.comm.concatenate(hook)
     component = np.empty(len(hook), np.uint32)
     roots = sum(run.threads.map(lambda b, e: link(hook, b, e, component), ranges))
-    run.fixed.append(edges_of_hooks(hook, best, component, first, last, roots))
+    run.fixed.append(edges_of_hooks(hook, best, component, first, last))
     mine = component[first:last]
     names = run.comm.concatenate(mine[mine & ROOT != 0] & NUMBER)
     number_roots(component, first, last, run.comm.prefix(roots))

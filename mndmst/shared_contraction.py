@@ -12,14 +12,10 @@ from itertools import pairwise
 import numpy as np
 
 from .backends.numba.columns import joined
-from .backends.numba.hooks import HALF, NUMBER, climb, link, number_roots
+from .backends.numba.hooks import HALF, NUMBER, climb, link
 from .backends.numba.kruskal import LOW
-from .backends.numba.proposals import (
-    count_proposals,
-    decide,
-    left_apart,
-    propose,
-)
+from .backends.numba.proposals import decide, find_places, left_apart, propose
+from .backends.numba.shared import count_lone, number_roots_apart
 from .backends.numba.spanning import spanning_edges, spanning_pairs
 from .backends.numba.threads import Threads
 from .comm import Comm
@@ -40,26 +36,33 @@ Range = tuple[int, int]
 
 
 class SharedContraction:
-    """Numbered components; its calls are collective.
+    """Numbered components of vertices; its calls are collective.
 
     Attributes
     ----------
     hook : ndarray of uint32, shape (vertices,)
         Shared: where each component hooks, itself if nowhere.
-    count : int
-        How many components there are.
+    step : ndarray of uint32, shape (components without lone vertices,)
+        Shared: what became of each component in a round.
     alive : int
-        How many of them may have edges.
+        Components that may have edges; they have the numbers below.
+    count, lone : int
+        All components, and the vertices without any edge, which have the numbers from
+        count - lone on.
     """
 
     def __init__(
-        self, comm: Comm, threads: Threads, memory: SharedMemory, length: int
+        self, comm: Comm, threads: Threads, memory: SharedMemory, vertices: int
     ) -> None:
-        self.comm, self.threads, self._memory = comm, threads, memory
-        shape = (length, np.uint32)
-        self.hook, self._step = memory.arrays(shape, shape)
-        self.count = self.alive = length
+        self.comm, self.threads, self.memory = comm, threads, memory
         self._most_threads = comm.max(threads.count)
+        workers = comm.size * self._most_threads
+        self.hook, places = memory.arrays(
+            (vertices, np.uint32), (workers * (workers + 1), np.int64)
+        )
+        self._places = places.reshape(workers, workers + 1)
+        self.count = self.alive = vertices
+        self.lone = 0
 
     def link(self, part: Range, step: np.ndarray) -> list[int]:
         """Find the roots of the hooks in a range; return how many each thread has.
@@ -72,19 +75,31 @@ class SharedContraction:
 
     def number(self, part: Range, step: np.ndarray, roots: list[int]) -> None:
         """Number the roots of a range, and point the rest of it at theirs."""
-        begin, end = part
-        lone = np.count_nonzero(self.hook[begin:end] == np.arange(begin, end))
-        before = self.comm.prefix(sum(roots))
-        self.count, finished = self.comm.sum(np.array([sum(roots), lone])).tolist()
-        self.alive = self.count - finished
-        places = np.cumsum([before, *roots]).tolist()
-        for bounds, place in zip(self.ranges(part), places, strict=False):
-            number_roots(step, *bounds, place)
+        ranges = self.ranges(part)
+        lone = self.threads.map(lambda b, e: count_lone(self.hook, b, e), ranges)
+        counts = np.stack([np.subtract(roots, lone), lone])
+        mine = counts.sum(axis=1)
+        alive, finished = self.comm.sum(mine).tolist()
+        before = self.comm.prefix(mine) + np.array([0, alive])
+        starts = before + np.cumsum(counts, axis=1).T - counts.T
+        self.threads.map(
+            lambda part, start: number_roots_apart(step, self.hook, *part, *start),
+            list(zip(ranges, starts.tolist(), strict=True)),
+        )
+        self.count += alive + finished - self.alive
+        self.alive = alive
         self.comm.barrier()
-        self.threads.map(lambda b, e: climb(step, b, e), self.ranges(part))
+        self.threads.map(lambda b, e: climb(step, b, e), ranges)
         self.comm.barrier()
 
-    def join(self, columns: Columns, fixed: list[EdgeList]) -> tuple[Range, np.ndarray]:
+    def vertices_hooked(self) -> None:
+        """Take note that components are no vertices any more."""
+        self.lone = self.count - self.alive
+        (self.step,) = self.memory.arrays((self.alive, np.uint32))
+
+    def join(
+        self, columns: Columns, fixed: list[EdgeList]
+    ) -> tuple[Range, np.ndarray, int]:
         """Merge along the forest of edges, whose ends are in different components.
 
         Parameters
@@ -97,15 +112,19 @@ class SharedContraction:
         Returns
         -------
         part : (int, int)
-            This rank's range of the numbers that components had.
+            This rank's range of the numbers that components had, but lone vertices.
         number : ndarray of uint32
             What these are now.
+        shift : int
+            Is to be added to the numbers of lone vertices.
         """
-        first = part = self.share_of(self.count)
+        before = self.count
+        self.alive = self.count - self.lone
+        first = part = self.share_of(self.alive)
         number = np.arange(*part, dtype=np.uint32)
         columns = self._without_cycles(columns)
         left = self.comm.sum(len(columns[0]))
-        proposals = self._memory.arrays(
+        proposals = self.memory.arrays(
             (2 * left, np.uint32), (2 * left, np.uint32), (2 * left, columns[2].dtype),
             (2 * left, id_dtype(left + 1)), (left, np.bool_),
         )  # fmt: skip
@@ -117,23 +136,27 @@ class SharedContraction:
                 chosen = self._hook_few(columns)
             fixed.append(EdgeList(*columns[:3]).take(chosen))
             self.comm.barrier()
-            self.number(part, self._step, self.link(part, self._step))
-            part = self.share_of(self.count)
-            number = self._step[number] & NUMBER
+            alive, count = self.alive, self.count
+            self.number(part, self.step, self.link(part, self.step))
+            shift = np.uint32(count - self.count)
+            part = self.share_of(self.alive)
+            finished = number >= alive
+            number[finished] -= shift
+            number[~finished] = self.step[number[~finished]] & NUMBER
             columns = self.kept(
-                lambda u, v, key, pairs: left_apart(u, v, key, pairs, self._step),
+                lambda u, v, key, pairs: left_apart(u, v, key, pairs, self.step),
                 columns,
             )
             columns = self._without_cycles(columns)
             left = self.comm.sum(len(columns[0]))
-        return first, number
+        return first, number, self.count - before
 
     def _without_cycles(self, columns: Columns) -> Columns:
         """Drop edges outside the forest of this rank's, if they are many."""
         if len(columns[0]) <= EDGES_PER_COMPONENT * self.alive:
             return columns
         key, pairs = columns[2:]
-        parent = np.arange(self.count, dtype=np.uint32)
+        parent = np.arange(self.alive, dtype=np.uint32)
         kept = np.flatnonzero(spanning_pairs(key, pairs, parent, self.threads))
         return [column[kept] for column in columns]
 
@@ -157,38 +180,29 @@ class SharedContraction:
         first = self.comm.prefix(len(key))
         mine = slice(first, first + len(key))
         chosen[mine] = False
-        ranges = self.threads.ranges(len(key))
-        shift, owner, bounds = self._owners()
-        counts = np.zeros((len(ranges), len(bounds)), np.int64)
+        shift, owner, owned = self._owners()
+        me = self.comm.rank * self._most_threads
+        self._places[me : me + self._most_threads] = 0
 
-        def count(i: int, begin: int, end: int) -> None:
-            count_proposals(pairs[begin:end], shift, owner, counts[i])
-
-        def write(i: int, begin: int, end: int) -> None:
+        def write(worker: int, begin: int, end: int) -> None:
+            places, part = self._places[worker], pairs[begin:end]
+            find_places(part, shift, owner, 2 * (first + begin), places)
             propose(
-                key[begin:end], pairs[begin:end], first + begin, shift, owner,
-                places[i], component, other, keys, position,
+                key[begin:end], part, first + begin, shift, owner, places,
+                component, other, keys, position,
             )  # fmt: skip
 
-        numbered = [(i, *part) for i, part in enumerate(ranges)]
-        self.threads.map(count, numbered)
-        sums = counts.sum(axis=0)
-        starts = np.concatenate([[0], np.cumsum(self.comm.sum(sums))])
-        places = starts[:-1] + self.comm.prefix(sums) + np.cumsum(counts, axis=0)
-        places -= counts
-        self.threads.map(write, numbered)
-        self.comm.barrier()
-
-        def take(number: int) -> None:
-            part, (begin, end) = slice(*starts[number : number + 2]), bounds[number]
+        def take(worker: int, begin: int, end: int) -> None:
             decide(
-                component[part], other[part], keys[part], position[part], begin, end,
+                component, other, keys, position, self._places, worker, begin, end,
                 self.hook, chosen,
             )  # fmt: skip
 
-        workers = self._most_threads
-        owned = range(self.comm.rank * workers, (self.comm.rank + 1) * workers)
-        self.threads.map(take, [(number,) for number in owned])
+        ranges = self.threads.ranges(len(key))
+        self.threads.map(write, [(me + i, *part) for i, part in enumerate(ranges)])
+        self.comm.barrier()
+        ranges = owned[me : me + self._most_threads]
+        self.threads.map(take, [(me + i, *part) for i, part in enumerate(ranges)])
         self.comm.barrier()
         return chosen[mine].copy()
 
@@ -203,11 +217,11 @@ class SharedContraction:
             The components of each.
         """
         owners = self.comm.size * self._most_threads
-        shift = max(0, (self.count // (BLOCKS * owners)).bit_length() - 1)
-        blocks = -(-self.count // (1 << shift))
+        shift = max(0, (self.alive // (BLOCKS * owners)).bit_length() - 1)
+        blocks = -(-self.alive // (1 << shift))
         bounds = blocks * np.arange(owners + 1) // owners
         owner = np.repeat(np.arange(owners, dtype=np.uint32), np.diff(bounds))
-        ends = np.minimum(bounds << shift, self.count).tolist()
+        ends = np.minimum(bounds << shift, self.alive).tolist()
         return shift, owner, list(pairwise(ends))
 
     def _hook_few(self, columns: Columns) -> np.ndarray:

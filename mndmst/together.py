@@ -12,8 +12,9 @@ import numpy as np
 from .backends.base import Band
 from .backends.numba.columns import joined
 from .backends.numba.finish import heavy_edges
-from .backends.numba.hooks import NUMBER, apart, name_after_any, settle
+from .backends.numba.hooks import NUMBER, apart
 from .backends.numba.row_hooks import edges_of_hooks
+from .backends.numba.shared import name_vertices, settle_and_name
 from .backends.numba.spanning import pair_order
 from .graph import EdgeList
 from .run import Run
@@ -68,12 +69,14 @@ class Together:
         hooks, bests, lists = zip(*found, strict=True)
         shared.hook[slice(*home)] = np.concatenate(hooks)
         self.comm.barrier()
-        roots = shared.link(home, self.component)
+        part = shared.share_of(run.num_vertices)
+        roots = shared.link(part, self.component)
+        self.comm.barrier()
         best = np.concatenate(bests)
-        run.fixed.append(
-            edges_of_hooks(shared.hook, best, self.component, *home, sum(roots))
-        )
-        shared.number(home, self.component, roots)
+        run.fixed.append(edges_of_hooks(shared.hook, best, self.component, *home))
+        self.comm.barrier()
+        shared.number(part, self.component, roots)
+        shared.vertices_hooked()
         edges = [[edges.u, edges.v, edges.key] for edges in lists]
         self._join(self._dealt(joined(edges, run.threads)))
 
@@ -140,19 +143,25 @@ class Together:
         self.run.report.level("hook", self.comm.sum(len(pairs)))
         self._settle(*shared.join(columns, self.run.fixed))
 
-    def _settle(self, part: tuple[int, int], number: np.ndarray) -> None:
+    def _settle(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:
         """Give vertices at home their present components, and names to these."""
         directory, shared = self.run.directory, self.contraction
-        home = directory.first, directory.last
-        present, names = self.memory.arrays(*[(self.run.num_vertices, np.uint32)] * 2)
+        named = shared.count - shared.lone
+        present, names = shared.hook, shared.step[:named]
         present[slice(*part)] = number
+        names[slice(*shared.share_of(named))] = 0
+        self.comm.barrier()
+        present = present[: self.comm.max(part[1])]
+        self.run.threads.map(
+            lambda b, e: settle_and_name(self.component, present, shift, b, e, names),
+            shared.ranges(shared.share_of(self.run.num_vertices)),
+        )
         self.comm.barrier()
 
-        def work(begin: int, end: int) -> None:
-            settle(self.component, present, begin, end)
-            name_after_any(self.component, begin, end, names)
+        def name(begin: int, end: int) -> None:
+            here = slice(begin - directory.first, end - directory.first)
+            name_vertices(self.component, names, begin, directory.parent[here])
 
-        self.run.threads.map(work, shared.ranges(home))
+        home = directory.first, directory.last
+        self.run.threads.map(name, shared.ranges(home))
         self.comm.barrier()
-        directory.parent[:] = names[self.component[slice(*home)]]
-        directory.parent -= directory.parent.dtype.type(1)

@@ -167,19 +167,6 @@ def settle(component, parent, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def name_after_any(component, begin, end, names):
-    """Name components after one of their vertices in [begin, end), counted from 1.
-
-    0 is a component without a name. Several threads or processes may find one without
-    at the same time: the name that is written last is the one all see in the end.
-    """
-    for vertex in range(np.uint64(begin), np.uint64(end)):
-        place = np.uint64(component[vertex])
-        if names[place] == 0:
-            names[place] = vertex + np.uint64(1)
-
-
-@njit(nogil=True, cache=True)
 def outside_of(giant, component, hook, begin, end):
     """Return the vertices in [begin, end) that are not in the giant component.
 

@@ -14,8 +14,8 @@ from .kruskal import LOW
 
 
 @njit(nogil=True, cache=True)
-def count_proposals(pairs, shift, owner, counts):
-    """Count the ends of edges for each owner.
+def find_places(pairs, shift, owner, first, places):
+    """Find where proposals begin if those to each owner lie side by side.
 
     Parameters
     ----------
@@ -23,13 +23,18 @@ def count_proposals(pairs, shift, owner, counts):
         Both ends of each edge.
     shift, owner : int, ndarray
         A component c belongs to owner[c >> shift].
-    counts : ndarray of int64, shape (owners,)
+    first : int
+        The place of the first proposal.
+    places : ndarray of int64, shape (owners + 1,)
         Set.
     """
-    counts[:] = 0
+    places[:] = 0
     for pair in pairs:
-        counts[owner[pair >> HALF >> shift]] += 1
-        counts[owner[(pair & LOW) >> shift]] += 1
+        places[owner[pair >> HALF >> shift] + 1] += 1
+        places[owner[(pair & LOW) >> shift] + 1] += 1
+    places[0] = first
+    for i in range(1, len(places)):
+        places[i] += places[i - 1]
 
 
 @njit(nogil=True, cache=True)
@@ -40,30 +45,35 @@ def propose(key, pairs, first, shift, owner, places, component, other, keys, pos
     ----------
     first : int
         The position of the first edge.
-    places : ndarray of int64, shape (owners,)
-        Where those to each owner begin; moved on.
+    places : ndarray of int64, shape (owners + 1,)
+        What `find_places` has found.
     component, other, keys, position : ndarray
         Written: the component and what is at the other end of its edge, the edge's
         key, and its position.
     """
+    place = places.copy()
     for i in range(len(pairs)):
         a, b = pairs[i] >> HALF, pairs[i] & LOW
         for near, far in ((a, b), (b, a)):
             mine = owner[near >> shift]
-            place = np.uint64(places[mine])
-            places[mine] += 1
-            component[place], other[place] = near, far
-            keys[place], position[place] = key[i], first + i
+            at = np.uint64(place[mine])
+            place[mine] += 1
+            component[at], other[at] = near, far
+            keys[at], position[at] = key[i], first + i
 
 
 @njit(nogil=True, cache=True)
-def decide(component, other, keys, position, begin, end, hook, chosen):
+def decide(component, other, keys, position, places, me, begin, end, hook, chosen):
     """Hook the components in [begin, end) along the lightest edge proposed to each.
 
     Parameters
     ----------
     component, other, keys, position : ndarray
-        The proposals to them.
+        Proposals to all owners.
+    places : ndarray of int64, shape (workers, owners + 1)
+        Where those of each worker to each owner are.
+    me : int
+        This owner.
     hook : ndarray of uint32
         Set to the other end.
     chosen : ndarray of bool
@@ -73,12 +83,15 @@ def decide(component, other, keys, position, begin, end, hook, chosen):
     best = np.full(end - begin, ~keys.dtype.type(0), keys.dtype)
     least = np.full(end - begin, none, position.dtype)
     begin = np.uint64(begin)
-    for i in range(len(keys)):
-        place = np.uint64(component[i]) - begin
-        tie = keys[i] == best[place]
-        if keys[i] < best[place] or (tie and position[i] < least[place]):
-            best[place], least[place] = keys[i], position[i]
-            hook[component[i]] = other[i]
+    for worker in range(len(places)):
+        for i in range(
+            np.uint64(places[worker, me]), np.uint64(places[worker, me + 1])
+        ):
+            place = np.uint64(component[i]) - begin
+            tie = keys[i] == best[place]
+            if keys[i] < best[place] or (tie and position[i] < least[place]):
+                best[place], least[place] = keys[i], position[i]
+                hook[component[i]] = other[i]
     for place in range(len(least)):
         if least[place] != none:
             chosen[least[place]] = True

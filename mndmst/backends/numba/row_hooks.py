@@ -7,7 +7,7 @@ from ..base import Band
 from .bands import band_chunks
 from .columns import joined, without_repeats
 from .cuts import Sample, band_segments
-from .hooks import Hooks, hooked_edges
+from .hooks import ROOT, Hooks, hooked_edges
 from .threads import Threads
 
 
@@ -39,7 +39,6 @@ def edges_of_hooks(
     component: np.ndarray,
     first: int,
     last: int,
-    roots: int,
 ) -> EdgeList:
     """Return the edges along which the vertices in [first, last) hook.
 
@@ -51,10 +50,8 @@ def edges_of_hooks(
         The keys along which they hook.
     component : ndarray of uint32, shape (vertices,)
         What `hooks.link` has made of the hooks.
-    roots : int
-        How many of the vertices are roots.
     """
-    count = last - first - roots
+    count = np.count_nonzero(component[first:last] & ROOT == 0)
     u, v, key = (np.empty(count, dtype) for dtype in (hook.dtype,) * 2 + (best.dtype,))
     keys = np.empty(len(hook), best.dtype)
     keys[first:last] = best

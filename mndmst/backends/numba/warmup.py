@@ -16,7 +16,7 @@ from llvmlite.binding import get_host_cpu_name
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band
 from .homes import by_home, lightest_proposals
-from .hooks import name_after_any
+from .hooks import ROOT
 from .inspect import inspect_rows
 from .kruskal import still_apart
 from .lists import compact as compact_by_hash
@@ -24,8 +24,14 @@ from .lists import lightest_edges, living, marked
 from .names import follow, in_both
 from .numbering import compact, distinct
 from .outside import heavy_arcs
-from .proposals import count_proposals, decide, left_apart, propose
+from .proposals import decide, find_places, left_apart, propose
 from .select import select
+from .shared import (
+    count_lone,
+    name_vertices,
+    number_roots_apart,
+    settle_and_name,
+)
 from .sorting import sort_positions
 from .spanning import packed, pair_order
 from .threads import GRAIN, Threads
@@ -121,15 +127,17 @@ def _run_all(backend: Backend, rows: Rows) -> None:
 def _run_shared(edges: EdgeList) -> None:
     """Run what the ranks of a host do on arrays they share."""
     pairs = packed(edges.u, edges.v, Threads(1))
-    owner, counts, length = np.zeros(1, np.uint32), np.zeros(1, np.int64), len(pairs)
-    count_proposals(pairs, 6, owner, counts)
-    columns = [np.empty(2 * length, np.uint32) for _ in range(4)]
+    owner, places = np.zeros(1, np.uint32), np.zeros((1, 2), np.int64)
+    find_places(pairs, 6, owner, 0, places[0])
+    columns = [np.empty(2 * len(pairs), np.uint32) for _ in range(4)]
     columns[2] = columns[2].astype(edges.key.dtype)
-    propose(edges.key, pairs, 0, 6, owner, np.zeros(1, np.int64), *columns)
-    hook, names = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
-    decide(*columns, 0, 64, hook, np.zeros(length, np.bool_))
+    propose(edges.key, pairs, 0, 6, owner, places[0], *columns)
+    hook = np.arange(64, dtype=np.uint32)
+    decide(*columns, places, 0, 0, 64, hook, np.zeros(len(pairs), np.bool_))
     left_apart(edges.u.copy(), edges.v.copy(), edges.key.copy(), pairs, hook)
-    name_after_any(hook, 0, 64, names)
+    number_roots_apart(hook | ROOT, hook, 0, 64, 0, count_lone(hook, 0, 64))
+    settle_and_name(np.zeros(64, np.uint32), hook, 0, 0, 64, np.zeros(1, np.uint32))
+    name_vertices(hook, hook, 0, np.empty(64, edges.u.dtype))
 
 
 def _run_wire(ids: np.ndarray) -> None:

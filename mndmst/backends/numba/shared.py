@@ -1,0 +1,83 @@
+"""Numbers of components in arrays that several processes fill.
+
+Components that may have edges come first, those that are finished behind: they are not
+looked at any more, however many they are.
+"""
+
+import numpy as np
+from numba import njit
+
+from .hooks import NUMBER, ROOT
+
+
+@njit(nogil=True, cache=True)
+def count_lone(hook, begin, end):
+    """Return how many in [begin, end) hook to themselves: they have no edge."""
+    count = 0
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        count += hook[vertex] == vertex
+    return count
+
+
+@njit(nogil=True, cache=True)
+def number_roots_apart(parent, hook, begin, end, number, lone):
+    """Give the roots in [begin, end) consecutive numbers, those without edges others.
+
+    As `hooks.number_roots`, from `number` and `lone` on.
+    """
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        if (parent[vertex] & ROOT) == 0:
+            continue
+        if hook[vertex] == vertex:
+            parent[vertex] = ROOT | np.uint32(lone)
+            lone += 1
+        else:
+            parent[vertex] = ROOT | np.uint32(number)
+            number += 1
+
+
+@njit(nogil=True, cache=True)
+def settle_and_name(component, number, shift, begin, end, names):
+    """Update the components of the vertices in [begin, end), and name them.
+
+    Parameters
+    ----------
+    component : ndarray of uint32, shape (vertices,)
+        Updated; the bit ROOT goes.
+    number : ndarray of uint32
+        The present numbers of the components that had edges.
+    shift : int
+        Is added to the numbers of the others.
+    names : ndarray of uint32
+        Set to one of the vertices of a component, counted from 1, where it was 0.
+        Others may find a 0 there at the same time: the name that is written last is
+        the one that all see in the end. A vertex without any edge needs no name.
+    """
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        place = np.uint64(component[vertex] & NUMBER)
+        if place < np.uint64(len(number)):
+            place = np.uint64(number[place])
+        else:
+            place += np.uint64(shift)
+        component[vertex] = place
+        if place < np.uint64(len(names)) and names[place] == 0:
+            names[place] = vertex + np.uint64(1)
+
+
+@njit(nogil=True, cache=True)
+def name_vertices(component, names, first, parent):
+    """Write the name of each vertex's component; that of a lone one is its own.
+
+    Parameters
+    ----------
+    first : int
+        The first vertex.
+    parent : ndarray of uint32 or int64, shape (vertices here,)
+    """
+    for i in range(len(parent)):
+        vertex = np.uint64(first + i)
+        place = np.uint64(component[vertex])
+        if place < np.uint64(len(names)):
+            parent[i] = names[place] - np.uint32(1)
+        else:
+            parent[i] = vertex
