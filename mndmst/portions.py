@@ -38,7 +38,8 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
     """
     merge = run.config.merge
     scattered = merge in ("auto", "messages") and cut_share(run) > CUT_SHARE
-    together = Together.of(run) if scattered and merge == "auto" else None
+    shared = scattered and merge == "auto" and not run.resumed
+    together = Together.of(run) if shared else None
     at_once = scattered and not together and can_list_vertices(run)
     travels = scattered and not together and not at_once
     light_edges = run.config.light_edges * (TRAVELLING if travels else 1)
@@ -65,7 +66,7 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
                 run.directory.resolve()
             giant = None if band.high is None else giant_component(run)
         if giant is not None and band.high is not None:
-            if together and number == 0 and not run.resumed:
+            if together and number == 0:
                 with run.report.stage("heavy"):
                     together.join_heavy(giant, band.high)
                 return

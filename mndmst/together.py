@@ -78,7 +78,7 @@ class Together:
         shared.number(part, self.component, roots)
         shared.vertices_hooked()
         edges = [[edges.u, edges.v, edges.key] for edges in lists]
-        self._join(self._dealt(joined(edges, run.threads)))
+        self._join(self._dealt(joined(edges, run.threads)), after="hook")
 
     def join_heavy(self, giant: int, above: int) -> None:
         """Merge along all edges above a key that leave the giant component.
@@ -105,7 +105,7 @@ class Together:
                 )  # fmt: skip
 
             columns += self.run.threads.map(walk, self.run.threads.ranges(len(chosen)))
-        self._join(self._at_home(joined(columns, self.run.threads)))
+        self._join(self._at_home(joined(columns, self.run.threads)), after="heavy")
 
     def _at_home(self, columns: list[np.ndarray]) -> list[np.ndarray]:
         """Return of all ranks' edges those with their smaller end at home here."""
@@ -132,15 +132,17 @@ class Together:
         self.comm.barrier()
         return everything
 
-    def _join(self, columns: list[np.ndarray]) -> None:
-        """Merge along the forest of edges (u, v, key)."""
+    def _join(self, columns: list[np.ndarray], after: str) -> None:
+        """Merge along the forest of edges (u, v, key) that a step has left."""
         shared = self.contraction
         pairs = np.empty(len(columns[0]), np.uint64)
         columns = shared.kept(
             lambda u, v, key, pairs: apart(u, v, key, self.component, pairs),
             [*columns, pairs],
         )
-        self.run.report.level("hook", self.comm.sum(len(pairs)))
+        left = self.comm.sum(len(columns[0]))
+        self.run.report.level(after, left)
+        self.run.report.choice("shared", left, {})
         self._settle(*shared.join(columns, self.run.fixed))
 
     def _settle(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:

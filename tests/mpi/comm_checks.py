@@ -1,5 +1,6 @@
 """What the ranks run in test_comm.py: each check is called on all of them."""
 
+import resource
 import sys
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from mndmst import bulk
 from mndmst.comm import Coded, Comm, world
 from mndmst.errors import ConfigError, InputError, MndmstError
+from mndmst.shared_memory import SharedMemory
 
 
 def slices(comm: Comm, counts: np.ndarray) -> list[np.ndarray]:
@@ -129,6 +131,36 @@ def check_reductions(comm: Comm) -> None:
 def check_prefix(comm: Comm) -> None:
     assert comm.prefix(comm.rank + 1) == sum(range(comm.rank + 1))
     assert comm.prefix(2**50) == comm.rank * 2**50
+    two = np.array([1, comm.rank])
+    expected = [comm.rank, sum(range(comm.rank))]
+    np.testing.assert_array_equal(comm.prefix(two), expected)
+
+
+def check_shared_memory(comm: Comm) -> None:
+    memory = SharedMemory.of(comm)
+    assert memory is not None
+    mine, bits, none = memory.arrays((comm.size, np.int64), (3, np.bool_), (0, float))
+    assert not mine.any() and len(none) == 0
+    comm.barrier()
+    mine[comm.rank] = comm.rank + 1
+    bits[comm.rank % 3] = True
+    comm.barrier()
+    np.testing.assert_array_equal(mine, np.arange(comm.size) + 1)
+    assert bits.tolist() == [place < comm.size for place in range(3)]
+
+
+def check_memory_that_cannot_be_shared(comm: Comm) -> None:
+    memory = SharedMemory.of(comm)
+    assert memory is not None
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    if comm.rank == comm.size - 1:  # cannot have that much
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 40, limits[1]))
+    try:
+        memory.arrays((1 << 41, np.uint8))
+        raise AssertionError
+    except ConfigError as error:
+        assert "--merge messages" in str(error)
+    resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def check_share_and_collect(comm: Comm) -> None:

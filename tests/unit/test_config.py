@@ -43,7 +43,7 @@ def test_what_is_no_ratio(text: str) -> None:
     ("options", "mend"),
     [
         ({"group_size": 1}, "2 or more"),
-        ({"merge": "tree"}, "auto, ring, boruvka"),
+        ({"merge": "tree"}, "auto, messages, ring, boruvka"),
         ({"threads": "many"}, "many"),
         ({"colour": "red"}, "no such option: colour"),
     ],

@@ -70,8 +70,12 @@ def main() -> None:
 
 
 def methods(group_sizes: list[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what is compared: what a user gets, and the plain method of the paper."""
+    """Yield what is compared: what a user gets, and the plain method of the paper.
+
+    What a user gets is also done by messages, as between hosts.
+    """
     yield "auto", {}
+    yield "messages", {"merge": "messages"}
     for size in group_sizes:
         yield "ring", {"merge": "ring", "light_edges": 0.0, "group_size": size}
 

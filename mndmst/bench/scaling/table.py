@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEADINGS = (
-    f"{'ranks x threads':>15} {'method':>7} {'seconds':>9} {'CPU sec':>9} "
+    f"{'ranks x threads':>15} {'method':>8} {'seconds':>9} {'CPU sec':>9} "
     f"{'speed-up':>9} {'efficiency':>10} {'bytes/vertex':>12} "
     f"{'edges sent':>10} {'MiB/rank':>9}"
 )
@@ -29,7 +29,7 @@ def block(points: list[Point]) -> str:
 def _row(point: Point) -> str:
     share = point.edges_sent / max(1, point.num_edges)
     return (
-        f"{point.ranks:>7} x {point.threads:<5} {point.name:>7} {point.time:>9.3f} "
+        f"{point.ranks:>7} x {point.threads:<5} {point.name:>8} {point.time:>9.3f} "
         f"{point.cpu_seconds:>9.3f} {point.speedup:>9.2f} {point.efficiency:>10.2f} "
         f"{point.bytes_sent / max(1, point.num_vertices):>12.2f} {share:>10.2%} "
         f"{point.peak_bytes / 2**20:>9.0f}"
