@@ -25,7 +25,11 @@ def add(commands: Any) -> None:
     components.add_argument("--backend", choices=("auto", "cpu", "cuda"))
     components.add_argument("--threads", type=int, help="threads of a CPU worker")
     components.add_argument("--memory", help="what a rank may hold, such as 8GiB")
-    components.add_argument("--merge", choices=("auto", "messages", "ring", "boruvka"))
+    components.add_argument(
+        "--merge",
+        choices=("auto", "messages", "ring", "boruvka"),
+        help="how ranks merge; auto: in shared memory or by messages",
+    )
     components.add_argument("--group-size", type=int, help="ranks that merge into one")
     components.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
     components.set_defaults(process=_components)

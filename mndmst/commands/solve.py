@@ -25,7 +25,11 @@ def add(commands: Any) -> None:
     solve.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
     solve.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     solve.add_argument("--gpu-memory", help="what a rank may take of its GPU")
-    solve.add_argument("--merge", choices=("auto", "messages", "ring", "boruvka"))
+    solve.add_argument(
+        "--merge",
+        choices=("auto", "messages", "ring", "boruvka"),
+        help="how ranks merge; auto: in shared memory or by messages",
+    )
     solve.add_argument("--group-size", type=int, help="ranks that merge into one")
     for name, what in (
         ("leader-edges", "a group with fewer merges without ring rounds"),
