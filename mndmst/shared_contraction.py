@@ -21,7 +21,7 @@ from .backends.numba.threads import Threads
 from .comm import Comm
 from .graph import EdgeList
 from .order import id_dtype
-from .shared_memory import SharedMemory
+from .shared_memory import SharedMemory, map_pages
 
 # Rounds end when so few edges are left; then all ranks merge along them alike.
 FEW_EDGES = 1 << 16
@@ -105,7 +105,7 @@ class SharedContraction:
         Parameters
         ----------
         columns : list of ndarray
-            The edges of this rank; overwritten.
+            The edges of this rank; overwritten. Not in scratch memory.
         fixed : list of EdgeList
             Those of them that are in the forest are added to it.
 
@@ -124,7 +124,7 @@ class SharedContraction:
         number = np.arange(*part, dtype=np.uint32)
         columns = self._without_cycles(columns)
         left = self.comm.sum(len(columns[0]))
-        proposals = self.memory.arrays(
+        proposals = self.memory.scratch(
             (2 * left, np.uint32), (2 * left, np.uint32), (2 * left, columns[2].dtype),
             (2 * left, id_dtype(left + 1)), (left, np.bool_),
         )  # fmt: skip
@@ -180,6 +180,8 @@ class SharedContraction:
         first = self.comm.prefix(len(key))
         mine = slice(first, first + len(key))
         chosen[mine] = False
+        proposed = slice(2 * mine.start, 2 * mine.stop)
+        map_pages(*(c[proposed] for c in (component, other, keys, position)))
         shift, owner, owned = self._owners()
         me = self.comm.rank * self._most_threads
         self._places[me : me + self._most_threads] = 0

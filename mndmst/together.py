@@ -67,12 +67,13 @@ class Together:
             for w in run.workers
         ])  # fmt: skip
         hooks, bests, lists = zip(*found, strict=True)
-        shared.hook[slice(*home)] = np.concatenate(hooks)
+        for worker, hook in zip(run.workers, hooks, strict=True):
+            shared.hook[worker.rows.first : worker.rows.last] = hook
         self.comm.barrier()
         part = shared.share_of(run.num_vertices)
         roots = shared.link(part, self.component)
         self.comm.barrier()
-        best = np.concatenate(bests)
+        (best,) = joined([[best] for best in bests], run.threads)
         run.fixed.append(edges_of_hooks(shared.hook, best, self.component, *home))
         self.comm.barrier()
         shared.number(part, self.component, roots)
@@ -120,13 +121,13 @@ class Together:
         """Return this rank's part of all edges, of which the first ranks have most."""
         everything = self._published(columns)
         part = slice(*self.contraction.share_of(len(everything[0])))
-        return [column[part] for column in everything]
+        return [column[part].copy() for column in everything]
 
     def _published(self, columns: list[np.ndarray]) -> list[np.ndarray]:
-        """Return columns with what all ranks have, one after the other."""
+        """Return columns with what all ranks have, one after the other, as scratch."""
         count = len(columns[0])
         before, total = self.comm.prefix(count), self.comm.sum(count)
-        everything = self.memory.arrays(*((total, c.dtype) for c in columns))
+        everything = self.memory.scratch(*((total, c.dtype) for c in columns))
         for shared, mine in zip(everything, columns, strict=True):
             shared[before : before + count] = mine
         self.comm.barrier()
