@@ -72,10 +72,12 @@ class SharedMemory:
     def _new_block(self, nbytes: int) -> mmap.mmap:
         block = self._block(nbytes)
         if block is None:
-            raise ConfigError(
+            error = ConfigError(
                 f"the ranks of this host cannot share {nbytes} more bytes; give "
                 "--merge messages, which needs none"
             )
+            error.ranks = self.comm.size
+            raise error
         return block
 
     def _block(self, nbytes: int) -> mmap.mmap | None:

@@ -16,6 +16,7 @@ from .backends.numba.hooks import NUMBER, apart
 from .backends.numba.row_hooks import edges_of_hooks
 from .backends.numba.shared import name_vertices, settle_and_name
 from .backends.numba.spanning import pair_order
+from .errors import ConfigError
 from .graph import EdgeList
 from .run import Run
 from .shared_contraction import SharedContraction
@@ -50,7 +51,10 @@ class Together:
         if not run.comm.min(int(able and run.budget.has(nbytes))):
             return None
         memory = SharedMemory.of(run.comm)
-        return None if memory is None else cls(run, memory)
+        try:
+            return None if memory is None else cls(run, memory)
+        except ConfigError:  # on all ranks: there is no room for that much
+            return None
 
     def join_band(self, band: Band) -> None:
         """Merge along the lightest edges of all rows and the forest of a band.

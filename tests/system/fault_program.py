@@ -20,6 +20,7 @@ from mndmst import hypar, pipeline
 from mndmst.__main__ import main
 from mndmst.comm import Comm
 from mndmst.launcher import launched_rank
+from mndmst.together import Together
 
 FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 events = 0
@@ -90,6 +91,7 @@ def run() -> int:
     count_calls(Path, "replace", rank)
     for name in ("read_rows", "ind_comp", "write_forest"):
         count_calls(pipeline if hasattr(pipeline, name) else hypar, name, rank)
+    count_calls(Together, "join_band", rank)
     sys.argv[1:4] = []
     status = main()
     if FAULT == "count":

@@ -99,11 +99,14 @@ def assert_one_message(run: Run, *words: str, status: int = 1) -> None:
     assert "RESULT" not in run.stdout
 
 
-@pytest.mark.parametrize("place", ["ind_comp", "write_forest"])
+@pytest.mark.parametrize(
+    ("place", "merge"),
+    [("ind_comp", "messages"), ("join_band", "auto"), ("write_forest", "auto")],
+)
 def test_a_rank_that_raises(
-    graph: Known, forest: Path, solve: Solve, place: str
+    graph: Known, forest: Path, solve: Solve, place: str, merge: str
 ) -> None:
-    run = solve(graph, forest, "fail", place)
+    run = solve(graph, forest, "fail", place, "--merge", merge)
     assert run.returncode == 1, run
     assert run.stderr.count("Traceback") == 1
     assert "mndmst: rank 1 of 3 failed" in run.stderr
@@ -132,12 +135,21 @@ def test_a_part_that_goes_bad_meanwhile(
     assert not list(forest.parent.iterdir())
 
 
-@pytest.mark.parametrize("signal", ["term", "usr1"])
+@pytest.mark.parametrize(
+    ("signal", "place", "merge"),
+    [
+        ("term", "ind_comp", "messages"),
+        ("usr1", "ind_comp", "ring"),
+        ("term", "join_band", "auto"),
+    ],
+)
 def test_a_signal_to_stop(
-    graph: Known, tmp_path: Path, forest: Path, solve: Solve, signal: str
-) -> None:
+    graph: Known, tmp_path: Path, forest: Path, solve: Solve,
+    signal: str, place: str, merge: str,
+) -> None:  # fmt: skip
     kept = tmp_path / "kept"
-    run = solve(graph, forest, signal, "ind_comp", "--checkpoint", kept)
+    stopped = (signal, place, "--merge", merge, "--checkpoint", kept)
+    run = solve(graph, forest, *stopped)
     assert run.returncode == 75, run
     assert run.stderr.count(f"mndmst: stopped by SIG{signal.upper()}") == 1
     assert f"--checkpoint {kept} --resume" in run.stderr
@@ -163,7 +175,7 @@ def test_no_room_for_a_checkpoint(
     assert run.result["digest"] == graph.digest
     assert "no checkpoint: " in run.stderr
     assert "No space left" in run.stderr
-    run = solve(graph, forest.with_name("other"), "term", "ind_comp", *saving)
+    run = solve(graph, forest.with_name("other"), "term", "join_band", *saving)
     assert_one_message(run, str(small_disk), "has room")
     assert [path.name for path in small_disk.iterdir()] == ["lock"]
 
