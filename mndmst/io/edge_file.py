@@ -15,9 +15,10 @@ import numpy as np
 from ..errors import InputError
 from .edges import Edges, joined_edges, narrow_integers
 
-# What a piece is about as large as: entries, and the text they are read from.
+# What a piece is about as large as: entries, or text, which stays in a core's cache
+# from reading to parsing, and whose arrays are not asked of the system anew each time.
 PIECE_ENTRIES = 1 << 20
-PIECE_BYTES = 4 << 20
+PIECE_BYTES = 1 << 19
 
 # indptr, heads and weights of some rows
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
