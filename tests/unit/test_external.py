@@ -14,11 +14,12 @@ import pytest
 from graphs import NASTY
 from square import DATA
 
-from mndmst.errors import ConfigError, InputError
+from mndmst.errors import ConfigError, InputError, OutputError
 from mndmst.io import external
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition, sort
+from mndmst.io.external.runs import RunWriter, read_buckets
 from mndmst.io.external.team import Alone, with_workers
 from mndmst.io.formats import open_edges
 from mndmst.io.shards import ShardWriter, open_graph
@@ -68,6 +69,7 @@ def test_processes_and_memory_change_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("mndmst.io.external.plan.LARGEST_BUCKET", 60000)
     monkeypatch.setattr("mndmst.io.external.route.SMALLEST_BATCH", 1)
     monkeypatch.setattr("mndmst.io.external.route.LARGEST_BATCH", 30000)
+    monkeypatch.setattr("mndmst.io.external.sort.LARGEST_LOAD", 30000)
     monkeypatch.setattr("mndmst.io.edge_file.PIECE_ENTRIES", 700)
     monkeypatch.setattr("mndmst.io.part_writer.CHUNK_BYTES", 1 << 20)
     assert digest(made(tmp_path / "small", edges)) == expected
@@ -213,6 +215,28 @@ def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):
 def test_nothing_to_restart_from(tmp_path):
     with pytest.raises(ConfigError, match="holds nothing to go on from"):
         made(tmp_path / "graph", random_edges(9, 9), restart=True)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 11, 30, 50, 64])
+@pytest.mark.parametrize("count", [0, 1, 300, 40000])
+def test_arcs_are_sorted_whether_keys_have_room_for_places_or_not(count, bits):
+    rng = np.random.default_rng(bits)
+    keys = rng.integers(0, 1 << 64, count, np.uint64) >> np.uint64(64 - bits)
+    keys[::3] &= np.uint64(0xFF)  # some are equal
+    given, weights = keys.copy(), np.arange(count, dtype=np.int32)
+    order = sort.sort_arcs(keys, weights, bits)
+    np.testing.assert_array_equal(keys, np.sort(given))
+    np.testing.assert_array_equal(keys, given[order])
+    np.testing.assert_array_equal(np.sort(order), np.arange(count))
+
+
+def test_a_run_that_has_become_shorter_is_told(tmp_path):
+    with RunWriter(tmp_path / "run", 2) as writer:
+        writer.append(np.array([1, 2]), np.arange(3))
+    with (tmp_path / "run.arcs").open("r+b") as file:
+        file.truncate(20)
+    with pytest.raises(OutputError, match=r"run: .*has become shorter"):
+        read_buckets(tmp_path / "run", range(1, 2), np.zeros(1, int), np.empty(2, int))
 
 
 def fail(team, number):

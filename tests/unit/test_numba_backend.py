@@ -12,7 +12,6 @@ from oracle import kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.numba import NumbaBackend
-from mndmst.backends.numba.arc_sort import sort_arcs
 from mndmst.backends.numba.sorting import sort_positions
 from mndmst.backends.numba.threads import Threads
 from mndmst.boruvka import contract
@@ -156,20 +155,6 @@ def test_threads_share_runs_of_equal_leading_bits() -> None:
     keys |= generator.integers(0, 1 << 10, len(keys), np.uint64)
     order = sort_positions(keys, backend(5).threads)
     assert (order == np.argsort(keys, kind="stable")).all()
-
-
-@pytest.mark.parametrize("bits", [1, 2, 11, 30, 64])
-@pytest.mark.parametrize("count", [0, 1, 300, 40000])
-def test_sort_arcs(count: int, bits: int) -> None:
-    rng = np.random.default_rng(bits)
-    keys = rng.integers(0, 1 << 64, count, np.uint64) >> np.uint64(64 - bits)
-    keys[::3] &= np.uint64(0xFF)  # many in one group
-    weights = np.arange(count, dtype=np.int32)
-    expected = keys[np.argsort(keys, kind="stable")], np.argsort(keys, kind="stable")
-    spare = np.empty_like(keys), np.empty_like(weights)
-    found = spare if sort_arcs(keys, weights, bits, *spare) else (keys, weights)
-    for one, two in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("distinct", [1, 7, 1 << 40])

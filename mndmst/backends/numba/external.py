@@ -1,4 +1,4 @@
-"""What the external partitioner does to arcs, but for sorting (`arc_sort`)."""
+"""What the external partitioner does to arcs."""
 
 import numpy as np
 from numba import njit
@@ -84,50 +84,88 @@ def count_rows(src, first, lengths):
         lengths[np.int64(src[i]) - first] += 1
 
 
+@njit(nogil=True)
+def _bucket(vertex, first, guide, shift):
+    """Return the bucket of a vertex; the guide tells one that is not behind it."""
+    bucket = guide[vertex >> shift]
+    while first[bucket + 1] <= vertex:
+        bucket += 1
+    return bucket
+
+
 @njit(nogil=True, cache=True)
-def count_records(src, dst, bucket_of, shift, mirrored, counts):
-    """Count the arcs that go to each bucket (int64, added to `counts`)."""
+def count_arcs(src, dst, first, guide, shift, mirrored, counts):
+    """Count the arcs that `route` writes to each bucket (int64, added to `counts`)."""
     for i in range(len(src)):
-        if src[i] != dst[i]:
-            counts[bucket_of[np.int64(src[i]) >> shift]] += 1
+        u, v = np.uint64(src[i]), np.uint64(dst[i])
+        if u != v:
+            counts[_bucket(u, first, guide, shift)] += 1
             if mirrored:
-                counts[bucket_of[np.int64(dst[i]) >> shift]] += 1
+                counts[_bucket(v, first, guide, shift)] += 1
 
 
 @njit(nogil=True, cache=True)
-def route(src, dst, weight, bucket_of, shift, mirrored, free, rows, heads, weights):
+def route(src, dst, weight, first, guide, shift, bits, mirrored, free, keys, weights):
     """Write arcs behind those that are in their bucket, and their twins if mirrored.
+
+    The key of an arc is its row, counted from its bucket's first, above its head.
 
     Parameters
     ----------
-    bucket_of : ndarray of int32, shape (blocks,)
-        The bucket of a block of 2^shift vertices.
+    first : ndarray of uint64, shape (buckets + 1,)
+        The first vertex of each bucket.
+    guide : ndarray of int32
+        The bucket of the first one of every 2^shift vertices. It is small enough to
+        stay in a cache; a table of all blocks would not.
+    shift : uint64
+    bits : uint64
+        Of a head.
     free : ndarray of int64, shape (buckets,)
         The first free place of each bucket; moved on.
-    rows, heads, weights : ndarray
+    keys, weights : ndarray
         Filled.
     """
     for i in range(len(src)):
-        u, v = src[i], dst[i]
+        u, v = np.uint64(src[i]), np.uint64(dst[i])
         if u == v:
             continue
-        bucket = bucket_of[np.int64(u) >> shift]
+        bucket = _bucket(u, first, guide, shift)
         place = free[bucket]
-        rows[place], heads[place], weights[place] = u, v, weight[i]
+        keys[place], weights[place] = ((u - first[bucket]) << bits) | v, weight[i]
         free[bucket] = place + 1
         if mirrored:
-            bucket = bucket_of[np.int64(v) >> shift]
+            bucket = _bucket(v, first, guide, shift)
             place = free[bucket]
-            rows[place], heads[place], weights[place] = v, u, weight[i]
+            keys[place], weights[place] = ((v - first[bucket]) << bits) | u, weight[i]
             free[bucket] = place + 1
 
 
 @njit(nogil=True, cache=True)
-def pack(rows, heads, first, bits, keys):
-    """Make a key of each arc: its row, counted from `first`, above its head."""
-    for i in range(len(rows)):
-        row = np.uint64(np.int64(rows[i]) - first)
-        keys[i] = (row << np.uint64(bits)) | np.uint64(heads[i])
+def ascending(keys):
+    """Return whether no key is below the one before it."""
+    for i in range(1, len(keys)):  # noqa: SIM110, Numba knows no generators
+        if keys[i] < keys[i - 1]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def take_in_order(keys, bits, weights, ordered):
+    """Take the weights whose places are the last bits of keys, and shift these out.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (arcs,)
+        Changed.
+    bits : int
+    weights, ordered : ndarray, shape (arcs,)
+        The second is filled.
+    """
+    shift = np.uint64(bits)
+    mask = (np.uint64(1) << shift) - np.uint64(1)
+    for i in range(len(keys)):
+        ordered[i] = weights[keys[i] & mask]
+        keys[i] >>= shift
 
 
 @njit(nogil=True, cache=True)
@@ -140,7 +178,7 @@ def close_up(keys, weights, bits, indptr, heads):
     weights : ndarray, shape (arcs,)
         Closed up in place.
     bits : int
-        As in `pack`.
+        As in `route`.
     indptr : ndarray of int64, shape (rows + 1,)
         Filled.
     heads : ndarray, shape (arcs,)

@@ -202,7 +202,7 @@ def _route(
 def _sorted(
     team: Team,
     plan: Plan,
-    rows_of: Callable[[int], Rows],
+    rows_of: Callable[[range], Iterator[Rows]],
     options: Options,
     progress: Progress,
 ) -> ShardedGraph:

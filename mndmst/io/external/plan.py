@@ -11,9 +11,10 @@ from .survey import Survey
 
 # A key, which has a copy while it is sorted, and where its row begins, twice.
 KEY_BYTES, ROW_BYTES = 8, 16
-# Beyond this a larger bucket is sorted no faster. One that need not be sorted should
-# stay in the caches.
-LARGEST_BUCKET, LISTED_BUCKET = 1 << 30, 1 << 22
+# A bucket should stay in the caches of a core. But arcs are written to all buckets at
+# once, and from some hundreds on each of them waits for its page.
+LARGEST_BUCKET, MOST_BUCKETS = 1 << 22, 512
+GUIDE_BITS = 13
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Plan:
     in_rows : bool
         Whether the arcs are listed in the order of rows, so that those of a bucket
         are next to each other and need not be routed.
-    shift : int
-        Cuts are at multiples of 2^shift vertices.
+    room : int
+        Bytes that sorting may take.
     vtxdist : ndarray of int64, shape (parts + 1,)
         The first vertex of each part.
     first : ndarray of int64, shape (buckets + 1,)
@@ -45,7 +46,7 @@ class Plan:
     weight_dtype: np.dtype
     mirrored: bool
     in_rows: bool
-    shift: int
+    room: int
     vtxdist: np.ndarray
     first: np.ndarray
     arcs: np.ndarray
@@ -61,10 +62,12 @@ class Plan:
         """How many bits of a sort key tell the neighbour."""
         return max(1, (self.num_vertices - 1).bit_length())
 
-    def bucket_of(self) -> np.ndarray:
-        """Return the bucket of every block of vertices (int32)."""
-        blocks = -(-np.diff(self.first) >> self.shift)
-        return np.repeat(np.arange(len(self.arcs), dtype=np.int32), blocks)
+    def guide(self) -> tuple[np.ndarray, np.ndarray, np.uint64]:
+        """Return what tells kernels a vertex's bucket; see `external.route`."""
+        shift = max(0, (self.num_vertices - 1).bit_length() - GUIDE_BITS)
+        vertices = np.arange(0, self.num_vertices, 1 << shift)
+        guide = np.searchsorted(self.first[1:], vertices, "right").astype(np.int32)
+        return self.first.astype(np.uint64), guide, np.uint64(shift)
 
 
 def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
@@ -92,7 +95,8 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
     key = id_dtype(n).itemsize if in_rows else KEY_BYTES
     width = (key + survey.weight_dtype.itemsize) * (1 if in_rows else 2)
     cost = width * before + ROW_BYTES * edges
-    goal = min(room, LISTED_BUCKET if in_rows else LARGEST_BUCKET)
+    goal = LARGEST_BUCKET if in_rows else max(LARGEST_BUCKET, cost[-1] // MOST_BUCKETS)
+    goal = min(room, goal)
     # The key of an arc is its row and its neighbour, in 64 bits
     most_rows = 1 << (64 - max(1, (n - 1).bit_length()))
     blocks, begins = [0], [0]
@@ -112,6 +116,6 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
         begins.append(len(blocks) - 1)
     held = np.array(blocks)
     return Plan(
-        n, survey.weight_dtype, mirrored, in_rows, shift,
+        n, survey.weight_dtype, mirrored, in_rows, room,
         edges[cuts], edges[held], np.diff(before[held]), np.array(begins),
     )  # fmt: skip

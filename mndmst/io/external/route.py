@@ -7,7 +7,7 @@ import numpy as np
 
 from ...backends.numba import external as kernels
 from ..edges import Edges
-from .plan import Plan
+from .plan import KEY_BYTES, Plan
 from .runs import RunWriter
 
 # What a batch takes: what has been read of it, and its arcs in the order of buckets.
@@ -24,26 +24,30 @@ def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> No
     room : int
         Bytes that may be taken.
     """
-    bucket_of = plan.bucket_of()
-    width = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
-    limit = min(max(room // 4, SMALLEST_BATCH), LARGEST_BATCH) // width
+    where = plan.guide()
+    bits = np.uint64(plan.head_bits)
+    edge = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
+    arc = KEY_BYTES + plan.weight_dtype.itemsize
+    limit = min(max(room // 2, SMALLEST_BATCH), LARGEST_BATCH)
+    limit //= edge + arc * (1 + plan.mirrored)
+    keys, weights = np.empty(0, np.uint64), np.empty(0, plan.weight_dtype)
     with RunWriter(path, len(plan.arcs)) as writer:
-        for batch in _batches(pieces, limit // (1 + plan.mirrored)):
+        for batch in _batches(pieces, limit):
             counts = np.zeros(len(plan.arcs), np.int64)
             for src, dst, _ in batch:
-                kernels.count_records(
-                    src, dst, bucket_of, plan.shift, plan.mirrored, counts
-                )
+                kernels.count_arcs(src, dst, *where, plan.mirrored, counts)
             total = int(counts.sum())
-            rows, heads = (np.empty(total, plan.ids) for _ in range(2))
-            weights = np.empty(total, plan.weight_dtype)
-            free = np.concatenate(([0], np.cumsum(counts[:-1])))
+            if len(keys) < total:
+                keys, weights = (
+                    np.empty(total, kept.dtype) for kept in (keys, weights)
+                )
+            free = np.cumsum(counts) - counts
             for src, dst, weight in batch:
                 kernels.route(
-                    src, dst, final_weights(weight, plan), bucket_of, plan.shift,
-                    plan.mirrored, free, rows, heads, weights,
+                    src, dst, final_weights(weight, plan), *where, bits, plan.mirrored,
+                    free, keys, weights,
                 )  # fmt: skip
-            writer.append(counts, rows, heads, weights)
+            writer.append(counts, keys[:total], weights[:total])
 
 
 def _batches(

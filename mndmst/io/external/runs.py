@@ -1,7 +1,7 @@
 """Arcs on disk between routing and sorting, one file for each process that routes."""
 
-from collections.abc import Iterator
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 
@@ -64,32 +64,41 @@ class RunWriter:
             temporary.rename(self.path.with_suffix(".npy"))
 
 
-def read_bucket(
-    path: Path, bucket: int, dtypes: list[np.dtype]
-) -> Iterator[list[np.ndarray]]:
-    """Yield the columns of a bucket, batch by batch.
+def read_buckets(
+    path: Path, buckets: range, places: np.ndarray, *columns: np.ndarray
+) -> None:
+    """Read the arcs of consecutive buckets, those of each bucket next to each other.
 
     Parameters
     ----------
     path : Path
         As given to `RunWriter`.
-    dtypes : list of dtype
-        Of the columns.
+    places : ndarray of int64, shape (buckets,)
+        Where the arcs of each bucket go in the columns; moved on.
+    *columns : ndarray
+        Filled; as given to `RunWriter.append`.
+
+    Raises
+    ------
+    OutputError
+        If the file is not what was written.
     """
     counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
-    with path.with_suffix(".arcs").open("rb", buffering=0) as file:
+    with writing(path), path.with_suffix(".arcs").open("rb") as file:
         begin = 0
         for batch in counts:
-            total, before, count = (
-                int(part.sum())
-                for part in (batch, batch[:bucket], batch[bucket : bucket + 1])
-            )
-            if count:
-                columns = []
-                place = begin
-                for dtype in dtypes:
-                    file.seek(place + before * dtype.itemsize)
-                    columns.append(np.fromfile(file, dtype, count))
-                    place += total * dtype.itemsize
-                yield columns
-            begin += total * sum(dtype.itemsize for dtype in dtypes)
+            total, before = int(batch.sum()), int(batch[: buckets.start].sum())
+            ends = places + batch[buckets.start : buckets.stop]
+            held = list(map(slice, places.tolist(), ends.tolist()))
+            for column in columns:
+                file.seek(begin + before * column.itemsize)
+                for some in held:
+                    _fill(file, column[some])
+                begin += total * column.itemsize
+            places[:] = ends
+
+
+def _fill(file: BufferedReader, array: np.ndarray) -> None:
+    """Read as many bytes as an array has."""
+    if file.readinto(array.view(np.uint8).data) != array.nbytes:
+        raise OSError("it has become shorter")

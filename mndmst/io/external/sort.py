@@ -1,31 +1,36 @@
 """The last pass: the buckets of a part are sorted and become its rows."""
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import arc_sort
 from ...backends.numba import external as kernels
 from ...memory import give_back_freed
 from ...order import key_dtype
 from ..edge_file import EdgeFile, Rows
 from ..part_writer import PartWriter
 from ..shard_writer import ShardWriter
-from .plan import Plan
+from .plan import KEY_BYTES, Plan
 from .route import final_weights
-from .runs import read_bucket
+from .runs import read_buckets
+
+LARGEST_LOAD = 1 << 27  # bytes of arcs that are read at once
 
 
 def write_part(
-    plan: Plan, writer: ShardWriter, part: int, rows_of: Callable[[int], Rows]
+    plan: Plan,
+    writer: ShardWriter,
+    part: int,
+    rows_of: Callable[[range], Iterator[Rows]],
 ) -> tuple[int, int]:
     """Write the rows of a part, bucket by bucket.
 
     Parameters
     ----------
     rows_of : callable
-        Returns the rows of a bucket: ascending ids, none twice, lightest weights.
+        Yields the rows of some buckets: ascending ids, none twice, lightest weights.
 
     Returns
     -------
@@ -34,9 +39,10 @@ def write_part(
     """
     buckets = range(plan.begins[part], plan.begins[part + 1])
     sums = np.zeros(2, np.uint64)
+    rows = rows_of(buckets)
     with writer.part(part, int(plan.arcs[buckets.start : buckets.stop].sum())) as file:
         for bucket in buckets:
-            sums += _write_bucket(file, int(plan.first[bucket]), rows_of(bucket))
+            sums += _write_bucket(file, int(plan.first[bucket]), next(rows))
     return int(sums[0]), int(sums[1])
 
 
@@ -48,8 +54,13 @@ def _write_bucket(file: PartWriter, first: int, rows: Rows) -> np.ndarray:
     return np.array(kernels.fingerprint(indptr, heads, keys, first), np.uint64)
 
 
-def listed_rows(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
-    """Return the rows of a bucket from a file that lists arcs in their order."""
+def listed_rows(plan: Plan, file: EdgeFile, buckets: range) -> Iterator[Rows]:
+    """Yield the rows of buckets from a file that lists arcs in their order."""
+    for bucket in buckets:
+        yield _listed(plan, file, bucket)
+
+
+def _listed(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
     first, end = plan.first[bucket : bucket + 2].tolist()
     if rows := file.rows(first, end):
         return rows[0], rows[1], final_weights(rows[2], plan)
@@ -65,13 +76,39 @@ def listed_rows(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
     return np.cumsum(indptr, out=indptr), heads, weights
 
 
-def sorted_rows(plan: Plan, runs: list[Path], bucket: int) -> Rows:
-    """Return the rows of a bucket from the arcs that all ranks have routed to it."""
+def sorted_rows(plan: Plan, runs: list[Path], buckets: range) -> Iterator[Rows]:
+    """Yield the rows of buckets from the arcs that all ranks have routed to them."""
+    give_back_freed()  # batches that were routed
+    before = np.concatenate(([0], np.cumsum(plan.arcs)))
+    loads = list(_loads(plan, before, buckets))
+    most = max((before[load.stop] - before[load.start] for load in loads), default=0)
+    keys, weights = np.empty(most, np.uint64), np.empty(most, plan.weight_dtype)
+    for load in loads:
+        begins = before[load.start : load.stop + 1] - before[load.start]
+        places = begins[:-1].copy()
+        for run in runs:
+            read_buckets(run, load, places, keys, weights)
+        for bucket, (low, high) in zip(load, pairwise(begins.tolist()), strict=True):
+            yield _rows(plan, bucket, keys[low:high], weights[low:high])
+
+
+def _loads(plan: Plan, before: np.ndarray, buckets: range) -> Iterator[range]:
+    """Yield buckets that are read at once, so that what is read is long."""
+    width = KEY_BYTES + plan.weight_dtype.itemsize
+    most = min(plan.room // 2, LARGEST_LOAD) // width
+    begin = buckets.start
+    while begin < buckets.stop:
+        end = int(np.searchsorted(before, before[begin] + most, "right")) - 1
+        end = min(max(begin + 1, end), buckets.stop)
+        yield range(begin, end)
+        begin = end
+
+
+def _rows(plan: Plan, bucket: int, keys: np.ndarray, weights: np.ndarray) -> Rows:
+    """Return the rows of a bucket from the keys of its arcs, which are overwritten."""
     rows = int(plan.first[bucket + 1] - plan.first[bucket])
     bits = plan.head_bits + max(0, rows - 1).bit_length()
-    keys, weights = _packed(plan, runs, bucket)
-    give_back_freed()  # batches that were routed or read
-    keys, weights = sort_arcs(keys, weights, bits)
+    weights = sort_arcs(keys, weights, bits)
     indptr = np.empty(rows + 1, np.int64)
     # The heads take the place of the keys they are taken from
     heads = keys.view(plan.ids)[: len(keys)]
@@ -79,31 +116,22 @@ def sorted_rows(plan: Plan, runs: list[Path], bucket: int) -> Rows:
     return indptr, heads[:count], weights[:count]
 
 
-def _packed(plan: Plan, runs: list[Path], bucket: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys and weights of the arcs of a bucket; none else stay in memory."""
-    keys = np.empty(plan.arcs[bucket], np.uint64)
-    weights = np.empty(len(keys), plan.weight_dtype)
-    place = 0
-    for rows, heads, some in _arcs(plan, runs, bucket):
-        held = slice(place, place + len(rows))
-        kernels.pack(rows, heads, plan.first[bucket], plan.head_bits, keys[held])
-        weights[held] = some
-        place = held.stop
-    return keys, weights
+def sort_arcs(keys: np.ndarray, weights: np.ndarray, bits: int) -> np.ndarray:
+    """Sort keys of some bits in place, and return the weights in their order.
 
-
-def sort_arcs(
-    keys: np.ndarray, weights: np.ndarray, bits: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return keys of some bits in ascending order, and the weights with them."""
-    if arc_sort.ascending(keys):
-        return keys, weights
-    spare = np.empty_like(keys), np.empty_like(weights)
-    moved = arc_sort.sort_arcs(keys, weights, bits, *spare)
-    return spare if moved else (keys, weights)
-
-
-def _arcs(plan: Plan, runs: list[Path], bucket: int) -> Iterator[list[np.ndarray]]:
-    dtypes = [plan.ids, plan.ids, plan.weight_dtype]
-    for run in runs:
-        yield from read_bucket(run, bucket, dtypes)
+    A key has room for its place below it, unless there are more than 2^40 vertices or
+    so; then the sort need not carry anything else along.
+    """
+    if kernels.ascending(keys):
+        return weights
+    width = (len(keys) - 1).bit_length()
+    if bits + width > 64:
+        weights = weights[np.argsort(keys)]
+        keys.sort()
+        return weights
+    keys <<= np.uint64(width)
+    keys |= np.arange(len(keys), dtype=np.uint64)
+    keys.sort()
+    ordered = np.empty_like(weights)
+    kernels.take_in_order(keys, width, weights, ordered)
+    return ordered
