@@ -22,6 +22,15 @@ def count_tails(tails, heads, shift, counts):
 
 
 @njit(nogil=True, cache=True)
+def count_ends(src, dst, shift, counts):
+    """Count the ends of edges by blocks of 2^shift vertices; loops do not count."""
+    for i in range(len(src)):
+        one = np.int64(src[i] != dst[i])
+        counts[np.int64(src[i]) >> shift] += one
+        counts[np.int64(dst[i]) >> shift] += one
+
+
+@njit(nogil=True, cache=True)
 def balance(src, dst, keys):
     """Return the sum of a hash of each arc, with opposite signs in the two directions.
 

@@ -37,6 +37,7 @@ from .plan import Plan, make_plan
 from .renumber import Renumbered, original_ids, save_order
 from .route import route_arcs
 from .sort import listed_rows, sorted_rows, write_part
+from .spool import Spool
 from .survey import own_pieces, survey_edges
 from .team import Team
 from .twins import lonely_arc
@@ -161,7 +162,8 @@ def _route(
     team: Team, file: EdgeFile, options: Options, progress: Progress
 ) -> tuple[Plan, list[Path]]:
     """Plan, and write the arcs to run files by their buckets; return both."""
-    spool, run = (options.work / f"{what}-{team.rank}" for what in ("spool", "run"))
+    spool = Spool(options.work / f"spool-{team.rank}")
+    run = options.work / f"run-{team.rank}"
     total = 0
 
     def pieces(again: bool) -> Iterator[Edges]:
@@ -191,7 +193,7 @@ def _route(
         plan = make_plan(found, options.parts, room, file.name)
         if not plan.in_rows:
             route_arcs(plan, pieces(True), run, room)
-        spool.unlink(missing_ok=True)
+        spool.remove()
     runs = [options.work / f"run-{rank}" for rank in range(team.size)]
     with team.together():
         if team.rank == 0:

@@ -93,12 +93,12 @@ def read_buckets(
             for column in columns:
                 file.seek(begin + before * column.itemsize)
                 for some in held:
-                    _fill(file, column[some])
+                    fill(file, column[some])
                 begin += total * column.itemsize
             places[:] = ends
 
 
-def _fill(file: BufferedReader, array: np.ndarray) -> None:
-    """Read as many bytes as an array has."""
+def fill(file: BufferedReader, array: np.ndarray) -> None:
+    """Read as many bytes as an array has; OSError if there are fewer."""
     if file.readinto(array.view(np.uint8).data) != array.nbytes:
         raise OSError("it has become shorter")

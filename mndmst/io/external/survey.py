@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba.external import balance, count_tails, in_row_order
+from ...backends.numba.external import balance, count_ends, count_tails, in_row_order
 from ...errors import InputError
 from ...order import key_dtype
 from ..edge_file import EdgeFile
 from ..edges import Edges
-from ..layout import writing
+from .spool import Spool
 from .team import Team
 
 # Ends are counted for as many blocks of vertices at most.
@@ -56,7 +55,9 @@ def share(team: Team, file: EdgeFile) -> tuple[int, int]:
     return bounds[0], bounds[1]
 
 
-def own_pieces(team: Team, file: EdgeFile, spool: Path, again: bool) -> Iterator[Edges]:
+def own_pieces(
+    team: Team, file: EdgeFile, spool: Spool, again: bool
+) -> Iterator[Edges]:
     """Yield the edges of this rank's share.
 
     The first time they are copied to a spool, unless the file is as cheap to read
@@ -68,17 +69,9 @@ def own_pieces(team: Team, file: EdgeFile, spool: Path, again: bool) -> Iterator
     if file.rereadable:
         yield from file.pieces(begin, end)
     elif again:
-        with spool.open("rb") as kept:
-            size = spool.stat().st_size
-            while kept.tell() < size:
-                src, dst, weight = (np.load(kept) for _ in range(3))
-                yield Edges(file.num_vertices or 0, src, dst, weight, directed=True)
+        yield from spool.pieces()
     else:
-        with writing(spool), spool.open("wb") as kept:
-            for piece in file.pieces(begin, end):
-                for column in (piece.src, piece.dst, piece.weight):
-                    np.save(kept, column)
-                yield piece
+        yield from spool.keep(file.pieces(begin, end))
 
 
 def survey_edges(
@@ -156,9 +149,8 @@ class _Found:
         keys = weight.view(key_dtype(weight.dtype))
         with np.errstate(over="ignore"):
             self.balance += balance(piece.src, piece.dst, keys)
-        count_tails(piece.src, piece.dst, self.shift, self.counts)
-        if not self.in_rows:
-            count_tails(piece.dst, piece.src, self.shift, self.counts)
+        count = count_tails if self.in_rows else count_ends
+        count(piece.src, piece.dst, self.shift, self.counts)
 
     def _follow(self, piece: Edges) -> None:
         """See whether a piece goes on with rows."""
