@@ -8,6 +8,7 @@ give every entry once: text, for one, begins a range at the first line after it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,29 @@ PIECE_BYTES = 1 << 19
 
 # indptr, heads and weights of some rows
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class RowPiece:
+    """Arcs as rows, of which the first and the last may be cut; unchecked.
+
+    Attributes
+    ----------
+    first : int
+        The vertex of the first row.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Starts at 0.
+    heads, weights : ndarray, shape (arcs,)
+        Heads as the file has them, weights as in `Edges`.
+    """
+
+    first: int
+    indptr: np.ndarray
+    heads: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.heads)
 
 
 class EdgeFile(ABC):
@@ -95,6 +119,13 @@ class EdgeFile(ABC):
             Starts at 0.
         heads, weights : ndarray
             Typed as in `Edges`.
+        """
+        return None
+
+    def row_pieces(self, begin: int, end: int) -> Iterator[RowPiece] | None:
+        """Return the entries in [begin, end) by rows, where the file is made of rows.
+
+        That is cheaper than `pieces`, which make a tail for every arc and check all.
         """
         return None
 

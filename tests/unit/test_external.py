@@ -11,18 +11,18 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import scipy.sparse
 from graphs import NASTY
 from square import DATA
 
-from mndmst.errors import ConfigError, InputError, OutputError
+from mndmst.errors import ConfigError, InputError
 from mndmst.io import external
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition, sort
-from mndmst.io.external.runs import RunWriter, read_buckets
 from mndmst.io.external.team import Alone, with_workers
 from mndmst.io.formats import open_edges
-from mndmst.io.shards import ShardWriter, open_graph
+from mndmst.io.shards import ShardedGraph, ShardWriter, open_graph
 
 
 def digest(path: Path) -> str:
@@ -91,27 +91,38 @@ def test_rows_need_no_routing_and_make_the_same_graph(tmp_path, monkeypatch):
         assert digest(made(tmp_path / f"rows{jobs}", listed, jobs)) == expected
 
 
-@pytest.mark.parametrize("flaw", ["loop", "twice", "order", "one way"])
-def test_rows_with_a_flaw_are_routed(tmp_path, flaw):
-    edges = random_edges(60, 300, "int32")
-    graph = open_graph(made(tmp_path / "whole", edges))
+def flawed_arcs(graph: ShardedGraph, flaw: str) -> np.ndarray:
+    """Return tails, heads and weights of the same graph that are not quite rows."""
     indptr, heads, weights = graph.read_rows(0, 60)
     arcs = np.stack((np.repeat(np.arange(60), np.diff(indptr)), heads, weights))
     middle = arcs.shape[1] // 2
     if flaw == "loop":
         at = int(np.flatnonzero((arcs[0] == 30) & (arcs[1] > 30))[0])
-        arcs = np.insert(arcs, at, [30, 30, 1], axis=1)
-    elif flaw == "twice":
-        arcs = np.repeat(arcs, 2, axis=1)
-    elif flaw == "order":
+        return np.insert(arcs, at, [30, 30, 1], axis=1)
+    if flaw == "twice":
+        return np.repeat(arcs, 2, axis=1)
+    if flaw == "order":
         arcs[:, [middle, middle + 1]] = arcs[:, [middle + 1, middle]]
-    else:
-        arcs = arcs[:, arcs[0] < arcs[1]]
-    ids = arcs[:2].astype(np.uint32)
-    listed = Edges(60, *ids, arcs[2].astype(np.int32), directed=True)
+        return arcs
+    return arcs[:, arcs[0] < arcs[1]]
+
+
+@pytest.mark.parametrize("flaw", ["loop", "twice", "order", "one way"])
+def test_rows_with_a_flaw_are_routed(tmp_path, monkeypatch, flaw):
+    graph = open_graph(made(tmp_path / "whole", random_edges(60, 300, "int32")))
+    tails, heads, weights = flawed_arcs(graph, flaw)
+    ends = tails.astype(np.uint32), heads.astype(np.uint32)
+    listed = Edges(60, *ends, weights.astype(np.int32), directed=True)
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(tails, minlength=60))))
+    rows = scipy.sparse.csr_array((listed.weight, heads, indptr), shape=(60, 60))
+    scipy.sparse.save_npz(tmp_path / "rows.npz", rows, compressed=False)
+    monkeypatch.setattr("mndmst.io.formats.rows.PIECE_ARCS", 50)  # cuts rows
     for jobs in (1, 3):
         found = open_graph(made(tmp_path / f"{jobs}", listed, jobs))
         assert found.uuid == graph.uuid
+        options = Options(tmp_path / f"{jobs}.npz", quiet=True)
+        file = open_edges(tmp_path / "rows.npz")
+        assert with_workers(jobs, partition, file, options).uuid == graph.uuid
 
 
 def test_blocks_of_vertices_give_the_same_rows(tmp_path, monkeypatch):
@@ -215,28 +226,6 @@ def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):
 def test_nothing_to_restart_from(tmp_path):
     with pytest.raises(ConfigError, match="holds nothing to go on from"):
         made(tmp_path / "graph", random_edges(9, 9), restart=True)
-
-
-@pytest.mark.parametrize("bits", [1, 2, 11, 30, 50, 64])
-@pytest.mark.parametrize("count", [0, 1, 300, 40000])
-def test_arcs_are_sorted_whether_keys_have_room_for_places_or_not(count, bits):
-    rng = np.random.default_rng(bits)
-    keys = rng.integers(0, 1 << 64, count, np.uint64) >> np.uint64(64 - bits)
-    keys[::3] &= np.uint64(0xFF)  # some are equal
-    given, weights = keys.copy(), np.arange(count, dtype=np.int32)
-    order = sort.sort_arcs(keys, weights, bits)
-    np.testing.assert_array_equal(keys, np.sort(given))
-    np.testing.assert_array_equal(keys, given[order])
-    np.testing.assert_array_equal(np.sort(order), np.arange(count))
-
-
-def test_a_run_that_has_become_shorter_is_told(tmp_path):
-    with RunWriter(tmp_path / "run", 2) as writer:
-        writer.append(np.array([1, 2]), np.arange(3))
-    with (tmp_path / "run.arcs").open("r+b") as file:
-        file.truncate(20)
-    with pytest.raises(OutputError, match=r"run: .*has become shorter"):
-        read_buckets(tmp_path / "run", range(1, 2), np.zeros(1, int), np.empty(2, int))
 
 
 def fail(team, number):

@@ -7,83 +7,19 @@ from .inspect import mix
 
 
 @njit(nogil=True, cache=True)
-def count_tails(tails, heads, shift, counts):
-    """Count tails by blocks of 2^shift vertices (int64, added); loops do not count.
-
-    Of tails in order many in turn are in one block, and are counted in a register.
-    """
-    i = 0
-    while i < len(tails):
-        block, count = np.int64(tails[i]) >> shift, 0
-        while i < len(tails) and np.int64(tails[i]) >> shift == block:
-            count += tails[i] != heads[i]
-            i += 1
-        counts[block] += count
-
-
-@njit(nogil=True, cache=True)
-def count_ends(src, dst, shift, counts):
-    """Count the ends of edges by blocks of 2^shift vertices; loops do not count."""
-    for i in range(len(src)):
-        one = np.int64(src[i] != dst[i])
-        counts[np.int64(src[i]) >> shift] += one
-        counts[np.int64(dst[i]) >> shift] += one
-
-
-@njit(nogil=True, cache=True)
-def balance(src, dst, keys):
-    """Return the sum of a hash of each arc, with opposite signs in the two directions.
-
-    It is zero (uint64) over all arcs if every one has its twin. The loop has no branch
-    and touches nothing else, so vector instructions can do it.
+def fill_tails(indptr, first, tails):
+    """Fill in the tails of arcs, given where the row of each vertex from `first` on is.
 
     Parameters
     ----------
-    keys : ndarray of uint32 or uint64, shape (arcs,)
-        The bits of the weights.
-    """
-    total = np.uint64(0)
-    for i in range(len(src)):
-        u, v = np.uint64(src[i]), np.uint64(dst[i])
-        upward = u < v
-        word = mix(u if upward else v, v if upward else u, keys[i])
-        word = np.uint64(0) if u == v else word
-        total += word if upward else np.uint64(0) - word
-    return total
-
-
-@njit(nogil=True, cache=True)
-def in_row_order(src, dst):
-    """Return whether arcs ascend by (src, dst), none twice, and none is a loop."""
-    tails, tails_before, heads, heads_before = src[1:], src[:-1], dst[1:], dst[:-1]
-    wrong = 0
-    for i in range(len(src)):
-        wrong += src[i] == dst[i]
-    for i in range(len(tails)):
-        wrong += (tails[i] < tails_before[i]) | (
-            (tails[i] == tails_before[i]) & (heads[i] <= heads_before[i])
-        )
-    return wrong == 0
-
-
-@njit(nogil=True, cache=True)
-def fill_tails(begins, first, low, tails):
-    """Fill in the rows of the arcs from `low` on.
-
-    Parameters
-    ----------
-    begins : ndarray of int64, shape (rows + 1,)
-        Where rows begin and the last one ends.
-    first : int
-        The number of the first row.
+    indptr : ndarray of int64, shape (rows + 1,)
+        From 0 to the length of `tails`.
     tails : ndarray
         Of ids; filled.
     """
-    row, arc = np.searchsorted(begins, low, side="right") - 1, 0
-    while arc < len(tails):
-        end = min(len(tails), begins[row + 1] - low)
-        tails[arc:end] = first + row
-        row, arc = row + 1, end
+    for row in range(len(indptr) - 1):
+        for arc in range(indptr[row], indptr[row + 1]):
+            tails[arc] = first + row
 
 
 @njit(nogil=True, cache=True)
@@ -236,26 +172,3 @@ def fingerprint(indptr, heads, keys, first):
             one += word
             two += (word ^ (word >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return one, two
-
-
-@njit(nogil=True, cache=True)
-def add_by_pair(src, dst, keys, sums):
-    """Add each edge's signed hash to the sum that a hash of its ends chooses."""
-    for i in range(len(src)):
-        u, v = np.int64(src[i]), np.int64(dst[i])
-        place = mix(min(u, v), max(u, v), 0) % np.uint64(len(sums))
-        if u < v:
-            sums[place] += mix(u, v, keys[i])
-        elif v < u:
-            sums[place] -= mix(v, u, keys[i])
-
-
-@njit(nogil=True, cache=True)
-def of_pair_class(src, dst, count, wanted):
-    """Return which edges add to one of `count` sums in `add_by_pair` (bool)."""
-    chosen = np.zeros(len(src), np.bool_)
-    for i in range(len(src)):
-        u, v = np.int64(src[i]), np.int64(dst[i])
-        place = mix(min(u, v), max(u, v), 0) % np.uint64(count)
-        chosen[i] = u != v and place == np.uint64(wanted)
-    return chosen

@@ -29,7 +29,6 @@ from ...errors import ConfigError
 from ...memory import Budget
 from ...progress import Progress
 from ..edge_file import EdgeFile, Rows
-from ..edges import Edges
 from ..layout import writing
 from ..shard_writer import ShardWriter
 from ..shards import ShardedGraph, open_graph
@@ -164,19 +163,18 @@ def _route(
     """Plan, and write the arcs to run files by their buckets; return both."""
     spool = Spool(options.work / f"spool-{team.rank}")
     run = options.work / f"run-{team.rank}"
-    total = 0
 
-    def pieces(again: bool) -> Iterator[Edges]:
+    def told(pieces: Iterator[Any], text: Callable[[int], str]) -> Iterator[Any]:
         done = 0
-        for piece in own_pieces(team, file, spool, again):
+        for piece in pieces:
             done += len(piece)
-            if again:
-                progress.stage(f"routing: {100 * done // total} %")
-            else:
-                progress.stage(f"reading: {done * team.size:,} edges")
+            progress.stage(text(done))
             yield piece
 
-    found = survey_edges(team, file, partial(pieces, False))
+    def reading(pieces: Iterator[Any]) -> Iterator[Any]:
+        return told(pieces, lambda done: f"reading: {done * team.size:,} edges")
+
+    found = survey_edges(team, file, spool, reading)
     total = max(1, found.num_entries // team.size)
     if file.both_directions and not (found.symmetric or options.symmetrize):
         with team.together():
@@ -192,7 +190,9 @@ def _route(
             )
         plan = make_plan(found, options.parts, room, file.name)
         if not plan.in_rows:
-            route_arcs(plan, pieces(True), run, room)
+            pieces = own_pieces(team, file, spool, again=True)
+            routing = told(pieces, lambda done: f"routing: {100 * done // total} %")
+            route_arcs(plan, routing, run, room)
         spool.remove()
     runs = [options.work / f"run-{rank}" for rank in range(team.size)]
     with team.together():

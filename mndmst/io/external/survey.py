@@ -6,10 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...backends.numba.external import balance, count_ends, count_tails, in_row_order
+from ...backends.numba.survey import (
+    balance,
+    count_ends,
+    count_tails,
+    in_row_order,
+    look_at_rows,
+)
 from ...errors import InputError
 from ...order import key_dtype
-from ..edge_file import EdgeFile
+from ..edge_file import EdgeFile, RowPiece
 from ..edges import Edges
 from .spool import Spool
 from .team import Team
@@ -74,8 +80,18 @@ def own_pieces(
         yield from spool.keep(file.pieces(begin, end))
 
 
+def own_rows(team: Team, file: EdgeFile) -> Iterator[RowPiece | Edges]:
+    """Yield the edges of this rank's share, by rows where the file is made of rows."""
+    begin, end = share(team, file)
+    if begin < end:
+        yield from file.row_pieces(begin, end) or file.pieces(begin, end)
+
+
 def survey_edges(
-    team: Team, file: EdgeFile, pieces: Callable[[], Iterator[Edges]]
+    team: Team,
+    file: EdgeFile,
+    spool: Spool,
+    told: Callable[[Iterator], Iterator],
 ) -> Survey:
     """Look at all edges, once or twice. Collective.
 
@@ -85,8 +101,10 @@ def survey_edges(
 
     Parameters
     ----------
-    pieces : callable
-        Yields the edges of this rank's share, each time from the beginning.
+    spool : Spool
+        See `own_pieces`.
+    told : callable
+        Yields what an iterator does, and tells the user of it.
 
     Raises
     ------
@@ -100,14 +118,15 @@ def survey_edges(
         file.check_sums(sums)
     if file.rereadable and file.length == file.num_entries:
         with team.together():
-            found = _look(file, pieces(), as_rows=True)
+            found = _look(file, told(own_rows(team, file)), as_rows=True)
         outer = team.everyone(found.outer if found.in_rows else None)
         if None not in outer and _ascends([ends for pair in outer for ends in pair]):
             survey = _merge(team, file, found)
             if survey.symmetric:
                 return survey
     with team.together():
-        found = _look(file, pieces(), as_rows=False)
+        pieces = told(own_pieces(team, file, spool, again=False))
+        found = _look(file, pieces, as_rows=False)
     return _merge(team, file, found)
 
 
@@ -132,31 +151,51 @@ class _Found:
             self.counts = np.concatenate((half, np.zeros_like(half)))
             self.shift += 1
 
-    def add(self, piece: Edges) -> None:
+    def add(self, piece: RowPiece | Edges) -> None:
         """Count a piece."""
-        self.entries += len(piece)
+        if isinstance(piece, RowPiece):
+            self._add_rows(piece)
+            return
         self.bound = max(self.bound, piece.num_vertices)
         self.coarsen(block_shift(self.bound))
         if self.in_rows:
-            self._follow(piece)
-        weight = piece.weight
+            self._follow(in_row_order(piece.src, piece.dst), piece.src, piece.dst)
+        keys = self._add_weights(piece.weight)
+        with np.errstate(over="ignore"):
+            self.balance += balance(piece.src, piece.dst, keys)
+        count = count_tails if self.in_rows else count_ends
+        count(piece.src, piece.dst, self.shift, self.counts)
+
+    def _add_rows(self, piece: RowPiece) -> None:
+        """Count rows; those that are wrong are left to be told of by another look."""
+        keys = self._add_weights(piece.weights)
+        surplus, in_order = look_at_rows(
+            piece.indptr, piece.heads, keys, piece.first, np.uint64(self.bound),
+            self.shift, self.counts,
+        )  # fmt: skip
+        with np.errstate(over="ignore"):
+            self.balance += surplus
+        if piece.weights.dtype.kind == "f":
+            in_order &= not np.isnan(piece.weights.max())
+        tails = piece.first + np.array([0, len(piece.indptr) - 2])
+        self._follow(in_order, tails, piece.heads)
+
+    def _add_weights(self, weight: np.ndarray) -> np.ndarray:
+        """Note how many weights there are and of which type; return their bits."""
+        self.entries += len(weight)
         self.types.add(weight.dtype)
         if weight.dtype == np.int64 and len(weight):
             self.least = min(self.least, int(weight.min()))
             self.most = max(self.most, int(weight.max()))
         if weight.dtype.kind == "f":
             weight = weight + weight.dtype.type(0)
-        keys = weight.view(key_dtype(weight.dtype))
-        with np.errstate(over="ignore"):
-            self.balance += balance(piece.src, piece.dst, keys)
-        count = count_tails if self.in_rows else count_ends
-        count(piece.src, piece.dst, self.shift, self.counts)
+        return weight.view(key_dtype(weight.dtype))
 
-    def _follow(self, piece: Edges) -> None:
-        """See whether a piece goes on with rows."""
-        outer = [(int(piece.src[k]), int(piece.dst[k])) for k in (0, -1) if len(piece)]
+    def _follow(self, in_order: bool, tails: np.ndarray, heads: np.ndarray) -> None:
+        """See whether arcs, which are in order, go on with rows."""
+        outer = [(int(tails[k]), int(heads[k])) for k in (0, -1) if len(heads)]
         ends = [*self.outer, *outer]
-        self.in_rows = in_row_order(piece.src, piece.dst) and _ascends(ends[1:3])
+        self.in_rows = in_order and _ascends(ends[1:3])
         self.outer = [*ends[:1], *ends[-1:]]
 
 
@@ -165,7 +204,7 @@ def block_shift(num_vertices: int) -> int:
     return max(0, (num_vertices - 1).bit_length() - BLOCK_BITS)
 
 
-def _look(file: EdgeFile, pieces: Iterator[Edges], as_rows: bool) -> _Found:
+def _look(file: EdgeFile, pieces: Iterator[RowPiece | Edges], as_rows: bool) -> _Found:
     """Look at a rank's share; if as rows, no longer than it seems to be rows."""
     found = _Found(file.num_vertices or 0, as_rows)
     for piece in pieces:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...backends.numba.external import add_by_pair, of_pair_class
+from ...backends.numba.survey import add_by_pair, of_pair_class
 from ...errors import InputError
 from ...order import key_dtype
 from ..edge_file import EdgeFile

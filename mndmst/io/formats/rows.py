@@ -8,7 +8,7 @@ import numpy as np
 from ...backends.numba.external import fill_tails
 from ...errors import InputError
 from ...order import id_dtype
-from ..edge_file import PIECE_ENTRIES, EdgeFile, Rows
+from ..edge_file import PIECE_ENTRIES, EdgeFile, RowPiece, Rows
 from ..edges import Edges, as_ids, checked_edges, supported_weights
 from .binary import Binary, Column
 from .files import COMPRESSIONS
@@ -73,17 +73,30 @@ class RowsFile(EdgeFile):
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the arcs [begin, end); see `EdgeFile`."""
+        for piece in self.row_pieces(begin, end):
+            src = np.empty(len(piece), id_dtype(self.num_vertices))
+            fill_tails(piece.indptr, piece.first, src)
+            yield checked_edges(
+                self.path, self.num_vertices, src, piece.heads, piece.weights,
+                directed=True, before=begin,
+            )  # fmt: skip
+            begin += len(piece)
+
+    def row_pieces(self, begin: int, end: int) -> Iterator[RowPiece]:
+        """Yield the arcs [begin, end) by rows; see `EdgeFile`."""
         file = Binary(self.path)
-        for row in self._blocks(file, begin):
-            begins = self._begins(file, row, row + PIECE_ROWS)
+        for block in self._blocks(file, begin):
+            begins = self._begins(file, block, block + PIECE_ROWS)
             stop = min(end, int(begins[-1]))
             for low in range(begin, stop, PIECE_ARCS):
-                src = np.empty(min(PIECE_ARCS, stop - low), id_dtype(self.num_vertices))
-                fill_tails(begins, row, low, src)
-                dst, weight = self._arcs(file, low, low + len(src))
-                yield checked_edges(
-                    self.path, self.num_vertices, src, dst, weight, True, low
-                )
+                high = min(low + PIECE_ARCS, stop)
+                first = int(np.searchsorted(begins, low, "right")) - 1
+                last = int(np.searchsorted(begins, high, "left"))
+                indptr = np.clip(begins[first : last + 1], low, high) - low
+                heads, weights = self._arcs(file, low, high)
+                heads = heads.astype(heads.dtype.newbyteorder("="), copy=False)
+                weights = supported_weights(self.name, weights)
+                yield RowPiece(block + first, indptr, heads, weights)
             begin = stop
             if begin == end:
                 return
