@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...backends.numba.external import ascending
 from ...comm import Comm
 from ...errors import ConfigError, MndmstError
 
@@ -152,8 +153,10 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     """
     if jobs == 1:
         return task(Alone(), *arguments)
-    # What is open or in memory already is shared with the others by forking. Threads
+    # What is open or in memory already is shared with the others by forking, and so is
+    # Numba, which takes a third of a second to get ready for the first kernel. Threads
     # that NumPy has started would not be there, but nothing here asks them for work.
+    ascending(np.empty(0, np.uint64))
     context = multiprocessing.get_context("fork")
     pipes: list[Any] = []
     processes = []
