@@ -29,8 +29,8 @@ def library_version() -> str:
     return str(MPI.Get_library_version()).splitlines()[0].strip("\0 \t:")
 
 
-def world() -> "Comm":
-    """Start MPI and return all ranks; refuse a launcher of another MPI.
+def world(polite: bool = False) -> "Comm":
+    """Start MPI and return all ranks, which wait politely if they are to, or have to.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def world() -> "Comm":
         ) from error
 
     comm = Comm(MPI.COMM_WORLD.Dup())
-    comm._shared.polite = comm.lacks_cores()
+    comm._shared.polite = comm.lacks_cores() or polite
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
         raise ConfigError(

@@ -89,7 +89,7 @@ def build(
     if launched_processes() > 1:
         from ..comm import world
 
-        comm = world()
+        comm = world(polite=True)  # ranks meet seldom, and after long waits
         team, node = Ranks(comm), comm.node()
         processes = node.size
         node.free()

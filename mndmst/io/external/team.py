@@ -63,6 +63,7 @@ class Ranks(Team):
 
     def everyone(self, value: Any) -> list[Any]:
         """Return the small values of all ranks on every rank."""
+        self.comm.barrier()  # which waits politely, as what follows does not
         values: list[Any] = self.comm.share(self.comm.collect(value))
         return values
 
