@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 PIECE_BYTES = 64 << 20
-# Seconds between two looks for a message, where ranks have to share cores.
+# Seconds between two looks for a message, where ranks have to share cores. Where no
+# data could move meanwhile, they may be a share of those that have been waited.
 SHORTEST_PAUSE, LONGEST_PAUSE = 20e-6, 200e-6
+IDLE_SHARE, LONGEST_IDLE_PAUSE = 0.01, 20e-3
 
 Count = Callable[[int, int], None]
 
@@ -80,13 +82,22 @@ def move(
     return result, requests
 
 
-def wait(requests: list[Any], shared: Shared) -> None:
-    """Wait for messages; politely, where others need this rank's core."""
-    begin, pause = time.perf_counter(), SHORTEST_PAUSE
+def wait(requests: list[Any], shared: Shared, idle: bool = False) -> None:
+    """Wait for messages; politely, where others need this rank's core.
+
+    Parameters
+    ----------
+    idle : bool
+        Whether no data moves while this rank waits.
+    """
+    begin, pause, longest = time.perf_counter(), SHORTEST_PAUSE, LONGEST_PAUSE
     for request in requests:
         while shared.polite and not request.Test():
             time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            if idle:
+                share = IDLE_SHARE * (time.perf_counter() - begin)
+                longest = max(LONGEST_PAUSE, min(share, LONGEST_IDLE_PAUSE))
+            pause = min(2 * pause, longest)
         request.Wait()
     shared.seconds_waited += time.perf_counter() - begin
 

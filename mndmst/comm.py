@@ -153,7 +153,7 @@ class Comm:
 
     def barrier(self) -> None:
         """Wait for all ranks."""
-        self._wait([self.mpi.Ibarrier()])
+        bulk.wait([self.mpi.Ibarrier()], self._shared, idle=True)
 
     def split(self, color: int | None) -> "Comm | None":
         """Return the ranks with the same colour, in rank order; None without one."""
