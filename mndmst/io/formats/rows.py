@@ -14,7 +14,7 @@ from .binary import Binary, Column
 from .files import COMPRESSIONS
 
 # What is read at once: arcs that stay in the caches of a core, and rows
-PIECE_ARCS = 1 << 16
+PIECE_ARCS = 1 << 17
 PIECE_ROWS = 1 << 16
 
 
@@ -121,7 +121,10 @@ class RowsFile(EdgeFile):
         """Return the first arc of the rows [low, high], as far as there are any."""
         high = min(high, self.num_vertices)
         begins = file.read(self._indptr, low, high + 1).astype(np.int64)
-        return (begins - self._base) // self._unit
+        begins -= self._base
+        if self._unit > 1:  # numbers are divided one by one
+            begins //= self._unit
+        return begins
 
     def _arcs(self, file: Binary, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """Return heads and weights of the arcs [low, high)."""
