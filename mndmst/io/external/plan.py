@@ -14,7 +14,7 @@ KEY_BYTES, ROW_BYTES = 8, 16
 # A bucket should stay in the caches of a core. But arcs are written to all buckets at
 # once, and from some hundreds on each of them waits for its page.
 LARGEST_BUCKET, MOST_BUCKETS = 1 << 22, 512
-GUIDE_BITS = 13
+GUIDE_BITS = 15
 
 
 @dataclass(frozen=True)
