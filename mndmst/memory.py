@@ -58,6 +58,7 @@ class Budget:
         """Return how many more bytes fit."""
         if not self.limit:
             return sys.maxsize
+        give_back_freed()
         return max(0, self.limit - resident_bytes())
 
     def fits(self, nbytes: int) -> bool:

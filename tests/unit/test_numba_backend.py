@@ -1,5 +1,7 @@
 """Each step of the CPU backend against Kruskal's algorithm in plain Python."""
 
+import resource
+import sys
 from functools import cache
 from threading import Thread
 
@@ -17,6 +19,7 @@ from mndmst.backends.numba.threads import Threads
 from mndmst.boruvka import contract
 from mndmst.contract import reduced_graph
 from mndmst.graph import EdgeList, Rows
+from mndmst.memory import Budget, resident_bytes
 from mndmst.order import weights_to_keys
 
 
@@ -196,3 +199,21 @@ def test_no_room_for_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Thread, "start", start)
     with pytest.raises(MemoryError, match="can't start new thread"):
         Threads(2).map(abs, [(-1,), (-2,)])
+
+
+def faults_of_large_arrays() -> int:
+    """Return how many pages are handed out for 32 MiB that are filled, then freed."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    held = [np.ones(1 << 17) for _ in range(32)]
+    del held
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be told")
+def test_what_is_freed_stays_with_the_worker_until_memory_is_counted() -> None:
+    NumbaBackend(1)
+    faults_of_large_arrays()
+    held = resident_bytes()
+    assert faults_of_large_arrays() < 1000
+    assert Budget(1 << 40).room() > (1 << 40) - held
+    assert faults_of_large_arrays() > 7000

@@ -11,6 +11,7 @@ from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band, Forest, Growth, Memory, RowGrowth
 from .blas import leave_out_blas
 from .cache import use_cache_of_these_sources
+from .heap import keep_freed
 
 leave_out_blas()
 use_cache_of_these_sources()
@@ -39,6 +40,7 @@ class NumbaBackend(Backend):
     name = "cpu"
 
     def __init__(self, threads: int = 1) -> None:
+        keep_freed()
         self.threads = Threads(threads)
 
     def describe(self) -> str:

@@ -1,0 +1,27 @@
+"""What a worker has freed is kept for its next step.
+
+A page that the system hands out for the first time is cleared and mapped, 0.2 to 1 s
+for each GB, and more where threads wait for each other to do so: a tenth to a quarter
+of a solve. glibc maps every large array anew and gives the end of its heap back, unless
+it is told not to.
+"""
+
+import ctypes
+
+# Larger arrays are mapped one by one; so much that is free is kept. `Budget` has it
+# given back before it counts.
+MAPPED_BYTES, KEPT_BYTES = 64 << 20, 256 << 20
+# See mallopt(3).
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+
+
+def keep_freed() -> None:
+    """Let glibc keep freed memory for this process, up to a limit; others do nothing.
+
+    Numba's arrays and NumPy's both come from malloc.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
+        mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
+        mallopt(_M_ARENA_MAX, 1)  # what one thread has freed is there for all
