@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from .columns import joined
 from .kruskal import flatten, in_order, kruskal, pack_pairs, still_apart
 from .lists import first_of_pairs
 from .sorting import sort_positions
-from .threads import ALONE, Threads
+from .threads import ALONE, MANY, Threads
 
 # While more edges than this are left, Kruskal's algorithm takes a share of them, the
-# lightest, and threads drop what that has put inside one component (filter-Kruskal;
-# Osipov, Sanders, Singler, ALENEX 2009).
+# lightest, and many threads drop what that has put inside one component
+# (filter-Kruskal; Osipov, Sanders, Singler, ALENEX 2009).
 FILTERED = 1 << 15
 LIGHT_SHARE = 0.25
 
@@ -34,12 +33,12 @@ def spanning_pairs(
 ) -> np.ndarray:
     """Do what `spanning_edges` does, given both ends in one word of uint64 each."""
     kept = np.zeros(len(key), np.bool_)
-    order, pairs = ascending_pairs(key, pairs, threads)
-    while threads.count > 1 and len(order) > FILTERED:
+    order = sort_positions(key, threads)
+    while threads.count >= MANY and len(order) > FILTERED:
         light = int(LIGHT_SHARE * len(order))
-        kruskal(order[:light], pairs[:light], parent, kept)
+        kruskal(order[:light], pairs, parent, kept)
         _flatten(parent, threads)
-        order, pairs = _still_apart(order[light:], pairs[light:], parent, threads)
+        order = _still_apart(order[light:], pairs, parent, threads)
     kruskal(order, pairs, parent, kept)
     _flatten(parent, threads)
     return kept
@@ -51,14 +50,13 @@ def _flatten(parent: np.ndarray, threads: Threads) -> None:
 
 def _still_apart(
     order: np.ndarray, pairs: np.ndarray, parent: np.ndarray, threads: Threads
-) -> list[np.ndarray]:
-    """Return the edges that join two components yet."""
+) -> np.ndarray:
+    """Return the positions of the edges that join two components yet."""
 
     def work(begin, end):
-        left = begin + int(still_apart(order, pairs, parent, begin, end))
-        return order[begin:left], pairs[begin:left]
+        return order[begin:][: still_apart(order, pairs, parent, begin, end)]
 
-    return joined(threads.map(work, threads.ranges(len(order))), threads)
+    return np.concatenate(threads.map(work, threads.ranges(len(order))))
 
 
 def ascending_pairs(

@@ -6,6 +6,9 @@ from typing import Any
 
 # Fewer elements than this for each thread are not worth waking it.
 GRAIN = 4096
+# With so many threads, what they share may take more work in all than what one alone
+# would have to do.
+MANY = 4
 
 
 class Threads:
