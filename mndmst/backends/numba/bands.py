@@ -10,6 +10,7 @@ from ...graph import EdgeList, Rows
 from .columns import joined, room_for, without_repeats
 from .cuts import SAMPLE, Sample, Segment
 from .hooks import Hooks
+from .light import light_edges
 from .select import CHUNK, select
 from .sorting import sort_positions
 from .sparse import all_edges, lower_edges
@@ -36,12 +37,35 @@ def band_chunks(
             rows, part._replace(begin=begin, end=end), sample, hooks, whole
         )
 
-    shares = [
+    return threads.map(chunk, _shares(rows, parts, threads))
+
+
+def _shares(
+    rows: Rows, parts: list[Segment], threads: Threads
+) -> list[tuple[Segment, int, int]]:
+    """Return parts with a range of their rows for each thread."""
+    return [
         (part, *bounds)
         for part in parts
         for bounds in row_ranges(rows, part.begin, part.end, threads)
     ]
-    return threads.map(chunk, shares)
+
+
+def light_chunks(
+    rows: Rows, parts: list[Segment], sample: Sample, threads: Threads
+) -> list[tuple[np.ndarray, ...]]:
+    """Return what `light_edges` finds in consecutive ranges of rows."""
+
+    def chunk(part, begin, end):
+        low, high = (rows.keys.dtype.type(key) for key in (part.low, part.high))
+        part = part._replace(begin=begin, end=end)
+        room = edges_expected(rows, sample, part) + CHUNK
+        return light_edges(
+            rows.indptr, rows.indices, rows.keys, low, high, begin, end,
+            *room_for(rows, room), *room_for(rows, end - begin),
+        )  # fmt: skip
+
+    return threads.map(chunk, _shares(rows, parts, threads))
 
 
 def band_chunk(

@@ -167,19 +167,21 @@ def settle(component, parent, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def outside_of(giant, component, hook, begin, end):
+def outside_of(giant, component, indptr, begin, end):
     """Return the vertices in [begin, end) that are not in the giant component.
 
-    Vertices without edges, which hook to themselves, are left out.
+    Vertices without edges are left out.
     """
     count = np.uint64(1)  # one to spare for a write that is undone
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        count += np.uint64((component[vertex] != giant) & (hook[vertex] != vertex))
+        occupied = indptr[vertex] != indptr[vertex + np.uint64(1)]
+        count += np.uint64((component[vertex] != giant) & occupied)
     found = np.empty(count, np.uint32)
     count = np.uint64(0)
     for vertex in range(np.uint64(begin), np.uint64(end)):
         found[count] = vertex
-        count += np.uint64((component[vertex] != giant) & (hook[vertex] != vertex))
+        occupied = indptr[vertex] != indptr[vertex + np.uint64(1)]
+        count += np.uint64((component[vertex] != giant) & occupied)
     return found[:count]
 
 

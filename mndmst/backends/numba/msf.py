@@ -1,9 +1,11 @@
 """Minimum spanning forests of CSR rows on the CPU.
 
-1. Every vertex hooks to the far end of its lightest edge, a Borůvka round. The same
-   pass over the rows takes the light edges: those below a sampled quantile, about
-   as many as there are vertices [1, 2]; all of them, where there are few.
-2. Kruskal's algorithm on the light edges that are left between components.
+1. One pass over the rows takes the light edges: those below a sampled quantile, about
+   as many as there are vertices [1, 2]. A vertex that has none takes its lightest edge.
+   Of sparse graphs all edges are taken, and every vertex hooks to the far end of its
+   lightest one, a Borůvka round. With many threads that is done in any case: it is
+   more work than it saves, but all of them share it.
+2. Kruskal's algorithm on the edges that are left between components.
 3. Usually there is one giant component now. Every heavier edge of the forest has an
    end outside it, and only the rows there are read again. Without a giant component
    the next, larger band of edges follows.
@@ -13,21 +15,22 @@
     implementation for GPUs, SC 2023.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from ...graph import EdgeList, Rows
 from ..base import Forest
-from .bands import all_chunks, band_chunk, band_chunks, pieces
-from .columns import joined, room_for, without_repeats
-from .cuts import Cut, Sample, cuts, segments
+from .bands import all_chunks, band_chunk, band_chunks, light_chunks, pieces
+from .columns import joined, room_for
+from .cuts import Cut, Sample, Segment, cuts, segments
 from .finish import heavy_edges
 from .hooks import NUMBER, Hooks, apart, name_trees, outside_of, settle
+from .light import unite_all
 from .lists import take
-from .spanning import pair_order, spanning_pairs
-from .threads import Threads
+from .spanning import packed, pair_order, spanning_pairs
+from .threads import ALONE, MANY, Threads
 
 # Walk the rows outside the giant component if they are so small a share of all, and
 # that yields so few edges a row.
@@ -47,36 +50,59 @@ class _Solver:
     def __init__(self, rows: Rows, threads: Threads) -> None:
         self.rows, self.threads = rows, threads
         self.sample = Sample.of(rows)
-        self.hooks = Hooks(rows)
         self.forest = room_for(rows, len(rows) + 1)
         self.count = 0
-        self.component = np.empty(len(rows), np.uint32)
-        self.parent = np.empty(0, np.uint32)
+        self.component = self.parent = np.empty(0, np.uint32)
 
     def solve(self) -> Forest:
         for low, high in cuts(self.rows, self.sample):
-            left = self.first_band(high) if low is None else self.band(low, high)
-            self.join(left)
+            self.join(self.first_band(high) if low is None else self.band(low, high))
             if high is not None and self.join_heavy(high):
                 break
-            left.clear()  # not before: what is freed early is faulted in again
         edges = EdgeList(*(column[: self.count] for column in self.forest))
         return Forest(edges, self.labels())
 
     def first_band(self, high: Cut | None) -> Parts:
-        """Hook every vertex; return what `apart` leaves of the first band."""
-        rows, threads = self.rows, self.threads
-        if high is None and rows.num_arcs:
-            chunks = all_chunks(rows, threads, self.hooks)
-        else:
-            parts = segments(rows, None, high)
-            chunks = band_chunks(rows, parts, self.sample, threads, self.hooks, True)
-        self.contract()
-        return threads.map(self.apart, [chunk[:3] for chunk in chunks])
+        """Return the edges of the first band that may join two components."""
+        if high is None and self.rows.num_arcs:
+            return self.hooked(lambda hooks: all_chunks(self.rows, self.threads, hooks))
+        parts = segments(self.rows, None, high)
+        if self.threads.count < MANY:
+            return self.light(parts)
+        return self.hooked(
+            lambda hooks: band_chunks(
+                self.rows, parts, self.sample, self.threads, hooks, True
+            )
+        )
+
+    def light(self, parts: list[Segment]) -> Parts:
+        """Join rows without light edges to others; return the light edges.
+
+        Every vertex is its own component, so its number is its component's.
+        """
+        self.component = self.parent = np.arange(len(self.rows), dtype=np.uint32)
+        chunks = light_chunks(self.rows, parts, self.sample, self.threads)
+        for chunk in chunks:
+            room = (column[self.count :] for column in self.forest)
+            self.count += int(unite_all(*chunk[3:], self.parent, *room))
+
+        def with_pairs(u, v, key):
+            return u, v, key, packed(u, v, ALONE)
+
+        return self.threads.map(with_pairs, [chunk[:3] for chunk in chunks])
+
+    def hooked(self, chunks_of: Callable[[Hooks], Parts]) -> Parts:
+        """Do a Borůvka round; return the edges that `apart` leaves."""
+        hooks, rows = Hooks(self.rows), len(self.rows)
+        chunks = chunks_of(hooks)
+        self.component = np.empty(rows, np.uint32)
+        found = hooks.link(self.component, self.threads, self.forest)
+        self.count = rows - found
+        self.parent = np.arange(found, dtype=np.uint32)
+        return self.threads.map(self.apart, [chunk[:3] for chunk in chunks])
 
     def band(self, low: Cut, high: Cut | None) -> Parts:
         """Return what `apart` leaves of a later band, which is little."""
-        self.hooks.best = self.hooks.best[:0].copy()  # the forest has these keys
         hooks = Hooks(self.rows.cut(0, 0))
 
         def left_of(piece):
@@ -86,28 +112,20 @@ class _Solver:
         parts = segments(self.rows, low, high)
         return self.threads.map(left_of, pieces(self.rows, parts))
 
-    def contract(self) -> None:
-        """Do the Borůvka round; number the components."""
-        found = self.hooks.link(self.component, self.threads, self.forest)
-        self.count = len(self.rows) - found
-        self.parent = np.arange(found, dtype=np.uint32)
-
     def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
         """Return those edges of a list in (u, v) order that join two components.
 
         As columns u, v, key, and both components in one word. Overwrites the list.
         """
-        edges = without_repeats(u, v, key)
-        pairs = np.empty(len(edges) + 1, np.uint64)
-        columns = edges.u, edges.v, edges.key
-        left = apart(*columns, self.component, pairs)
-        return *(column[:left] for column in columns), pairs[:left]
+        pairs = np.empty(len(key) + 1, np.uint64)
+        left = apart(u, v, key, self.component, pairs)
+        return u[:left], v[:left], key[:left], pairs[:left]
 
     def join(self, parts: Parts) -> None:
         """Add what `apart` has left to the forest, by Kruskal's algorithm.
 
-        The parts follow each other in (u, v) order; parallel edges were in one. Of
-        several, joined in a copy, the memory is free for the sort.
+        The parts follow each other in (u, v) order. Of several, joined in a copy, the
+        memory is free for the sort.
         """
         u, v, key, pairs = joined(parts, self.threads)
         if len(parts) > 1:
@@ -125,17 +143,17 @@ class _Solver:
 
     def join_heavy(self, above: Cut) -> bool:
         """Add the edges behind a cut, if most walks soon meet a giant component."""
+        rows = self.rows
         sampled = self.parent[self.component[self.sample.tails] & NUMBER]
         components, counts = np.unique(sampled, return_counts=True)
         giant = components[counts.argmax()]
 
         def outsiders(begin, end):
             settle(self.component, self.parent, begin, end)
-            return outside_of(giant, self.component, self.hooks.hook, begin, end)
+            return outside_of(giant, self.component, rows.indptr, begin, end)
 
-        ranges = self.threads.ranges(len(self.rows))
+        ranges = self.threads.ranges(len(rows))
         outside = np.concatenate(self.threads.map(outsiders, ranges))
-        rows = self.rows
         key = rows.keys.dtype.type(above.key)
 
         def walk(vertices):
@@ -159,6 +177,8 @@ class _Solver:
 
     def labels(self) -> np.ndarray:
         """Return the smallest vertex of each vertex's tree."""
+        if self.component is self.parent:  # roots are the smallest
+            return self.parent
         label = np.empty(len(self.rows), np.uint32)
         smallest = np.full(len(self.parent), len(self.rows), np.uint32)
 

@@ -39,7 +39,7 @@ def masks(keys, begin, end, low, high, words):
 
 
 @njit(nogil=True, cache=True)
-def _mark_starts(indptr, row, start, stop, starts, tails):
+def mark_starts(indptr, row, start, stop, starts, tails):
     """Set a bit for each arc of a chunk that begins a row.
 
     Then the row of an arc is found by counting bits, without a branch. Looks at the
@@ -135,13 +135,14 @@ def _hook_rest(indptr, indices, keys, rows, stop, hook, best):
             continue
         arc = lightest_from(keys, begin, end, keys.dtype.type(0))
         if arc >= 0 and np.uint64(indices[np.uint64(arc)]) == np.uint64(row):
-            arc = _lightest_but_loops(indices, keys, begin, end, row)
+            arc = lightest_but_loops(indices, keys, begin, end, row)
         if arc >= 0:
             hook[row], best[row] = indices[np.uint64(arc)], keys[np.uint64(arc)]
 
 
 @njit(nogil=True, cache=True)
-def _lightest_but_loops(indices, keys, begin, end, row):
+def lightest_but_loops(indices, keys, begin, end, row):
+    """Return the first lightest arc of [begin, end) that leads elsewhere, or -1."""
     found = np.int64(-1)
     for arc in range(begin, end):
         if indices[arc] != row and (found < 0 or keys[arc] < keys[np.uint64(found)]):
@@ -150,7 +151,7 @@ def _lightest_but_loops(indices, keys, begin, end, row):
 
 
 @njit(nogil=True, cache=True)
-def _room(array, used, more):
+def with_room(array, used, more):
     """Return the array, moved to a larger one if `more` entries might not fit."""
     if used + more <= np.uint64(len(array)):
         return array
@@ -160,7 +161,7 @@ def _room(array, used, more):
 
 
 @njit(nogil=True, cache=True)
-def _set_bits(words):
+def bits_set(words):
     """Return how many bits are set, and one to spare for a write that is undone."""
     count = np.uint64(1)
     for i in range(np.uint64(len(words))):
@@ -220,12 +221,19 @@ def select(
         words = word_buffer[: (stop - start) // BLOCK + 1]
         starts = start_buffer[: (stop - start) // BLOCK + 1]
         masks(keys, start, stop, low, high, words)
-        count, row = _mark_starts(indptr, row, start, stop, starts, tails)
-        more = _set_bits(words)
-        u, v, key = _room(u, used, more), _room(v, used, more), _room(key, used, more)
+        count, row = mark_starts(indptr, row, start, stop, starts, tails)
+        more = bits_set(words)
+        u, v, key = (
+            with_room(u, used, more),
+            with_room(v, used, more),
+            with_room(key, used, more),
+        )
         if first > 0 and _lower(indptr, indices, first, tails[: count + np.uint64(1)]):
-            lower_u, lower_v = _room(lower_u, lower, more), _room(lower_v, lower, more)
-            lower_key = _room(lower_key, lower, more)
+            lower_u, lower_v = (
+                with_room(lower_u, lower, more),
+                with_room(lower_v, lower, more),
+            )
+            lower_key = with_room(lower_key, lower, more)
             lower = _append_lower(
                 indices, keys, first, start, words, starts, tails,
                 lower_u, lower_v, lower_key, lower,

@@ -21,6 +21,7 @@ from .inspect import inspect_rows
 from .kruskal import still_apart
 from .lists import compact as compact_by_hash
 from .lists import lightest_edges, living, marked
+from .msf import msf
 from .names import follow, in_both
 from .numbering import compact, distinct
 from .outside import heavy_arcs
@@ -34,7 +35,7 @@ from .shared import (
 )
 from .sorting import sort_positions
 from .spanning import packed, pair_order
-from .threads import GRAIN, Threads
+from .threads import GRAIN, MANY, Threads
 from .wire import decode_ascending, decode_near, encode_ascending, encode_near
 
 _warm: set[tuple[str, np.dtype, np.dtype]] = set()
@@ -90,6 +91,8 @@ def _clique(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
 
 def _run_all(backend: Backend, rows: Rows) -> None:
     inspect_rows(rows.indptr, rows.indices, rows.keys, 0, 0, len(rows))
+    for count in (1, MANY):
+        msf(rows, Threads(count))
     backend.msf(backend.place(rows))
     part = rows.cut(8, 40)
     placed = backend.place(part)

@@ -1,0 +1,144 @@
+"""Light edges of a whole graph, and the lightest edges of the rows that have none.
+
+The same pass as `select` makes, but rows do not hook: all that is told of them is
+whether they have a light arc, which is far less work. Where they have not, their
+lightest edge, which is in the forest, is found while their keys are still in cache.
+"""
+
+import numpy as np
+from numba import njit
+
+from .finish import lightest_from
+from .intrinsics import prefetch, set_bits, trailing_zeros
+from .kruskal import FETCH_AHEAD, unite
+from .select import (
+    BLOCK,
+    CHUNK,
+    HEADS_AHEAD,
+    LINE,
+    bits_set,
+    lightest_but_loops,
+    mark_starts,
+    masks,
+    with_room,
+)
+
+
+@njit(nogil=True, cache=True)
+def _append(indices, keys, start, words, starts, tails, lit, u, v, key, used):
+    """Append the chosen edges of a chunk that lead to larger vertices.
+
+    Sets `lit` at the place in `tails` of each row with a chosen arc. Returns the
+    count reached.
+    """
+    rank = np.uint64(0)
+    for i in range(np.uint64(len(words))):
+        word, begins = words[i], starts[i]
+        block = np.uint64(start) + i * np.uint64(BLOCK)
+        for line in range(BLOCK // LINE):
+            prefetch(indices, np.intp(block) + HEADS_AHEAD + line * LINE)
+            prefetch(keys, np.intp(block) + CHUNK + line * LINE)
+        while word:
+            arc = block + trailing_zeros(word)
+            up_to = word ^ (word - np.uint64(1))
+            word &= word - np.uint64(1)
+            place = rank + set_bits(begins & up_to)
+            tail, head = np.uint64(tails[place]), np.uint64(indices[arc])
+            # Written in any case, kept by the count, as in `select`
+            u[used], v[used], key[used] = tail, head, keys[arc]
+            used += np.uint64(head > tail)
+            lit[place] = True
+        rank += set_bits(begins)
+    return used
+
+
+@njit(nogil=True, cache=True)
+def _append_lightest(indptr, indices, keys, tails, lit, stop, u, v, key, used):
+    """Append the lightest edges of those rows that end before `stop` and are not lit.
+
+    They are lit then: the last row of a chunk is the first one of the next.
+    """
+    for place in range(np.uint64(len(tails))):
+        if lit[place]:
+            continue
+        row = np.uint64(tails[place])
+        begin, end = indptr[row], indptr[row + np.uint64(1)]
+        if end > stop:
+            continue
+        lit[place] = True
+        arc = lightest_from(keys, begin, end, keys.dtype.type(0))
+        if arc >= 0 and np.uint64(indices[np.uint64(arc)]) == row:
+            arc = lightest_but_loops(indices, keys, begin, end, row)
+        if arc >= 0:
+            head = np.uint64(indices[np.uint64(arc)])
+            u[used], v[used] = min(row, head), max(row, head)
+            key[used] = keys[np.uint64(arc)]
+            used += np.uint64(1)
+    return used
+
+
+@njit(nogil=True, cache=True)
+def light_edges(
+    indptr, indices, keys, low, high, begin, end, u, v, key, rest_u, rest_v, rest_key
+):
+    """Return the edges of a band among some rows, and edges of the other rows.
+
+    Parameters
+    ----------
+    indptr, indices, keys : ndarray
+        The rows of the whole graph.
+    low, high : same type as `keys`
+        The band: low <= key <= high.
+    begin, end : int
+        The rows to look at, so that threads can share them.
+    u, v, key : ndarray
+        Room for as many edges as are expected; larger arrays are made if needed.
+    rest_u, rest_v, rest_key : ndarray
+        Room for an edge per row.
+
+    Returns
+    -------
+    u, v, key : ndarray
+        Edges from a row to a larger vertex, in (u, v) order.
+    rest_u, rest_v, rest_key : ndarray
+        The lightest edges of rows without arcs in the band, u < v; one may be the
+        lightest of both its ends.
+    """
+    used = rest = np.uint64(0)
+    word_buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
+    start_buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
+    # The row that goes on into the chunk, at first none, then those that begin there.
+    tails, lit = np.empty(CHUNK + 2, np.uint32), np.ones(CHUNK + 2, np.bool_)
+    tails[0] = begin
+    row = np.uint64(begin)
+    last = indptr[end]
+    for start in range(indptr[begin], last, CHUNK):
+        stop = min(start + CHUNK, last)
+        words = word_buffer[: (stop - start) // BLOCK + 1]
+        starts = start_buffer[: (stop - start) // BLOCK + 1]
+        masks(keys, start, stop, low, high, words)
+        count, row = mark_starts(indptr, row, start, stop, starts, tails)
+        lit[1 : count + np.uint64(1)] = False
+        more = bits_set(words)
+        u, v = with_room(u, used, more), with_room(v, used, more)
+        key = with_room(key, used, more)
+        used = _append(indices, keys, start, words, starts, tails, lit, u, v, key, used)
+        ended = tails[: count + np.uint64(1)]
+        rest = _append_lightest(
+            indptr, indices, keys, ended, lit, stop, rest_u, rest_v, rest_key, rest
+        )
+        tails[0], lit[0] = tails[count], lit[count]
+    return u[:used], v[:used], key[:used], rest_u[:rest], rest_v[:rest], rest_key[:rest]
+
+
+@njit(nogil=True, cache=True)
+def unite_all(u, v, key, parent, out_u, out_v, out_key):
+    """Join the ends of edges; write those that were apart, and return how many."""
+    place = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        if i + np.uint64(FETCH_AHEAD) < np.uint64(len(key)):
+            prefetch(parent, np.intp(u[i + np.uint64(FETCH_AHEAD)]))
+            prefetch(parent, np.intp(v[i + np.uint64(FETCH_AHEAD)]))
+        out_u[place], out_v[place], out_key[place] = u[i], v[i], key[i]
+        place += np.uint64(unite(parent, np.uint64(u[i]), np.uint64(v[i])))
+    return place
