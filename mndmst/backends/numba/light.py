@@ -23,6 +23,9 @@ from .select import (
     with_room,
 )
 
+# Rows with more arcs are looped over.
+FEW = np.uint64(4)
+
 
 @njit(nogil=True, cache=True)
 def _append(indices, keys, start, words, starts, tails, lit, u, v, key, used):
@@ -53,27 +56,44 @@ def _append(indices, keys, start, words, starts, tails, lit, u, v, key, used):
 
 
 @njit(nogil=True, cache=True)
-def _append_lightest(indptr, indices, keys, tails, lit, stop, u, v, key, used):
-    """Append the lightest edges of those rows that end before `stop` and are not lit.
-
-    They are lit then: the last row of a chunk is the first one of the next.
-    """
+def _unlit(tails, lit):
+    """Move the rows that are not lit to the front; return how many there are."""
+    count = np.uint64(0)
     for place in range(np.uint64(len(tails))):
-        if lit[place]:
+        tails[count] = tails[place]
+        count += np.uint64(not lit[place])
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _lightest(keys, begin, end):
+    """Return the first lightest arc of a row that has any, of few without branches."""
+    if end - begin > FEW:
+        return np.uint64(lightest_from(keys, begin, end, keys.dtype.type(0)))
+    found, least = begin, keys[begin]
+    for step in range(np.uint64(1), FEW):
+        arc = min(begin + step, end - np.uint64(1))
+        lighter = keys[arc] < least
+        found, least = (arc, keys[arc]) if lighter else (found, least)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _append_lightest(indptr, indices, keys, rows, stop, u, v, key, used):
+    """Append the lightest edges of those rows that end before `stop`."""
+    for row in rows:
+        begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        if end > np.uint64(stop) or begin == end:
             continue
-        row = np.uint64(tails[place])
-        begin, end = indptr[row], indptr[row + np.uint64(1)]
-        if end > stop:
-            continue
-        lit[place] = True
-        arc = lightest_from(keys, begin, end, keys.dtype.type(0))
-        if arc >= 0 and np.uint64(indices[np.uint64(arc)]) == row:
-            arc = lightest_but_loops(indices, keys, begin, end, row)
-        if arc >= 0:
-            head = np.uint64(indices[np.uint64(arc)])
-            u[used], v[used] = min(row, head), max(row, head)
-            key[used] = keys[np.uint64(arc)]
-            used += np.uint64(1)
+        arc = _lightest(keys, begin, end)
+        if np.uint64(indices[arc]) == np.uint64(row):
+            other = lightest_but_loops(indices, keys, begin, end, row)
+            if other < 0:
+                continue
+            arc = np.uint64(other)
+        tail, head = np.uint64(row), np.uint64(indices[arc])
+        u[used], v[used], key[used] = min(tail, head), max(tail, head), keys[arc]
+        used += np.uint64(1)
     return used
 
 
@@ -123,11 +143,14 @@ def light_edges(
         u, v = with_room(u, used, more), with_room(v, used, more)
         key = with_room(key, used, more)
         used = _append(indices, keys, start, words, starts, tails, lit, u, v, key, used)
-        ended = tails[: count + np.uint64(1)]
+        # The last row may go on into the next chunk.
+        final = tails[count]
+        done = lit[count] or indptr[final + np.uint64(1)] <= stop
+        unlit = _unlit(tails[: count + np.uint64(1)], lit)
         rest = _append_lightest(
-            indptr, indices, keys, ended, lit, stop, rest_u, rest_v, rest_key, rest
+            indptr, indices, keys, tails[:unlit], stop, rest_u, rest_v, rest_key, rest
         )
-        tails[0], lit[0] = tails[count], lit[count]
+        tails[0], lit[0] = final, done
     return u[:used], v[:used], key[:used], rest_u[:rest], rest_v[:rest], rest_key[:rest]
 
 
