@@ -124,21 +124,23 @@ class _Solver:
     def join(self, parts: Parts) -> None:
         """Add what `apart` has left to the forest, by Kruskal's algorithm.
 
-        The parts follow each other in (u, v) order. Of several, joined in a copy, the
-        memory is free for the sort.
+        The parts follow each other in (u, v) order. What of them is joined in a copy
+        is given up before the sort.
         """
-        u, v, key, pairs = joined(parts, self.threads)
-        if len(parts) > 1:
-            parts.clear()
+        key, pairs = joined([part[2:] for part in parts], self.threads)
+        ends = [part[:2] for part in parts]
+        parts.clear()
         kept = spanning_pairs(key, pairs, self.parent, self.threads)
-        ranges = self.threads.ranges(len(kept))
-        found = [np.count_nonzero(kept[begin:end]) for begin, end in ranges]
+        bounds = np.cumsum([0, *(len(u) for u, _ in ends)]).tolist()
+        shares = [slice(*share) for share in pairwise(bounds)]
+        found = [np.count_nonzero(kept[share]) for share in shares]
         places = np.cumsum([self.count, *found]).tolist()
 
-        def write(bounds, places):
-            take(u, v, key, kept, *bounds, *places, *self.forest)
+        def write(ends, share, places):
+            columns = *ends, key[share], kept[share]
+            take(*columns, 0, len(ends[0]), *places, *self.forest)
 
-        self.threads.map(write, list(zip(ranges, pairwise(places), strict=True)))
+        self.threads.map(write, list(zip(ends, shares, pairwise(places), strict=True)))
         self.count = places[-1]
 
     def join_heavy(self, above: Cut) -> bool:
@@ -149,7 +151,8 @@ class _Solver:
         giant = components[counts.argmax()]
 
         def outsiders(begin, end):
-            settle(self.component, self.parent, begin, end)
+            if self.component is not self.parent:  # that is flat
+                settle(self.component, self.parent, begin, end)
             return outside_of(giant, self.component, rows.indptr, begin, end)
 
         ranges = self.threads.ranges(len(rows))
