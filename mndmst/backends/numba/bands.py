@@ -62,7 +62,8 @@ def light_chunks(
         room = edges_expected(rows, sample, part) + CHUNK
         return light_edges(
             rows.indptr, rows.indices, rows.keys, low, high, begin, end,
-            *room_for(rows, room), *room_for(rows, end - begin),
+            np.empty(room, rows.keys.dtype), np.empty(room, np.uint64),
+            *room_for(rows, end - begin),
         )  # fmt: skip
 
     return threads.map(chunk, _shares(rows, parts, threads))

@@ -10,7 +10,7 @@ from numba import njit
 
 from .finish import lightest_from
 from .intrinsics import prefetch, set_bits, trailing_zeros
-from .kruskal import FETCH_AHEAD, unite
+from .kruskal import FETCH_AHEAD, HALF, LOW, unite
 from .select import (
     BLOCK,
     CHUNK,
@@ -28,7 +28,7 @@ FEW = np.uint64(4)
 
 
 @njit(nogil=True, cache=True)
-def _append(indices, keys, start, words, starts, tails, lit, u, v, key, used):
+def _append(indices, keys, start, words, starts, tails, lit, key, pairs, used):
     """Append the chosen edges of a chunk that lead to larger vertices.
 
     Sets `lit` at the place in `tails` of each row with a chosen arc. Returns the
@@ -48,7 +48,7 @@ def _append(indices, keys, start, words, starts, tails, lit, u, v, key, used):
             place = rank + set_bits(begins & up_to)
             tail, head = np.uint64(tails[place]), np.uint64(indices[arc])
             # Written in any case, kept by the count, as in `select`
-            u[used], v[used], key[used] = tail, head, keys[arc]
+            key[used], pairs[used] = keys[arc], (tail << HALF) | head
             used += np.uint64(head > tail)
             lit[place] = True
         rank += set_bits(begins)
@@ -99,7 +99,7 @@ def _append_lightest(indptr, indices, keys, rows, stop, u, v, key, used):
 
 @njit(nogil=True, cache=True)
 def light_edges(
-    indptr, indices, keys, low, high, begin, end, u, v, key, rest_u, rest_v, rest_key
+    indptr, indices, keys, low, high, begin, end, key, pairs, rest_u, rest_v, rest_key
 ):
     """Return the edges of a band among some rows, and edges of the other rows.
 
@@ -111,15 +111,16 @@ def light_edges(
         The band: low <= key <= high.
     begin, end : int
         The rows to look at, so that threads can share them.
-    u, v, key : ndarray
+    key, pairs : ndarray
         Room for as many edges as are expected; larger arrays are made if needed.
     rest_u, rest_v, rest_key : ndarray
         Room for an edge per row.
 
     Returns
     -------
-    u, v, key : ndarray
-        Edges from a row to a larger vertex, in (u, v) order.
+    key, pairs : ndarray
+        Edges from a row to a larger vertex, in (u, v) order; a pair is one word of
+        uint64 with u in its upper half.
     rest_u, rest_v, rest_key : ndarray
         The lightest edges of rows without arcs in the band, u < v; one may be the
         lightest of both its ends.
@@ -140,9 +141,10 @@ def light_edges(
         count, row = mark_starts(indptr, row, start, stop, starts, tails)
         lit[1 : count + np.uint64(1)] = False
         more = bits_set(words)
-        u, v = with_room(u, used, more), with_room(v, used, more)
-        key = with_room(key, used, more)
-        used = _append(indices, keys, start, words, starts, tails, lit, u, v, key, used)
+        key, pairs = with_room(key, used, more), with_room(pairs, used, more)
+        used = _append(
+            indices, keys, start, words, starts, tails, lit, key, pairs, used
+        )
         # The last row may go on into the next chunk.
         final = tails[count]
         done = lit[count] or indptr[final + np.uint64(1)] <= stop
@@ -151,7 +153,7 @@ def light_edges(
             indptr, indices, keys, tails[:unlit], stop, rest_u, rest_v, rest_key, rest
         )
         tails[0], lit[0] = final, done
-    return u[:used], v[:used], key[:used], rest_u[:rest], rest_v[:rest], rest_key[:rest]
+    return key[:used], pairs[:used], rest_u[:rest], rest_v[:rest], rest_key[:rest]
 
 
 @njit(nogil=True, cache=True)
@@ -165,3 +167,15 @@ def unite_all(u, v, key, parent, out_u, out_v, out_key):
         out_u[place], out_v[place], out_key[place] = u[i], v[i], key[i]
         place += np.uint64(unite(parent, np.uint64(u[i]), np.uint64(v[i])))
     return place
+
+
+@njit(nogil=True, cache=True)
+def take_pairs(pairs, key, kept, place, stop, out_u, out_v, out_key):
+    """Write the edges that a mask keeps to the places [place, stop), as `take` does."""
+    place = np.uint64(place)
+    for i in range(np.uint64(len(key))):
+        if place == np.uint64(stop):
+            break
+        out_u[place], out_v[place] = pairs[i] >> HALF, pairs[i] & LOW
+        out_key[place] = key[i]
+        place += np.uint64(kept[i])

@@ -27,10 +27,10 @@ from .columns import joined, room_for
 from .cuts import Cut, Sample, Segment, cuts, segments
 from .finish import heavy_edges
 from .hooks import NUMBER, Hooks, apart, name_trees, outside_of, settle
-from .light import unite_all
+from .light import take_pairs, unite_all
 from .lists import take
-from .spanning import packed, pair_order, spanning_pairs
-from .threads import ALONE, MANY, Threads
+from .spanning import pair_order, spanning_pairs
+from .threads import MANY, Threads
 
 # Walk the rows outside the giant component if they are so small a share of all, and
 # that yields so few edges a row.
@@ -78,18 +78,14 @@ class _Solver:
     def light(self, parts: list[Segment]) -> Parts:
         """Join rows without light edges to others; return the light edges.
 
-        Every vertex is its own component, so its number is its component's.
+        Every vertex is its own component, so the pair of an edge is that of its ends.
         """
         self.component = self.parent = np.arange(len(self.rows), dtype=np.uint32)
         chunks = light_chunks(self.rows, parts, self.sample, self.threads)
         for chunk in chunks:
             room = (column[self.count :] for column in self.forest)
-            self.count += int(unite_all(*chunk[3:], self.parent, *room))
-
-        def with_pairs(u, v, key):
-            return u, v, key, packed(u, v, ALONE)
-
-        return self.threads.map(with_pairs, [chunk[:3] for chunk in chunks])
+            self.count += int(unite_all(*chunk[2:], self.parent, *room))
+        return [chunk[:2] for chunk in chunks]
 
     def hooked(self, chunks_of: Callable[[Hooks], Parts]) -> Parts:
         """Do a Borůvka round; return the edges that `apart` leaves."""
@@ -115,30 +111,33 @@ class _Solver:
     def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
         """Return those edges of a list in (u, v) order that join two components.
 
-        As columns u, v, key, and both components in one word. Overwrites the list.
+        As columns: key, both components in one word, u and v. Overwrites the list.
         """
         pairs = np.empty(len(key) + 1, np.uint64)
         left = apart(u, v, key, self.component, pairs)
-        return u[:left], v[:left], key[:left], pairs[:left]
+        return key[:left], pairs[:left], u[:left], v[:left]
 
     def join(self, parts: Parts) -> None:
         """Add what `apart` has left to the forest, by Kruskal's algorithm.
 
         The parts follow each other in (u, v) order. What of them is joined in a copy
-        is given up before the sort.
+        is given up before the sort. Where no ends are told, they are the pairs.
         """
-        key, pairs = joined([part[2:] for part in parts], self.threads)
-        ends = [part[:2] for part in parts]
+        key, pairs = joined([part[:2] for part in parts], self.threads)
+        bounds = np.cumsum([0, *(len(part[0]) for part in parts)]).tolist()
+        ends = [part[2:] for part in parts]
         parts.clear()
         kept = spanning_pairs(key, pairs, self.parent, self.threads)
-        bounds = np.cumsum([0, *(len(u) for u, _ in ends)]).tolist()
         shares = [slice(*share) for share in pairwise(bounds)]
         found = [np.count_nonzero(kept[share]) for share in shares]
         places = np.cumsum([self.count, *found]).tolist()
 
         def write(ends, share, places):
-            columns = *ends, key[share], kept[share]
-            take(*columns, 0, len(ends[0]), *places, *self.forest)
+            columns = key[share], kept[share]
+            if ends:
+                take(*ends, *columns, 0, len(ends[0]), *places, *self.forest)
+            else:
+                take_pairs(pairs[share], *columns, *places, *self.forest)
 
         self.threads.map(write, list(zip(ends, shares, pairwise(places), strict=True)))
         self.count = places[-1]
