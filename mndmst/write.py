@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .backends.numba.homes import by_home
+from .backends.numba.lists import ascending
 from .backends.numba.spanning import pair_order
 from .backends.numba.threads import ALONE, Threads
 from .ghosts import Directory
@@ -109,7 +110,10 @@ def to_homes(
         columns = [column[order] for column in columns]
         _, columns = directory.comm.exchange(counts, *columns)
     u, v, key = columns
-    return EdgeList(u, v, key).take(pair_order(u, v, key, threads))
+    edges = EdgeList(u, v, key)
+    if ascending(u, v):  # as one GPU leaves them
+        return edges
+    return edges.take(pair_order(u, v, key, threads))
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:
