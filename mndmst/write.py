@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .backends.numba.homes import by_home
-from .backends.numba.lists import ascending
 from .backends.numba.spanning import pair_order
+from .backends.numba.survey import in_row_order
 from .backends.numba.threads import ALONE, Threads
 from .ghosts import Directory
 from .graph import EdgeList
@@ -111,7 +111,7 @@ def to_homes(
         _, columns = directory.comm.exchange(counts, *columns)
     u, v, key = columns
     edges = EdgeList(u, v, key)
-    if ascending(u, v):  # as one GPU leaves them
+    if in_row_order(u, v):  # as one GPU leaves them
         return edges
     return edges.take(pair_order(u, v, key, threads))
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mndmst.backends.numba.homes import by_home, lightest_proposals
-from mndmst.backends.numba.lists import ascending, living, marked
+from mndmst.backends.numba.lists import living, marked
+from mndmst.backends.numba.survey import in_row_order
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])
@@ -46,8 +47,8 @@ def test_edges_whose_ends_get_one_name_are_dropped() -> None:
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])
 def test_whether_edges_are_in_order(ids: type) -> None:
     u, v = np.array([[0, 0, 2, 2], [3, 7, 3, 4]], ids)
-    assert ascending(u, v)
-    assert ascending(u[:0], v[:0])
-    assert not ascending(u[[0, 1, 1, 2]], v[[0, 1, 1, 2]])
-    assert not ascending(u[[0, 1, 3, 2]], v[[0, 1, 3, 2]])
-    assert not ascending(u[[2, 0]], v[[2, 0]])
+    assert in_row_order(u, v)
+    assert in_row_order(u[:0], v[:0])
+    assert not in_row_order(u[[0, 1, 1, 2]], v[[0, 1, 1, 2]])
+    assert not in_row_order(u[[0, 1, 3, 2]], v[[0, 1, 3, 2]])
+    assert not in_row_order(u[[2, 0]], v[[2, 0]])

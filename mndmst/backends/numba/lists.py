@@ -15,16 +15,6 @@ def repeats(u, v):
 
 
 @njit(nogil=True, cache=True)
-def ascending(u, v):
-    """Return whether each pair of a list is greater than the one before it."""
-    for i in range(np.uint64(1), np.uint64(len(u))):
-        before = i - np.uint64(1)
-        if u[i] < u[before] or (u[i] == u[before] and v[i] <= v[before]):
-            return False
-    return True
-
-
-@njit(nogil=True, cache=True)
 def first_of_pairs(order, u, v, key):
     """Mark, of the edges in `order`, the lightest of each run of equal (u, v)."""
     kept = np.zeros(len(order), np.bool_)

@@ -19,8 +19,8 @@ from .homes import by_home, lightest_proposals
 from .hooks import ROOT
 from .inspect import inspect_rows
 from .kruskal import still_apart
-from .lists import ascending, lightest_edges, living, marked
 from .lists import compact as compact_by_hash
+from .lists import lightest_edges, living, marked
 from .msf import msf
 from .names import follow, in_both
 from .numbering import compact, distinct
@@ -35,6 +35,7 @@ from .shared import (
 )
 from .sorting import sort_positions
 from .spanning import packed, pair_order
+from .survey import in_row_order
 from .threads import GRAIN, MANY, Threads
 from .wire import decode_ascending, decode_near, encode_ascending, encode_near
 
@@ -118,7 +119,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     by_home(edges.u, np.array([0, 64]))
     lightest_proposals(edges.u.astype(np.int64), edges.u, edges.v, edges.key, 0, 64)
     pair_order(edges.u, edges.v, edges.key)
-    ascending(edges.u, edges.v)
+    in_row_order(edges.u, edges.v)
     sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
     heavy_arcs(
         part.indptr, part.indices, part.keys, 8, vertices.astype(rows.indices.dtype), 8,
