@@ -13,7 +13,7 @@ have any edge, and no name need be asked for.
 import numpy as np
 
 from .backends.base import Band
-from .backends.numba.columns import joined
+from .backends.numba.columns import keep_in_place
 from .backends.numba.hooks import (
     HALF,
     NUMBER,
@@ -114,15 +114,11 @@ def _forest(
     run: Run, edges: EdgeList, component: np.ndarray, count: int
 ) -> tuple[EdgeList, np.ndarray]:
     """Return the forest of this rank's edges, and both ends of each in one word."""
-    columns = (edges.u, edges.v, edges.key, np.empty(len(edges), np.uint64))
-
-    def work(begin: int, end: int) -> list[np.ndarray]:
-        u, v, key, pairs = part = [column[begin:end] for column in columns]
-        left = apart(u, v, key, component, pairs)
-        return [column[:left] for column in part]
-
-    parts = run.threads.map(work, run.threads.ranges(len(edges)))
-    *ends_and_key, pairs = joined(parts, run.threads)
+    *ends_and_key, pairs = keep_in_place(
+        lambda u, v, key, pairs: apart(u, v, key, component, pairs),
+        [edges.u, edges.v, edges.key, np.empty(len(edges), np.uint64)],
+        run.threads,
+    )
     edges = EdgeList(*ends_and_key)
     parent = np.arange(count, dtype=np.uint32)
     kept = np.flatnonzero(spanning_pairs(edges.key, pairs, parent, run.threads))

@@ -6,12 +6,11 @@ numbers of components; each is on one rank, and ranks one after the other have t
 (u, v) order, so that positions over all ranks break ties.
 """
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
-from .backends.numba.columns import joined
+from .backends.numba.columns import keep_in_place
 from .backends.numba.hooks import HALF, NUMBER, climb, link
 from .backends.numba.kruskal import LOW
 from .backends.numba.proposals import decide, find_places, left_apart, propose
@@ -143,9 +142,10 @@ class SharedContraction:
             finished = number >= alive
             number[finished] -= shift
             number[~finished] = self.step[number[~finished]] & NUMBER
-            columns = self.kept(
+            columns = keep_in_place(
                 lambda u, v, key, pairs: left_apart(u, v, key, pairs, self.step),
                 columns,
+                self.threads,
             )
             columns = self._without_cycles(columns)
             left = self.comm.sum(len(columns[0]))
@@ -239,17 +239,6 @@ class SharedContraction:
         if self.comm.rank == 0:  # all have cleared their hooks: their edges are here
             self.hook[labels] = labels[parent]
         return kept[before : before + len(key)]
-
-    def kept(self, keep: Callable[..., int], columns: Columns) -> Columns:
-        """Return what a function keeps, in place, of the edges in each range."""
-
-        def work(begin: int, end: int) -> Columns:
-            part = [column[begin:end] for column in columns]
-            left = int(keep(*part))
-            return [column[:left] for column in part]
-
-        ranges = self.threads.ranges(len(columns[0]))
-        return joined(self.threads.map(work, ranges), self.threads)
 
     def share_of(self, count: int) -> Range:
         """Return this rank's range of so many things."""

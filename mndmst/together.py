@@ -10,10 +10,10 @@ rounds follow (`shared_contraction.py`).
 import numpy as np
 
 from .backends.base import Band
-from .backends.numba.columns import joined
+from .backends.numba.columns import joined, keep_in_place
 from .backends.numba.finish import heavy_edges
 from .backends.numba.hooks import NUMBER, apart
-from .backends.numba.row_hooks import edges_of_hooks
+from .backends.numba.row_hooks import as_whole, edges_of_hooks
 from .backends.numba.shared import name_vertices, settle_and_name
 from .backends.numba.spanning import pair_order
 from .errors import ConfigError
@@ -99,12 +99,11 @@ class Together:
             rows = worker.rows
             outside = self.component[rows.first : rows.last] != giant
             chosen = np.flatnonzero(outside & (np.diff(rows.indptr) > 0)) + rows.first
-            indptr = np.empty(rows.last + 1, np.int64)  # rows before are not touched
-            indptr[rows.first :] = rows.indptr
+            whole = as_whole(rows)
 
-            def walk(begin, end, rows=rows, indptr=indptr, chosen=chosen):
+            def walk(begin, end, rows=whole, chosen=chosen):
                 return heavy_edges(
-                    indptr, rows.indices, rows.keys, self.component, giant,
+                    rows.indptr, rows.indices, rows.keys, self.component, giant,
                     rows.keys.dtype.type(above), self.run.num_vertices,
                     chosen[begin:end],
                 )  # fmt: skip
@@ -141,9 +140,10 @@ class Together:
         """Merge along the forest of edges (u, v, key) that a step has left."""
         shared = self.contraction
         pairs = np.empty(len(columns[0]), np.uint64)
-        columns = shared.kept(
+        columns = keep_in_place(
             lambda u, v, key, pairs: apart(u, v, key, self.component, pairs),
             [*columns, pairs],
+            self.run.threads,
         )
         left = self.comm.sum(len(columns[0]))
         self.run.report.level(after, left)
@@ -154,11 +154,11 @@ class Together:
         """Give vertices at home their present components, and names to these."""
         directory, shared = self.run.directory, self.contraction
         named = shared.count - shared.lone
-        present, names = shared.hook, shared.step[:named]
+        before = named - shift  # components that `number` tells of, on all ranks
+        present, names = shared.hook[:before], shared.step[:named]
         present[slice(*part)] = number
         names[slice(*shared.share_of(named))] = 0
         self.comm.barrier()
-        present = present[: self.comm.max(part[1])]
         self.run.threads.map(
             lambda b, e: settle_and_name(self.component, present, shift, b, e, names),
             shared.ranges(shared.share_of(self.run.num_vertices)),

@@ -1,6 +1,6 @@
 """Columns of edges: room for them, and joining what threads have found."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -28,6 +28,25 @@ def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.n
         results.append(result)
     threads.map(np.copyto, copies)
     return results
+
+
+def keep_in_place(
+    keep: Callable[..., int], columns: Sequence[np.ndarray], threads: Threads
+) -> list[np.ndarray]:
+    """Return the edges that a function moves to the front of each thread's range.
+
+    Parameters
+    ----------
+    keep : callable
+        Takes a range of every column; returns how many it has kept.
+    """
+
+    def work(begin: int, end: int) -> list[np.ndarray]:
+        part = [column[begin:end] for column in columns]
+        left = int(keep(*part))
+        return [column[:left] for column in part]
+
+    return joined(threads.map(work, threads.ranges(len(columns[0]))), threads)
 
 
 def without_repeats(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:

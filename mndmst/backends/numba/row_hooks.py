@@ -14,14 +14,8 @@ from .threads import Threads
 def row_hooks(
     rows: Rows, band: Band, threads: Threads
 ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-    """See `Backend.row_hooks`.
-
-    To the kernels these are rows of the whole graph, of which only some are looked
-    at. The memory of the others is never touched, so the system never gives it.
-    """
-    indptr = np.empty(rows.num_vertices + 1, np.int64)
-    indptr[rows.first : rows.last + 1] = rows.indptr
-    whole = Rows(0, rows.num_vertices, indptr, rows.indices, rows.keys)
+    """See `Backend.row_hooks`."""
+    whole = as_whole(rows)
     hooks = Hooks(whole)
     parts = [
         part._replace(begin=rows.first, end=rows.last)
@@ -31,6 +25,16 @@ def row_hooks(
     columns = joined([chunk[:3] for chunk in chunks], threads)
     here = slice(rows.first, rows.last)
     return hooks.hook[here], hooks.best[here], without_repeats(*columns)
+
+
+def as_whole(rows: Rows) -> Rows:
+    """Return rows as those of the whole graph, of which only these may be looked at.
+
+    The memory of the others is never touched, so the system never gives it.
+    """
+    indptr = np.empty(rows.num_vertices + 1, np.int64)
+    indptr[rows.first : rows.last + 1] = rows.indptr
+    return Rows(0, rows.num_vertices, indptr, rows.indices, rows.keys)
 
 
 def edges_of_hooks(
