@@ -2,7 +2,8 @@
 
 Strong scaling solves one graph on more and more ranks, weak scaling graphs that grow
 with them. A graph is made once, and read once for each number of ranks; then what a
-user gets (auto) and the plain method of MND-MST (rings, all edges at once) take turns.
+user gets (auto), the same by messages, and the plain method of MND-MST (rings, all
+edges at once) take turns.
 """
 
 from collections.abc import Iterator
