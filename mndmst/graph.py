@@ -5,9 +5,11 @@ left of it once components have been contracted: components as vertices, and the
 original ends of every edge carried along, because the order needs them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+
+from .arrival import Arrival
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Rows:
         Global ids, ascending within a row. A neighbour outside the rows is a ghost.
     keys : ndarray of uint32 or uint64, shape (arcs,)
         Weights as order-preserving keys (`order.weights_to_keys`).
+    arrival : Arrival, optional
+        How far `indices` and `keys` have been filled, where they are still being read.
     """
 
     first: int
@@ -33,6 +37,7 @@ class Rows:
     indptr: np.ndarray
     indices: np.ndarray
     keys: np.ndarray
+    arrival: Arrival | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

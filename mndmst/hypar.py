@@ -38,6 +38,7 @@ from pathlib import Path
 
 from .backends.base import Band
 from .backends.numba.threads import Threads
+from .background import warm_up
 from .boruvka import (
     ExceptionCondition,
     any_cut_edge,
@@ -56,7 +57,7 @@ from .portions import portions
 from .read import balanced_vtxdist, read_rows
 from .report import Report
 from .run import Run, contract_graph, learn_names, merge_contractions
-from .workers import deal, make_backends, place, warm_up
+from .workers import begin_placing, deal, make_backends, place
 
 __all__ = [
     "ExceptionCondition",
@@ -97,17 +98,25 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
             graph = open_graph(path, check=comm.rank == 0)
         backends = make_backends(comm, config, report)
     with report.stage("kernels"):
-        warm_up(comm, backends, graph, report.progress)
+        background = warm_up(comm, backends, graph, report.progress)
+        if budget.limit:  # what the kernels take is not left for the rows
+            background.loaded()
     with report.stage("network"):
         network = measure(comm)
         report.facts["network"] = network._asdict()
     with report.stage("read") as entry:
         vtxdist = balanced_vtxdist(comm, graph)
         threads = report.facts.get("threads", 1)
-        rows, num_edges = read_rows(comm, graph, vtxdist, budget, threads, entry)
+        rows, num_edges = read_rows(
+            comm, graph, vtxdist, budget, threads, entry,
+            begun=lambda rows: begin_placing(background, backends, rows, config),
+        )  # fmt: skip
     report.level("read", num_edges)
+    with report.stage("kernels"), comm.together():
+        background.loaded()
+        placed = background.placed()
     with report.stage("split"):
-        workers, ratio = deal(comm, backends, rows, config, report)
+        workers, ratio = deal(comm, backends, rows, placed, config, report)
         directory = Directory(comm, vtxdist)
         run = Run(
             comm, config, graph, num_edges, directory, workers, ratio, budget, report,

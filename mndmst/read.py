@@ -6,6 +6,7 @@ contiguous, so that what locality a graph has survives.
 """
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from .backends.numba.threads import Threads
 from .comm import Comm
 from .errors import ConfigError, InputError
 from .graph import Rows
-from .io.shard_reader import row_ranges
+from .io.arc_reader import ArcReader
 from .io.shards import ShardedGraph
 from .memory import Budget, resident_bytes
 from .order import key_dtype, keys_to_weights, weights_to_keys
@@ -31,6 +32,8 @@ def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
     Each rank reads the row pointers of an equal share of the vertices and finds
     the bounds that fall into it, so no rank holds all degrees.
     """
+    if comm.size == 1:
+        return np.array([0, graph.num_vertices])
     begin = graph.num_vertices * comm.rank // comm.size
     end = graph.num_vertices * (comm.rank + 1) // comm.size
     with comm.together():
@@ -56,6 +59,7 @@ def read_rows(
     budget: Budget,
     threads: int = 1,
     entry: dict[str, Any] | None = None,
+    begun: Callable[[Rows], object] = lambda rows: None,
 ) -> tuple[Rows, int]:
     """Read this rank's rows and check them. Collective.
 
@@ -64,8 +68,9 @@ def read_rows(
     threads : int
         Read and check with as many threads.
     entry : dict, optional
-        Gets the bytes held before, and the seconds taken for row pointers, rows,
-        keys and symmetry.
+        Gets the bytes held before, and the seconds taken for row pointers and arcs.
+    begun : callable
+        Given the rows when their arcs begin to come.
 
     Returns
     -------
@@ -88,28 +93,36 @@ def read_rows(
     if budget.limit:
         _check_memory(comm, graph, begin, end, budget)
     with comm.together():
-        pointers = graph.read_indptr(begin, end, pool)
+        arcs = ArcReader(graph, begin, end, graph.read_indptr(begin, end, pool))
         clock.note("indptr")
-        indptr, indices, weights = graph.read_arcs(begin, end, pointers, pool)
-        clock.note("rows")
-    pool.map(
-        lambda low, high: weights_to_keys(weights[low:high]), pool.ranges(len(weights))
-    )
-    keys = weights.view(key_dtype(weights.dtype))
-    rows = Rows(begin, graph.num_vertices, indptr, indices, keys)
-    clock.note("keys")
-    arrays = (rows.indptr, rows.indices, rows.keys, rows.first)
-    found = pool.map(
-        lambda low, high: inspect_rows(*arrays, low, high), row_ranges(indptr, pool)
-    )
-    edges = sum(count for count, _ in found)
+        keys = arcs.weights.view(key_dtype(graph.weight_dtype))
+        columns = arcs.indptr, arcs.indices, keys
+        rows = Rows(begin, graph.num_vertices, *columns, arcs.arrival)
+        begun(rows)
+
+        def look(row: int, bounds: np.ndarray) -> tuple[int, int]:
+            weights_to_keys(arcs.weights[bounds[0] : bounds[-1]])
+            return inspect_rows(
+                bounds, arcs.indices, keys, begin + row, 0, len(bounds) - 1
+            )
+
+        found = arcs.read(pool, look)
+        clock.note("arcs")
+    edges = sum(count for count, _ in found) - _repeats(rows, arcs.seams)
     balance = np.array([part for _, part in found], np.uint64).sum()
-    clock.note("symmetry")
     if comm.sum(np.array([balance], np.uint64))[0] != 0:
         error = _asymmetry(comm, graph, rows)
         with comm.together():
             raise error
     return rows, comm.sum(int(edges))
+
+
+def _repeats(rows: Rows, seams: list[int]) -> int:
+    """Count the arcs to larger vertices that repeat the arc before a seam."""
+    arcs = np.array(seams, np.int64)
+    heads = rows.indices[arcs].astype(np.int64)
+    tails = rows.first + np.searchsorted(rows.indptr, arcs, "right") - 1
+    return int(((heads == rows.indices[arcs - 1]) & (heads > tails)).sum())
 
 
 class Clock:

@@ -9,16 +9,13 @@ from .backends import cuda
 from .backends.base import Backend
 from .backends.fallback import Fallback
 from .backends.numba import NumbaBackend
-from .backends.numba.warmup import kernels_cached, warm_up_kernels
+from .background import Background
 from .comm import Comm
 from .config import Config
 from .errors import MissingExtraError
 from .graph import Rows
-from .io.shards import ShardedGraph
-from .order import id_dtype, key_dtype
 from .partition import bounded_ratio, split
 from .placement import locate, warnings
-from .progress import Progress
 from .report import Report
 from .run import Run, Worker
 from .speeds import Key, measure
@@ -60,27 +57,30 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
     return backends
 
 
-def warm_up(
-    comm: Comm, backends: list[Backend], graph: ShardedGraph, progress: Progress
+def begin_placing(
+    background: Background, backends: list[Backend], rows: Rows, config: Config
 ) -> None:
-    """Load the kernels; if some are missing, one rank of a machine compiles first."""
-    ids, keys = id_dtype(graph.num_vertices), key_dtype(graph.weight_dtype)
-    node = comm.node()
-    cached = all(kernels_cached(backend, ids, keys) for backend in backends)
-    all_at_once = node.min(int(cached))
-    if node.rank > 0 and not all_at_once:
-        node.barrier()
-    for backend in backends:
-        warm_up_kernels(backend, ids, keys, progress.say)
-    if node.rank == 0 and not all_at_once:
-        node.barrier()
-    node.free()
+    """Begin to bring all rows to the first device, if it may get them all."""
+    shared = len(backends) > 1
+    if shared and (isinstance(config.ratio, int | float) or rows.num_arcs < LEAST_ARCS):
+        return
+    background.place(backends[0], rows)
 
 
 def deal(
-    comm: Comm, backends: list[Backend], rows: Rows, config: Config, report: Report
+    comm: Comm,
+    backends: list[Backend],
+    rows: Rows,
+    placed: object | None,
+    config: Config,
+    report: Report,
 ) -> tuple[list[Worker], float]:
     """Deal a rank's rows to its devices.
+
+    Parameters
+    ----------
+    placed : object or None
+        All rows on the first device, if they are there.
 
     Returns
     -------
@@ -89,16 +89,21 @@ def deal(
         The share of the first.
     """
     if len(backends) == 1:
-        return [Worker(backends[0], rows)], 1.0
+        return [Worker(backends[0], rows, placed)], 1.0
     begin = report.seconds
     ratio, source = _ratio(backends, rows, config, report)
-    ratio = bounded_ratio(backends[0], rows, ratio)
+    if ratio < 1:
+        placed = None  # what it takes is free again
+    if placed is None:
+        ratio = bounded_ratio(backends[0], rows, ratio)
     seconds = report.seconds - begin
     report.facts |= {
         "ratio": ratio, "ratio_source": source, "ratio_seconds": seconds
     }  # fmt: skip
     parts = zip(backends, split(rows, ratio), strict=True)
     workers = [Worker(backend, part) for backend, part in parts if len(part)]
+    if placed is not None:
+        workers[0].placed = placed
     return workers or [Worker(backends[-1], rows)], ratio
 
 
@@ -123,11 +128,12 @@ def _ratio(
 
 
 def place(run: Run) -> None:
-    """Bring every worker's rows to its device, all at once."""
+    """Bring every worker's rows to its device, all at once, if they are not there."""
 
     def bring(worker: Worker) -> Callable[[], None]:
         def task() -> None:
-            worker.placed = worker.backend.place(worker.rows)
+            if worker.placed is None:
+                worker.placed = worker.backend.place(worker.rows)
 
         return task
 

@@ -6,19 +6,20 @@ holds the interpreter lock.
 """
 
 import os
-import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-from ..backends.numba.checks import fletcher32
+from ..backends.numba.checks import first_wrong_sum
 from ..backends.numba.threads import Threads
 from ..errors import InputError
+from .filters import FILTERS, FLETCHER, SUM_BYTES, undo
 
-DEFLATE, SHUFFLE, FLETCHER = 1, 2, 3  # as HDF5 numbers its filters
-SUM_BYTES = 4
+RUN_CHUNKS = 64  # are read at once; a system call takes some 500
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,8 @@ class _Chunk:
     skipped: int  # a bit for each filter that was not applied
 
 
-def read_range(
-    path: Path, dataset: h5py.Dataset, begin: int, target: np.ndarray, threads: Threads
-) -> None:
-    """Read the entries of a dataset from `begin` on, as many as `target` has.
+class ChunkReader:
+    """Entries [begin, end) of a dataset, for threads to read.
 
     Parameters
     ----------
@@ -42,52 +41,135 @@ def read_range(
         The file of the dataset.
     dataset : h5py.Dataset
         One-dimensional and chunked.
-    target : ndarray
-        Of integers of the same width or of the same type; filled.
-    threads : Threads
 
     Raises
     ------
     InputError
-        If a checksum is wrong, or a chunk is missing or not as long as it should be.
+        If a chunk is missing.
     OSError
         If the file cannot be read.
     """
-    if len(target) == 0:
+
+    def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
+        self.path, self.dataset = path, dataset
+        self._filters = _filters(dataset)
+        self._known = set(self._filters) <= FILTERS
+        self._begin, self._end, self._length = begin, end, dataset.chunks[0]
+        self._first = begin // self._length
+        self._chunks = _chunks(path, dataset, begin, end) if self._known else []
+
+    def __enter__(self) -> "ChunkReader":
+        self._handle = os.open(self.path, os.O_RDONLY)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        os.close(self._handle)
+
+    def cut(self, count: int) -> list[tuple[int, int]]:
+        """Return at most so many ranges of all entries, which divide no chunk."""
+        step = self._length * -(-len(self._chunks) // count) or self._end
+        first = self._first * self._length
+        inner = range(first + step, self._end, step)
+        return list(pairwise([self._begin, *inner, self._end]))
+
+    def read(self, begin: int, target: np.ndarray) -> None:
+        """Read the entries from `begin` on, as many as `target` has.
+
+        Parameters
+        ----------
+        target : ndarray
+            Of integers of the same width or of the same type; filled.
+
+        Raises
+        ------
+        InputError
+            If a checksum is wrong, or a chunk is not as long as it should be.
+        OSError
+            If the file cannot be read.
+        """
+        end = begin + len(target)
+        if not self._known:
+            self.dataset.read_direct(target.view(self.dataset.dtype), np.s_[begin:end])
+            return
+        raw, width = target.view(np.uint8), target.itemsize
+        low, high = begin // self._length, -(-end // self._length)
+        whole: list[_Chunk] = []
+        others: list[_Chunk] = []
+        for chunk in self._chunks[low - self._first : high - self._first]:
+            inside = begin <= chunk.first and chunk.first + self._length <= end
+            plain = self._filters == (FLETCHER,) and not chunk.skipped
+            (whole if inside and plain else others).append(chunk)
+        for run in _adjacent(whole):
+            self._read_plain(run, raw[(run[0].first - begin) * width :], width)
+        for chunk in others:
+            self._read_part(chunk, begin, raw, width)
+
+    def _read_plain(self, run: list[_Chunk], target: np.ndarray, width: int) -> None:
+        """Read whole chunks that have a checksum and no other filter into place."""
+        nbytes = self._length * width
+        sums = np.empty(len(run), "<u4")
+        buffers = []
+        for number, chunk in enumerate(run):
+            if chunk.size != nbytes + SUM_BYTES:
+                raise _damaged(self.path, chunk)
+            place = target[number * nbytes : (number + 1) * nbytes]
+            buffers += [place.data, sums[number : number + 1].view(np.uint8).data]
+        size = len(run) * (nbytes + SUM_BYTES)
+        if os.preadv(self._handle, buffers, run[0].offset) != size:
+            raise _damaged(self.path, run[0])
+        words = target[: len(run) * nbytes].view(np.uint16)
+        wrong = first_wrong_sum(words, nbytes // 2, sums)
+        if wrong < len(run):
+            raise _damaged(self.path, run[wrong])
+
+    def _read_part(
+        self, chunk: _Chunk, begin: int, raw: np.ndarray, width: int
+    ) -> None:
+        """Read what is wanted of a chunk, through a copy of all of it."""
+        data = np.empty(chunk.size, np.uint8)
+        if os.preadv(self._handle, [data.data], chunk.offset) != chunk.size:
+            raise _damaged(self.path, chunk)
+        try:
+            data = undo(self._filters, chunk.skipped, data, width)
+        except ValueError as error:
+            raise _damaged(self.path, chunk) from error
+        if len(data) != self._length * width:
+            raise _damaged(self.path, chunk)
+        first = max(chunk.first, begin)
+        data = data[(first - chunk.first) * width :]
+        place = raw[(first - begin) * width :][: len(data)]
+        place[:] = data[: len(place)]
+
+
+def read_range(
+    path: Path, dataset: h5py.Dataset, begin: int, target: np.ndarray, threads: Threads
+) -> None:
+    """Read the entries of a dataset from `begin` on with some threads.
+
+    See `ChunkReader.read`.
+    """
+    end = begin + len(target)
+    if begin == end:
         return
-    filters = _filters(dataset)
-    if not set(filters) <= {DEFLATE, SHUFFLE, FLETCHER}:
-        dataset.read_direct(
-            target.view(dataset.dtype), np.s_[begin : begin + len(target)]
+    with ChunkReader(path, dataset, begin, end) as reader:
+        threads.map(
+            lambda low, high: reader.read(low, target[low - begin : high - begin]),
+            reader.cut(threads.count),
         )
-        return
-    chunks = _chunks(path, dataset, begin, begin + len(target))
-    length, handle = dataset.chunks[0], os.open(path, os.O_RDONLY)
-    raw = target.view(np.uint8)
-    width = target.itemsize
 
-    def read(low: int, high: int) -> None:
-        spare = np.empty(0, np.uint8)
-        for chunk in chunks[low:high]:
-            first = max(chunk.first, begin)
-            last = min(chunk.first + length, begin + len(target))
-            place = raw[(first - begin) * width : (last - begin) * width]
-            whole = last - first == length and filters == (FLETCHER,)
-            if whole and not chunk.skipped:
-                _read_whole(path, handle, chunk, place)
-                continue
-            if len(spare) < chunk.size:
-                spare = np.empty(chunk.size, np.uint8)
-            data = _unpack(path, handle, chunk, filters, width, spare[: chunk.size])
-            if len(data) != length * width:
-                raise _damaged(path, chunk)
-            skip = (first - chunk.first) * width
-            place[:] = data[skip : skip + len(place)]
 
-    try:
-        threads.map(read, threads.ranges(len(chunks), grain=1))
-    finally:
-        os.close(handle)
+def _adjacent(chunks: list[_Chunk]) -> Iterator[list[_Chunk]]:
+    """Yield runs of chunks that follow each other in the file."""
+    run: list[_Chunk] = []
+    for chunk in chunks:
+        if run and (
+            len(run) == RUN_CHUNKS or run[-1].offset + run[-1].size != chunk.offset
+        ):
+            yield run
+            run = []
+        run.append(chunk)
+    if run:
+        yield run
 
 
 def _filters(dataset: h5py.Dataset) -> tuple[int, ...]:
@@ -107,53 +189,6 @@ def _chunks(path: Path, dataset: h5py.Dataset, begin: int, end: int) -> list[_Ch
             )
         found.append(_Chunk(first, info.byte_offset, info.size, info.filter_mask))
     return found
-
-
-def _read_whole(path: Path, handle: int, chunk: _Chunk, place: np.ndarray) -> None:
-    """Read a chunk with a checksum and no other filter to where it belongs."""
-    if chunk.size != len(place) + SUM_BYTES:
-        raise _damaged(path, chunk)
-    found = np.empty(1, "<u4")
-    buffers = [place.data, found.view(np.uint8).data]
-    if os.preadv(handle, buffers, chunk.offset) != chunk.size:
-        raise _damaged(path, chunk)
-    if fletcher32(place.view(np.uint16)) != found[0]:
-        raise _damaged(path, chunk)
-
-
-def _unpack(
-    path: Path,
-    handle: int,
-    chunk: _Chunk,
-    filters: tuple[int, ...],
-    width: int,
-    data: np.ndarray,
-) -> np.ndarray:
-    """Return the bytes of a chunk after undoing its filters, the last one first."""
-    if os.preadv(handle, [data.data], chunk.offset) != len(data):
-        raise _damaged(path, chunk)
-    for number, applied in reversed(list(enumerate(filters))):
-        if chunk.skipped & 1 << number:
-            continue
-        if applied == FLETCHER:
-            data, found = data[:-SUM_BYTES], data[-SUM_BYTES:]
-            if checksum(data) != int.from_bytes(found.tobytes(), "little"):
-                raise _damaged(path, chunk)
-        elif applied == DEFLATE:
-            try:
-                data = np.frombuffer(zlib.decompress(data.data), np.uint8)
-            except zlib.error as error:
-                raise _damaged(path, chunk) from error
-        else:
-            data = data.reshape(width, -1).T.ravel()
-    return data
-
-
-def checksum(data: np.ndarray) -> int:
-    """Return the Fletcher-32 checksum of any number of bytes, as HDF5 has it."""
-    if len(data) % 2:  # HDF5 takes the last byte for the upper one of a word
-        data = np.append(data, np.uint8(0))
-    return int(fletcher32(np.ascontiguousarray(data).view(np.uint16)))
 
 
 def _damaged(path: Path, chunk: _Chunk) -> InputError:

@@ -5,7 +5,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from .chunks import SUM_BYTES, checksum
+from .filters import SUM_BYTES, checksum
 from .layout import CHUNK_BYTES
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import cupy
@@ -73,9 +74,19 @@ class CudaBackend(Backend):
         self._limit, self._sharers = limit, sharers
         self.device = cupy.cuda.Device(device)
         self._kernels: dict[np.dtype, Kernels] = {}
+
+    # Made by the first step: to start the device takes time, which another thread may
+    # have for it.
+
+    @cached_property
+    def _stream(self) -> cupy.cuda.Stream:
         with self.device:
-            self._stream = cupy.cuda.Stream(non_blocking=True)
-            self._transfer = Transfer()
+            return cupy.cuda.Stream(non_blocking=True)
+
+    @cached_property
+    def _transfer(self) -> Transfer:
+        with self.device:
+            return Transfer()
 
     @contextmanager
     def _current(self) -> Iterator[None]:

@@ -106,9 +106,10 @@ def agrees(placed: PlacedRows) -> bool:
     cupy.cuda.Device().synchronize()  # the backend has a stream of its own
     ours = CudaBackend().msf(placed).edges
     copy = Transfer().to_host
-    columns = [copy(array) for array in (placed.indptr, placed.ends, placed.keys)]
+    arrays = placed.indptr, placed.ends, placed.keys
+    indptr, ends, keys = (copy(array) for array in arrays)
     host = NumbaBackend(len(os.sched_getaffinity(0)))
-    theirs = host.msf(Rows(0, placed.own, *columns)).edges
+    theirs = host.msf(Rows(0, placed.own, indptr, ends, keys)).edges
     theirs = theirs.take(pair_order(theirs.u, theirs.v, theirs.key, host.threads))
     return all(map(np.array_equal, _columns(ours), _columns(theirs)))
 

@@ -1,16 +1,19 @@
 """Rows on the device, with vertices numbered from 0 on."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cupy
 import numpy as np
 
+from ...arrival import Arrival
 from ...errors import ConfigError
 from ...graph import Rows
-from .transfer import Transfer
+from .transfer import Fill, Transfer, copy_next, fill_from
 
 MAX_VERTICES = 1 << 30  # three levels of the stack of components in 32 bits
 _TRANSLATED = 1 << 24  # arcs that are renumbered at a time
+_COPIED = 1 << 21  # arcs that are waited for at a time
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def placed_nbytes(rows: Rows) -> int:
 
 
 def place(rows: Rows, transfer: Transfer) -> PlacedRows:
-    """Bring rows to the current device.
+    """Bring rows to the current device, as they come if they are still being read.
 
     Raises
     ------
@@ -104,8 +107,7 @@ def place(rows: Rows, transfer: Transfer) -> PlacedRows:
         If rows and ghosts together are too many for one device.
     """
     indptr = transfer.to_device(np.asarray(rows.indptr, np.int64))
-    keys = transfer.to_device(rows.keys)
-    ends = transfer.to_device(rows.indices)
+    keys, ends = _arcs_of(rows, transfer)
     ghosts = cupy.empty(0, np.int64)
     if not rows.complete:
         ghosts = _find_ghosts(ends, rows)
@@ -124,6 +126,35 @@ def place(rows: Rows, transfer: Transfer) -> PlacedRows:
         piece = slice(low, low + _TRANSLATED)
         local[piece] = placed.to_local(ends[piece])
     return PlacedRows(indptr, local, keys, *meta)
+
+
+def _arcs_of(rows: Rows, transfer: Transfer) -> list[cupy.ndarray]:
+    """Return copies of the keys and the indices."""
+    columns = rows.keys, rows.indices
+    copies = [cupy.empty(len(column), column.dtype) for column in columns]
+    bounds = list(pairwise([*range(0, rows.num_arcs, _COPIED), rows.num_arcs]))
+    filled = transfer.filled(
+        ((high - low) * column.itemsize, _fill(column[low:high], high, rows.arrival))
+        for low, high in bounds
+        for column in columns
+    )
+    for low, high in bounds:
+        for copy in copies:
+            copy_next(filled, copy[low:high])
+    cupy.cuda.get_current_stream().synchronize()
+    return copies
+
+
+def _fill(column: np.ndarray, stop: int, arrival: Arrival | None) -> Fill:
+    """Return what fills pieces once all arcs before `stop` are there."""
+    fill = fill_from(column)
+
+    def fill_later(piece: np.ndarray, low: int) -> None:
+        if arrival is not None:
+            arrival.wait(stop)
+        fill(piece, low)
+
+    return fill_later
 
 
 def _find_ghosts(ends: cupy.ndarray, rows: Rows) -> cupy.ndarray:

@@ -52,6 +52,18 @@ def fletcher32(data):
 
 
 @njit(nogil=True, cache=True)
+def first_wrong_sum(data, length, sums):
+    """Return the first chunk of `length` words whose checksum is not its own.
+
+    If there is none, how many chunks there are.
+    """
+    for chunk in range(len(sums)):
+        if fletcher32(data[chunk * length : (chunk + 1) * length]) != sums[chunk]:
+            return chunk
+    return len(sums)
+
+
+@njit(nogil=True, cache=True)
 def check_rows(indptr, indices, weights, num_vertices, begin, end):
     """Look for the first arc of the rows [begin, end) that is wrong.
 

@@ -1,0 +1,171 @@
+"""Read the arcs of rows in pieces, and look at each while it is in the cache."""
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+
+from ..arrival import Arrival
+from ..backends.numba.checks import (
+    BAD_ID,
+    FINE,
+    NOT_A_NUMBER,
+    NOT_ASCENDING,
+    check_rows,
+)
+from ..backends.numba.threads import Threads
+from ..order import id_dtype
+from .chunks import ChunkReader
+
+if TYPE_CHECKING:
+    from .shard_reader import ShardedGraph
+
+PIECE_BYTES = 4 << 20  # of a column, at the least
+
+# Takes a row, and where in the arrays that row and the ones after it begin and end;
+# of the first and the last, only some of their arcs may be meant.
+Look = Callable[[int, np.ndarray], Any]
+
+
+class ArcReader:
+    """The arcs of the rows [begin, end) of a graph, on their way into memory.
+
+    Parameters
+    ----------
+    indptr : ndarray
+        What `ShardedGraph.read_indptr` returns of these rows.
+
+    Attributes
+    ----------
+    indptr, indices, weights : ndarray
+        As `ShardedGraph.read_rows` returns them; at first the latter two are empty.
+    arrival : Arrival
+        How far these have been filled and looked at.
+    seams : list of int
+        Arcs before which rows have been divided.
+    """
+
+    def __init__(
+        self, graph: "ShardedGraph", begin: int, end: int, indptr: np.ndarray
+    ) -> None:
+        self.graph, self.begin, self.end = graph, begin, end
+        self._first_arc = int(indptr[0])
+        self.indptr = indptr - self._first_arc
+        num_arcs = int(self.indptr[-1])
+        self.indices = np.empty(num_arcs, id_dtype(graph.num_vertices))
+        self.weights = np.empty(num_arcs, graph.weight_dtype)
+        self.arrival = Arrival()
+        self.seams: list[int] = []
+
+    def read(self, threads: Threads, look: Look | None = None) -> list[Any]:
+        """Read all arcs and check them.
+
+        Parameters
+        ----------
+        look : callable
+            Called by several threads with pieces that have been checked; it may
+            change their weights.
+
+        Returns
+        -------
+        list
+            What `look` has returned.
+
+        Raises
+        ------
+        InputError
+            If a part is damaged, an id is out of range, a row does not ascend or a
+            weight is not a number.
+        """
+        found: list[Any] = []
+        try:
+            for part, low, high in self.graph.overlap(self.begin, self.end):
+                rows = slice(low - self.begin, high - self.begin + 1)
+                with self.graph.open(part) as file:
+                    found += self._read_part(part, file, rows, threads, look)
+        except BaseException:
+            self.arrival.fail()
+            raise
+        return found
+
+    def _read_part(
+        self, part: int, file: h5py.File, rows: slice, threads: Threads,
+        look: Look | None,
+    ) -> list[Any]:  # fmt: skip
+        path, columns = (
+            self.graph.parts[part],
+            (file["graph/indices"], file["graph/data"]),
+        )
+        begin, end = self.indptr[[rows.start, rows.stop - 1]].tolist()
+        if begin == end:
+            return []
+        shift = self._first_arc - int(self.graph.arcdist[part])
+        source = begin + shift, end + shift
+        # Between two pieces no chunk is divided, or it would have to be read twice
+        chunk = max(column.chunks[0] for column in columns)
+        step = chunk * -(-PIECE_BYTES // (chunk * columns[0].dtype.itemsize))
+        inner = range(source[0] // step * step + step - shift, end, step)
+        with (
+            ChunkReader(path, columns[0], *source) as ids,
+            ChunkReader(path, columns[1], *source) as weights,
+        ):
+
+            def read(low: int, high: int) -> Any:
+                self._read_ids(part, ids, low + shift, self.indices[low:high])
+                weights.read(low + shift, self.weights[low:high])
+                row, bounds = self._bounds(rows, low, high)
+                self._check(part, row, bounds)
+                result = look(row, bounds) if look else None
+                self.arrival.note(low, high)
+                return result
+
+            found = threads.map(read, list(pairwise([begin, *inner, end])))
+        self._check_seams(part, inner)
+        return found
+
+    def _bounds(self, rows: slice, low: int, high: int) -> tuple[int, np.ndarray]:
+        """Return the first row with arcs in [low, high), and the bounds of all."""
+        indptr = self.indptr[rows]
+        begin = int(np.searchsorted(indptr, low, "right")) - 1
+        end = int(np.searchsorted(indptr, high, "left"))
+        return rows.start + begin, np.clip(indptr[begin : end + 1], low, high)
+
+    def _read_ids(
+        self, part: int, ids: ChunkReader, source: int, target: np.ndarray
+    ) -> None:
+        """Read ids without a copy if the widths agree, else checked through one."""
+        if ids.dataset.dtype.itemsize == target.itemsize:
+            ids.read(source, target)
+            return
+        signed = np.empty(len(target), ids.dataset.dtype)
+        ids.read(source, signed)
+        if signed.min() < 0 or signed.max() >= self.graph.num_vertices:
+            raise self.graph.wrong(part, "an id is out of range")
+        target[:] = signed
+
+    def _check(self, part: int, row: int, bounds: np.ndarray) -> None:
+        arrays = (bounds, self.indices, self.weights, self.graph.num_vertices)
+        status, place, arc = check_rows(*arrays, 0, len(bounds) - 1)
+        if status != FINE:
+            vertex, head = self.begin + row + place, self.indices[arc]
+            what = {
+                BAD_ID: f"arc ({vertex}, {head}): an id is out of range",
+                NOT_ASCENDING: f"the ids of a row do not ascend (vertex {vertex})",
+                NOT_A_NUMBER: f"the weight of arc ({vertex}, {head}) is NaN",
+            }
+            raise self.graph.wrong(part, what[status])
+
+    def _check_seams(self, part: int, seams: Iterable[int]) -> None:
+        """Check rows where they were divided; the pieces of them ascend."""
+        for arc in seams:
+            row = int(np.searchsorted(self.indptr, arc, "right")) - 1
+            if self.indptr[row] == arc:
+                continue
+            self.seams.append(arc)
+            if self.indices[arc] < self.indices[arc - 1]:
+                raise self.graph.wrong(
+                    part,
+                    f"the ids of a row do not ascend (vertex {self.begin + row})",
+                )

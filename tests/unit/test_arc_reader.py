@@ -1,0 +1,98 @@
+"""Arcs that are read in pieces are the same, however small the pieces are."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from shard_files import symmetric_rows, write
+
+from mndmst.arrival import Arrival
+from mndmst.backends.numba.threads import Threads
+from mndmst.errors import InputError
+from mndmst.io.arc_reader import ArcReader
+from mndmst.io.shards import ShardedGraph, open_graph
+from mndmst.memory import Budget
+from mndmst.order import keys_to_weights
+from mndmst.read import read_rows
+
+ALONE = SimpleNamespace(rank=0, size=1, together=nullcontext, sum=lambda value: value)
+
+
+@pytest.fixture(autouse=True)
+def tiny_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mndmst.io.part_writer.CHUNK_BYTES", 16)
+    monkeypatch.setattr("mndmst.io.arc_reader.PIECE_BYTES", 24)
+
+
+def reader(graph: ShardedGraph, begin: int, end: int) -> ArcReader:
+    return ArcReader(graph, begin, end, graph.read_indptr(begin, end))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("begin", "end"), [(0, 60), (5, 55), (30, 30)])
+def test_every_arc_is_seen_once(
+    tmp_path: Path, threads: int, begin: int, end: int
+) -> None:
+    rows = symmetric_rows()
+    graph = open_graph(write(tmp_path / "graph", rows, [0, 25, 25, 60]))
+    arcs = reader(graph, begin, end)
+
+    def look(row: int, bounds: np.ndarray) -> np.ndarray:
+        tails = np.repeat(np.arange(row, row + len(bounds) - 1), np.diff(bounds))
+        heads = arcs.indices[bounds[0] : bounds[-1]].copy()
+        weights = arcs.weights[bounds[0] : bounds[-1]]
+        found = np.stack([begin + tails, heads, weights])
+        weights += 1
+        return found
+
+    found = arcs.read(Threads(threads), look)
+    indptr, indices, weights = rows
+    low, high = indptr[[begin, end]]
+    tails = np.repeat(np.arange(60), np.diff(indptr))[low:high]
+    expected = np.stack([tails, indices[low:high], weights[low:high]])
+    together = np.hstack(found) if found else np.empty((3, 0))
+    np.testing.assert_array_equal(together, expected)
+    np.testing.assert_array_equal(arcs.weights, weights[low:high] + 1)
+    assert len(found) > 10 or begin == end
+    arcs.arrival.wait(high - low)
+
+
+def test_parallel_edges_count_once_where_a_row_is_divided(tmp_path: Path) -> None:
+    heads = np.array([1] * 9 + [0] * 9, np.uint32)
+    rows = np.array([0, 9, 18]), heads, np.arange(18, dtype=np.int32) % 9
+    graph = open_graph(write(tmp_path / "graph", rows, [0, 2]))
+    found, edges = read_rows(ALONE, graph, np.array([0, 2]), Budget(0))  # type: ignore[arg-type]
+    assert edges == 1
+    np.testing.assert_array_equal(keys_to_weights(found.keys, np.dtype("i4")), rows[2])
+
+
+def test_a_row_that_descends_where_it_is_divided(tmp_path: Path) -> None:
+    indices = np.array([*range(16, 40), *range(16)], np.uint32)  # in pieces of 8
+    rows = np.r_[0, np.full(40, 40)], indices, np.zeros(40, np.int32)
+    graph = open_graph(write(tmp_path / "graph", rows, [0, 40]))
+    arcs = reader(graph, 0, 40)
+    with pytest.raises(InputError, match=r"do not ascend \(vertex 0\)"):
+        arcs.read(Threads(2))
+    with pytest.raises(InputError, match="not been read"):
+        arcs.arrival.wait(41)
+
+
+def test_who_waits_for_arcs_gets_them_in_order() -> None:
+    arrival, seen = Arrival(), []
+
+    def follow() -> None:
+        for arc in (0, 3, 7):
+            arrival.wait(arc)
+            seen.append(arc)
+
+    follower = Thread(target=follow)
+    follower.start()
+    arrival.note(5, 7)
+    arrival.note(3, 5)
+    assert 3 not in seen
+    arrival.note(0, 3)
+    follower.join(10)
+    assert seen == [0, 3, 7]
