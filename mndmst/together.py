@@ -98,7 +98,8 @@ class Together:
         for worker in self.run.workers:
             rows = worker.rows
             outside = self.component[rows.first : rows.last] != giant
-            chosen = np.flatnonzero(outside & (np.diff(rows.indptr) > 0)) + rows.first
+            chosen = np.flatnonzero(outside & (np.diff(rows.indptr) > 0))
+            chosen = (chosen + rows.first).astype(np.uint32)
             whole = as_whole(rows)
 
             def walk(begin, end, rows=whole, chosen=chosen):

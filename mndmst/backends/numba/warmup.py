@@ -100,7 +100,8 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     middle = int(np.median(part.keys))
     edges = backend.band_forest(placed, Band(None, middle), None)
     backend.band_forest(placed, Band(middle, None), np.arange(8, 40))
-    backend.grow_rows(placed, Band(None, middle))
+    for band in (Band(None, middle), Band()):
+        backend.grow_rows(placed, band)
     backend.row_hooks(placed, Band(None, middle))
     vertices = np.arange(8, 40)
     labels, a, b = compact(edges.u, edges.v, 8, 40)
@@ -112,6 +113,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     backend.forest(graph)
     order = np.arange(len(a), dtype=np.uint64)
     roots = np.arange(len(labels), dtype=np.uint32)
+    packed(a.astype(np.int64), b.astype(np.int64), Threads(1))
     still_apart(order, packed(a, b, Threads(1)), roots, 0, len(a))
     lightest_edges(a, b, edges.key, len(labels))
     alive, _, _ = living(a, b, labels)

@@ -1,0 +1,62 @@
+"""Solve graphs, in ways of all kinds; print the kernels the warm-up had left out.
+
+Arguments: the paths of the graphs. Whatever Numba compiles then, every rank compiles,
+and nobody is told.
+"""
+
+import json
+import pkgutil
+import sys
+from importlib import import_module
+
+from numba.core.registry import CPUDispatcher
+
+from mndmst.backends import numba
+from mndmst.backends.numba.warmup import warm_up_kernels
+from mndmst.comm import world
+from mndmst.config import Config
+from mndmst.io.shards import open_graph
+from mndmst.order import id_dtype, key_dtype
+from mndmst.pipeline import Targets, solve
+from mndmst.progress import Progress
+
+OPTIONS: list[dict] = [
+    {},
+    {"light_edges": 0.0, "merge": "ring"},
+    {"merge": "messages"},
+    {"merge": "ring", "leader_edges": 0},
+    {"merge": "boruvka"},
+    {"threads": 4},
+]
+
+
+def compiled() -> set[tuple[str, str]]:
+    """Return the kernels there are, and for which types."""
+    found = set()
+    for _, name, _ in pkgutil.iter_modules(numba.__path__):
+        for kernel in vars(import_module(f"{numba.__name__}.{name}")).values():
+            if isinstance(kernel, CPUDispatcher):
+                name = f"{kernel.py_func.__module__}.{kernel.py_func.__name__}"
+                found |= {(name, str(types)) for types in kernel.signatures}
+    return found
+
+
+def solve_all(graph: str) -> None:
+    """Solve a graph in every way."""
+    for options in OPTIONS:
+        config = Config(**{"backend": "cpu", **options})
+        solve(comm, graph, config, Targets(), Progress(False))
+
+
+comm = world()
+late: list[tuple[str, str]] = []
+for graph in sys.argv[1:]:
+    stored = open_graph(graph)
+    types = id_dtype(stored.num_vertices), key_dtype(stored.weight_dtype)
+    warm_up_kernels(numba.NumbaBackend(1), *types, str)
+    before = compiled()
+    solve_all(graph)
+    # What checks files exists once for every type of weights, not of keys
+    late += [kernel for kernel in compiled() - before if ".checks." not in kernel[0]]
+if comm.rank == 0:
+    print(json.dumps(late))
