@@ -9,6 +9,8 @@ from typing import Any
 
 from .errors import ConfigError
 
+MERGES = ("auto", "messages", "ring", "boruvka", "devices")
+
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
     _UNITS |= {f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
@@ -61,11 +63,12 @@ class Config:
     gpu_memory : int
         Bytes of its GPU that a rank may take; 0 is its share of what is free. Rows
         that do not fit are streamed from host memory.
-    merge : {"auto", "messages", "ring", "boruvka"}
-        How ranks merge: by rings and leaders, by global Borůvka rounds, by messages
+    merge : one of `MERGES`
+        How ranks merge: by rings and leaders, by global Borůvka rounds, or by messages
         in whichever of these ways is predicted to be faster on the network at hand
-        (`costs.py`), or, with auto, in shared memory where all are on one host
-        (`together.py`), else by messages.
+        (`costs.py`). With auto, ranks of one host merge on their GPUs, if all have
+        their rows there (`devices.py`), or in shared memory (`together.py`), and else
+        by messages; devices does the same, and tells if it cannot be on GPUs.
     group_size : int
         Ranks that merge into one leader.
     light_edges : float
@@ -109,7 +112,7 @@ class Config:
 
     def __post_init__(self) -> None:
         _one_of("backend", self.backend, ("auto", "cpu", "cuda"))
-        _one_of("merge", self.merge, ("auto", "messages", "ring", "boruvka"))
+        _one_of("merge", self.merge, MERGES)
         _at_least("group_size", self.group_size, 2)
         _at_least("ratio_samples", self.ratio_samples, 1)
         _at_least("threads", self.threads, 0)

@@ -63,9 +63,9 @@ class Paths:
         holders : int
             Ranks that may hold edges.
         """
-        merge = self.run.config.merge
-        if merge not in ("auto", "messages"):
-            return {"ring": "levels", "boruvka": "round"}[merge]
+        forced = {"ring": "levels", "boruvka": "round"}
+        if self.run.config.merge in forced:
+            return forced[self.run.config.merge]
         if self.round_from:
             share = left.edges / self.round_from
             self.share = max(LATER, share)

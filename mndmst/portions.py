@@ -14,6 +14,7 @@ sampling of Afforest [2].
 from collections.abc import Iterator
 
 from .backends.base import Band
+from .devices import join_on_devices
 from .graph import ReducedGraph
 from .heavy import band_graph, bands, giant_component, heavy_graph
 from .run import Run
@@ -37,8 +38,12 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         found so far, which may reach over several ranks.
     """
     merge = run.config.merge
-    scattered = merge in ("auto", "messages") and cut_share(run) > CUT_SHARE
-    shared = scattered and merge == "auto" and not run.resumed
+    if merge in ("auto", "devices") and join_on_devices(run):
+        return
+    if merge == "devices":
+        run.report.progress.say("merging on the hosts: not all devices can")
+    scattered = merge not in ("ring", "boruvka") and cut_share(run) > CUT_SHARE
+    shared = scattered and merge != "messages" and not run.resumed
     together = Together.of(run) if shared else None
     at_once = scattered and not together and can_list_vertices(run)
     travels = scattered and not together and not at_once

@@ -105,7 +105,7 @@ def to_homes(
         np.concatenate([getattr(edges, name) for edges in fixed])
         for name in ("u", "v", "key")
     ]
-    if directory.comm.size > 1:
+    if not directory.comm.min(int(_in_range(columns[0], directory))):
         order, counts = by_home(columns[0], directory.vtxdist)
         columns = [column[order] for column in columns]
         _, columns = directory.comm.exchange(counts, *columns)
@@ -114,6 +114,13 @@ def to_homes(
     if in_row_order(u, v):  # as one GPU leaves them
         return edges
     return edges.take(pair_order(u, v, key, threads))
+
+
+def _in_range(ends: np.ndarray, directory: Directory) -> bool:
+    """Return whether vertices are all at home here."""
+    if len(ends) == 0:
+        return True
+    return bool(directory.first <= ends.min() and ends.max() < directory.last)
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:

@@ -8,6 +8,7 @@ for every number of threads.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -92,6 +93,41 @@ class DeviceMemoryError(ConfigError):
     """The memory of a device does not suffice for a step; `Fallback` can mend it."""
 
 
+class Peer(ABC):
+    """Rows on a device that merges with those of other ranks of the host by itself.
+
+    What the steps return is small and can be sent. Each returns None if it cannot be
+    done: a device short of memory, or out of the others' reach.
+    """
+
+    @abstractmethod
+    def offer(self) -> Any:
+        """Keep the forest of the rows on the device for `join`, and tell of it.
+
+        Ghosts are ordinary vertices. Only the edges with their smaller end in the rows
+        are offered, as the other ranks that have an edge also know of it: the forest
+        of all that is offered is the forest of the graph.
+        """
+
+    @abstractmethod
+    def join(self, offers: Sequence[Any], rank: int) -> Any:
+        """Compute the forest of what all ranks have offered; `rank` is this one's."""
+
+    @abstractmethod
+    def accept(self, answer: Any, rank: int) -> tuple[EdgeList, np.ndarray] | None:
+        """Return what `join` has found of this rank's offer, and of its rows.
+
+        Until all ranks have it, the one that has joined must keep its peer.
+
+        Returns
+        -------
+        edges : EdgeList
+            Those that were offered and are in the forest of the graph.
+        label : ndarray of uint32, shape (rows,)
+            The smallest vertex of each row's tree.
+        """
+
+
 class Backend(ABC):
     """A device that can compute minimum spanning forests."""
 
@@ -159,6 +195,10 @@ class Backend(ABC):
         edges : EdgeList
             The edges of the band that lead from the rows to larger vertices.
         """
+
+    def peer(self, rows: Any, num_vertices: int) -> Peer | None:
+        """Return rows of a graph as what can merge without hosts, if the device can."""
+        return None
 
     # Steps on reduced graphs
 

@@ -18,6 +18,7 @@ from .base import (
     Forest,
     Growth,
     Memory,
+    Peer,
     RowGrowth,
 )
 
@@ -112,6 +113,10 @@ class Fallback(Backend):
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """See `Backend.row_hooks`."""
         return self._do(lambda backend: backend.row_hooks(rows.on(backend), band))
+
+    def peer(self, rows: Held, num_vertices: int) -> Peer | None:
+        """See `Backend.peer`."""
+        return self._do(lambda backend: backend.peer(rows.on(backend), num_vertices))
 
     def forest(self, graph: ReducedGraph) -> Growth:
         """See `Backend.forest`."""

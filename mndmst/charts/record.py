@@ -14,7 +14,15 @@ Record = dict[str, Any]
 KINDS = {
     "start and read": ("start", "read", "split", "place", "import", "kernels", "open"),
     "compute": ("indComp", "band", "heavy", "finish"),
-    "merge": ("mergeParts", "ring", "leaders", "global round", "resolve"),
+    "merge": (
+        "mergeParts",
+        "ring",
+        "leaders",
+        "global round",
+        "resolve",
+        "hook",
+        "devices",
+    ),
     "write": ("sort", "digest", "write", "checkpoint", "labels"),
 }
 COLOURS = {

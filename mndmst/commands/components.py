@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..config import MERGES
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -27,8 +29,9 @@ def add(commands: Any) -> None:
     components.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     components.add_argument(
         "--merge",
-        choices=("auto", "messages", "ring", "boruvka"),
-        help="how ranks merge; auto: in shared memory or by messages",
+        choices=MERGES,
+        help="how ranks merge; auto: in shared memory or by messages; "
+        "devices: GPUs alone",
     )
     components.add_argument("--group-size", type=int, help="ranks that merge into one")
     components.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")

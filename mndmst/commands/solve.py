@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..config import MERGES
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -27,8 +29,9 @@ def add(commands: Any) -> None:
     solve.add_argument("--gpu-memory", help="what a rank may take of its GPU")
     solve.add_argument(
         "--merge",
-        choices=("auto", "messages", "ring", "boruvka"),
-        help="how ranks merge; auto: in shared memory or by messages",
+        choices=MERGES,
+        help="how ranks merge; auto: in shared memory or by messages; "
+        "devices: GPUs alone",
     )
     solve.add_argument("--group-size", type=int, help="ranks that merge into one")
     for name, what in (

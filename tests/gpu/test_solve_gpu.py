@@ -14,9 +14,13 @@ from mndmst.backends.cuda import unavailable
 PROGRAM = ROOT / "tests" / "mpi" / "solve_program.py"
 CONFIGS: list[dict] = [
     {"backend": "cuda"},
+    {"backend": "cuda", "no_peer": True},
+    {"backend": "cuda", "merge": "messages"},
     {"backend": "cuda", "merge": "boruvka", "light_edges": 0.4},
     {"backend": "auto", "ratio": 0.5, "light_edges": 0, "merge": "ring"},
     {"backend": "auto", "ratio": 0.3, "recursion_edges": 0},
+    {"backend": "cuda", "merge": "devices"},
+    {"backend": "auto", "ratio": 1.0, "merge": "devices"},
 ]
 
 reason = unavailable()
@@ -60,3 +64,17 @@ def test_the_forest_of_the_oracle(
         place = found["case"], CONFIGS[found["config"]]
         assert found["digest"] == answer.digest, place
         assert (found["m"], found["weight"]) == (answer.m, str(answer.total)), place
+
+
+def test_devices_merge_by_themselves(mpirun: Callable, tmp_path: Path) -> None:
+    graph = graphs.random(20_000, 300_000, 1)
+    path = graphs.write_graph(tmp_path / "graph", graph, parts=3)
+    report = tmp_path / "report.json"
+    run = mpirun(
+        3, "-m", "mndmst", "solve", path, "--backend", "cuda", "--merge", "devices",
+        "--report", report,
+    )  # fmt: skip
+    assert run.result["digest"] == kruskal(*graph).digest
+    stages = json.loads(report.read_text())["ranks"][0]["stages"]
+    (stage,) = [entry for entry in stages if entry["stage"] == "devices"]
+    assert stage["edges_offered"] >= len(kruskal(*graph).src)

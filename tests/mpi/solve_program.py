@@ -5,7 +5,8 @@ list of options, and a stride: the runs whose case and configuration add up to a
 multiple of it are done. `two_workers` in a configuration puts two CPU workers on
 every rank; with `no_room` no leader has memory for any merge, with `much_left` no rank
 merges all that is left after all vertices have hooked, `few` is how few edges end the
-rounds in shared memory, and `link` is how the network between ranks is found to be.
+rounds in shared memory, `link` is how the network between ranks is found to be, and
+with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do.
 """
 
 import json
@@ -13,7 +14,9 @@ import sys
 import zlib
 from pathlib import Path
 
-from mndmst import hypar, scattered, shared_contraction
+from host_peer import HostPeer
+
+from mndmst import hypar, portions, scattered, shared_contraction
 from mndmst.backends.numba import NumbaBackend
 from mndmst.comm import world
 from mndmst.config import Config
@@ -31,6 +34,7 @@ folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
 make_backends, fits = hypar.make_backends, Budget.fits
+no_peers, join_on_devices = NumbaBackend.peer, portions.join_on_devices
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
 target = folder / f"forest-{comm.size}.h5"
 found = []
@@ -41,6 +45,10 @@ for j, config in enumerate(configs):
     shared_contraction.FEW_EDGES = config.pop("few", few)
     link = LINKS[config.pop("link", None)]
     hypar.measure = lambda _, link=link: link
+    host_peers = config.pop("host_peers", False)
+    NumbaBackend.peer = (lambda *a: HostPeer(*a)) if host_peers else no_peers
+    no_peer = config.pop("no_peer", False)
+    portions.join_on_devices = (lambda _: False) if no_peer else join_on_devices
     Budget.fits = (lambda _, nbytes: nbytes == 0) if no_room else fits
     hypar.make_backends = (
         (lambda *_: [NumbaBackend(1), NumbaBackend(2)]) if two else make_backends

@@ -27,6 +27,8 @@ CONFIGS: list[dict] = [
     {"group_size": 3, "merge": "ring", "leader_edges": 0, "light_edges": 0},
     {"group_size": 8, "merge": "ring", "light_edges": 0.4},
     {"merge": "boruvka"},
+    {"merge": "devices"},
+    {"host_peers": True},
     {"merge": "ring", "leader_edges": 0, "no_room": True},
     {"merge": "messages", "link": "slow", "round_gain": 0.0, "light_edges": 0.4},
     {"merge": "messages", "much_left": True},

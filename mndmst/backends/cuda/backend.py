@@ -15,6 +15,7 @@ from ..numba.columns import without_repeats
 from . import unavailable
 from .kernels import Kernels
 from .listed import place_edges
+from .peer import CudaPeer
 from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
 from .row_solver import RowSolver
 from .solver import Edges, Solver
@@ -203,6 +204,15 @@ class CudaBackend(Backend):
             to_host = self._transfer.to_host
             hook, key = to_host(hook), to_host(key)
         return hook, key, without_repeats(listed.u, listed.v, listed.key)
+
+    def peer(
+        self, rows: PlacedRows | StreamedRows, num_vertices: int
+    ) -> CudaPeer | None:
+        """Return placed rows as what merges with those on other GPUs of the host."""
+        if isinstance(rows, StreamedRows) or num_vertices > MAX_VERTICES:
+            return None
+        kernels = self._kernels_for(rows.keys.dtype)
+        return CudaPeer(self._current, kernels, rows, num_vertices, self._transfer)
 
     def _components(
         self, rows: PlacedRows, label: np.ndarray

@@ -1,0 +1,177 @@
+"""Forests that GPUs of one host hand to each other, past their hosts.
+
+A process opens what another has on its device by a handle (CUDA IPC). Copies take the
+way there is between the two: NVLink, the bus, or none on one device.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple, TypeVar
+
+import cupy
+import numpy as np
+
+from ...graph import EdgeList
+from ..base import Band, DeviceMemoryError, Peer
+from .kernels import Kernels
+from .placed import PlacedRows
+from .row_solver import MAX_LISTED, RowSolver
+from .solver import Edges, Solver
+from .transfer import Transfer
+
+Result = TypeVar("Result")
+
+
+class Block(NamedTuple):
+    """Bytes on a device, and the handle by which another process opens them."""
+
+    handle: bytes
+    nbytes: int
+
+
+class Offer(NamedTuple):
+    """The columns of a forest."""
+
+    block: Block
+    edges: int
+
+
+class Answer(NamedTuple):
+    """Labels of all vertices, and after them marks of all edges that were offered.
+
+    Those of rank r are [bounds[r], bounds[r + 1]).
+    """
+
+    block: Block
+    bounds: list[int]
+
+
+class CudaPeer(Peer):
+    """See `Peer`.
+
+    Parameters
+    ----------
+    current : callable
+        Makes device and stream current for a step.
+    """
+
+    def __init__(
+        self,
+        current: Callable[[], AbstractContextManager[None]],
+        kernels: Kernels,
+        rows: PlacedRows,
+        num_vertices: int,
+        transfer: Transfer,
+    ) -> None:
+        self._current, self._kernels, self._transfer = current, kernels, transfer
+        self._rows, self._num_vertices = rows, num_vertices
+        self._offered: cupy.ndarray | None = None
+        self._answered: cupy.ndarray | None = None
+
+    def _try(self, step: Callable[[], Result]) -> Result | None:
+        try:
+            with self._current():
+                return step()
+        except (DeviceMemoryError, cupy.cuda.runtime.CUDARuntimeError):
+            return None
+
+    def offer(self) -> Offer | None:
+        """See `Peer.offer`."""
+        return self._try(self._offer)
+
+    def _offer(self) -> Offer:
+        rows = self._rows
+        solver = RowSolver(self._kernels, rows.vertices, rows, Band())
+        edges = solver.solve_rows(labelled=False)
+        del solver
+        here = edges.u >= np.uint32(rows.first)  # ghosts below are not
+        u, v, key = (column[here] for column in edges)
+        order = cupy.argsort(u.astype(np.uint64) << 32 | v)
+        found = rows.to_global(u[order]), rows.to_global(v[order]), key[order]
+        self._offered = _new_block(sum(column.nbytes for column in found))
+        for column, values in zip(self._columns(self._offered), found, strict=True):
+            column[:] = values
+        return Offer(_shared(self._offered), len(order))
+
+    def _columns(self, block: cupy.ndarray) -> Edges:
+        """Return the columns of edges that lie one after the other."""
+        count = block.nbytes // (8 + np.dtype(self._kernels.key).itemsize)
+        ends = block[: 8 * count].view(np.uint32)
+        key = block[8 * count :].view(self._kernels.key)
+        return Edges(ends[:count], ends[count:], key)
+
+    def join(self, offers: Sequence[Offer], rank: int) -> Answer | None:
+        """See `Peer.join`."""
+        return self._try(lambda: self._join(offers, rank))
+
+    def _join(self, offers: Sequence[Offer], rank: int) -> Answer | None:
+        bounds = np.cumsum([0, *(offer.edges for offer in offers)]).tolist()
+        if not 0 < bounds[-1] <= MAX_LISTED:
+            return None
+        edges = Edges.empty(bounds[-1], self._kernels.key)
+        for number, offer in enumerate(offers):
+            own = self._offered if number == rank else None
+            with _opened(offer.block, own) as block:
+                for all_, some in zip(edges, self._columns(block), strict=True):
+                    _copy(some, all_[slice(*bounds[number : number + 2])])
+        labels = 4 * self._num_vertices
+        solver = Solver(self._kernels, self._num_vertices)
+        marks = solver.solve(edges)
+        del edges
+        self._answered = _new_block(labels + len(marks))
+        self._answered[labels:] = marks
+        self._answered[:labels].view(np.uint32)[:] = solver.labels()
+        return Answer(_shared(self._answered), bounds)
+
+    def accept(self, answer: Answer, rank: int) -> tuple[EdgeList, np.ndarray] | None:
+        """See `Peer.accept`."""
+        return self._try(lambda: self._accept(answer, rank))
+
+    def _accept(self, answer: Answer, rank: int) -> tuple[EdgeList, np.ndarray]:
+        rows, marks = self._rows, 4 * self._num_vertices
+        first, last = rows.first_global, rows.first_global + rows.own
+        begin, end = (marks + bound for bound in answer.bounds[rank : rank + 2])
+        with _opened(answer.block, self._answered) as block:
+            label = _copy(block[4 * first : 4 * last])
+            kept = _copy(block[begin:end]).view(np.bool_)
+        to_host = self._transfer.to_host
+        columns = [to_host(c[kept]) for c in self._columns(self._offered)]
+        return EdgeList(*columns), to_host(label.view(np.uint32))
+
+
+def _new_block(nbytes: int) -> cupy.ndarray:
+    """Return bytes that are an allocation of their own, as a handle tells of one."""
+    cupy.get_default_memory_pool().free_all_blocks()
+    memory = cupy.cuda.Memory(max(1, nbytes))
+    return cupy.ndarray(nbytes, np.uint8, cupy.cuda.MemoryPointer(memory, 0))
+
+
+def _shared(block: cupy.ndarray) -> Block:
+    cupy.cuda.get_current_stream().synchronize()
+    return Block(cupy.cuda.runtime.ipcGetMemHandle(block.data.ptr), block.nbytes)
+
+
+@contextmanager
+def _opened(block: Block, own: cupy.ndarray | None) -> Iterator[cupy.ndarray]:
+    """Open the bytes of another process, if they are not this one's own."""
+    if own is not None:
+        yield own
+        return
+    runtime = cupy.cuda.runtime
+    pointer = runtime.ipcOpenMemHandle(block.handle)
+    try:
+        device = cupy.cuda.Device().id
+        memory = cupy.cuda.UnownedMemory(pointer, block.nbytes, None, device)
+        yield cupy.ndarray(block.nbytes, np.uint8, cupy.cuda.MemoryPointer(memory, 0))
+        cupy.cuda.get_current_stream().synchronize()
+    finally:
+        runtime.ipcCloseMemHandle(pointer)
+
+
+def _copy(source: cupy.ndarray, target: cupy.ndarray | None = None) -> cupy.ndarray:
+    """Copy what may be on another device; no kernel could read it from here."""
+    if target is None:
+        target = cupy.empty_like(source)
+    stream = cupy.cuda.get_current_stream()
+    target.data.copy_from_device_async(source.data, source.nbytes, stream)
+    return target
