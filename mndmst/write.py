@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .backends.numba.homes import by_home
-from .backends.numba.spanning import pair_order
 from .backends.numba.survey import in_row_order
 from .backends.numba.threads import ALONE, Threads
 from .ghosts import Directory
@@ -20,6 +19,7 @@ from .io.forest import ForestHeader
 from .io.forest_writer import write_forest as write_forest_file
 from .io.totals import exact_total, forest_digest
 from .order import keys_to_weights
+from .ordered import in_order, places_among
 from .report import write_report
 from .run import Run
 
@@ -100,7 +100,41 @@ def write_forest(run: Run, targets: "Targets") -> Summary:
 def to_homes(
     directory: Directory, fixed: list[EdgeList], threads: Threads = ALONE
 ) -> EdgeList:
-    """Send every edge to the home of its smaller end; return them in order."""
+    """Send every edge to the home of its smaller end; return them in order.
+
+    Collective. Takes the edges out of the list. If the longest list is at home and in
+    order, as one GPU leaves it, and rows that pass in pieces, it stays where it is.
+    """
+    longest = max(fixed, key=len)
+    none = longest.take(np.empty(0, np.int64))
+    others = [none, *(edges for edges in fixed if edges is not longest)]
+    fixed.clear()
+    if not _in_place(directory, longest):
+        longest, others = none, [longest, *others]
+    arrived = _sent(directory, others, threads)
+    if len(longest) == 0 or len(arrived) == 0:
+        return longest if len(longest) else arrived
+    places = places_among(longest, arrived)
+    pairs = [(getattr(longest, c), getattr(arrived, c)) for c in ("u", "v", "key")]
+    del longest, others
+
+    def inserted(column: np.ndarray, more: np.ndarray) -> np.ndarray:
+        return np.insert(column, places, more)
+
+    # A column that is done is let go.
+    return EdgeList(*(inserted(*pairs.pop(0)) for _ in range(len(pairs))))
+
+
+def _in_place(directory: Directory, edges: EdgeList) -> bool:
+    """Return whether edges are in order, and at home here."""
+    u, v = edges.u, edges.v
+    if len(u) == 0 or u[0] < directory.first or u[-1] >= directory.last:
+        return False
+    return bool(in_row_order(u, v))
+
+
+def _sent(directory: Directory, fixed: list[EdgeList], threads: Threads) -> EdgeList:
+    """Return the edges of all ranks that are at home here, in order. Collective."""
     columns = [
         np.concatenate([getattr(edges, name) for edges in fixed])
         for name in ("u", "v", "key")
@@ -109,11 +143,7 @@ def to_homes(
         order, counts = by_home(columns[0], directory.vtxdist)
         columns = [column[order] for column in columns]
         _, columns = directory.comm.exchange(counts, *columns)
-    u, v, key = columns
-    edges = EdgeList(u, v, key)
-    if in_row_order(u, v):  # as one GPU leaves them
-        return edges
-    return edges.take(pair_order(u, v, key, threads))
+    return in_order(EdgeList(*columns), threads)
 
 
 def _in_range(ends: np.ndarray, directory: Directory) -> bool:

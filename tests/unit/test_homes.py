@@ -6,6 +6,8 @@ import pytest
 from mndmst.backends.numba.homes import by_home, lightest_proposals
 from mndmst.backends.numba.lists import living, marked
 from mndmst.backends.numba.survey import in_row_order
+from mndmst.graph import EdgeList
+from mndmst.ordered import Ordered, in_order, places_among
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])
@@ -52,3 +54,21 @@ def test_whether_edges_are_in_order(ids: type) -> None:
     assert not in_row_order(u[[0, 1, 1, 2]], v[[0, 1, 1, 2]])
     assert not in_row_order(u[[0, 1, 3, 2]], v[[0, 1, 3, 2]])
     assert not in_row_order(u[[2, 0]], v[[2, 0]])
+
+
+@pytest.mark.parametrize("ids", [np.uint32, np.int64])
+def test_edges_are_put_among_those_in_order(ids: type) -> None:
+    pairs = np.random.default_rng(3).permutation(
+        [(u, v) for u in range(12) for v in range(u + 1, 30)]
+    )
+    u, v = pairs.T.astype(ids)
+    key = np.arange(len(u), dtype=np.uint32)
+    ordered = Ordered([np.empty_like(column) for column in (u, v, key)])
+    for part in np.array_split(np.arange(len(u)), [0, 1, 20, 200]):
+        ordered.add(in_order(EdgeList(u[part], v[part], key[part])))
+    order = np.lexsort((v, u))
+    for found, right in zip(vars(ordered.edges).values(), (u, v, key), strict=True):
+        np.testing.assert_array_equal(found, right[order])
+    every, odd = EdgeList(u, v, key).take(order), np.arange(1, len(u), 2)
+    places = places_among(every.take(odd - 1), every.take(odd))
+    np.testing.assert_array_equal(places, np.arange(1, len(odd) + 1))
