@@ -12,7 +12,7 @@ import numpy as np
 
 from ..comm import Comm
 
-PIECE = 1 << 20  # entries held or sent at a time
+PIECE = 1 << 17  # entries held or sent at a time
 
 # A float is an integer of 53 bits times a power of two not below 2**-_POINT.
 _POINT = 1126
