@@ -26,7 +26,7 @@ def join_on_devices(run: Run) -> bool:
         Whether that has been done; if not, nothing has changed.
     """
     worker, peer = run.workers[0], None
-    if len(run.workers) == 1 and not run.resumed:
+    if len(run.workers) == 1 and run.stored is None and not run.resumed:
         peer = worker.backend.peer(worker.placed, run.num_vertices)
     if run.comm.min(int(peer is not None)) == 0 or peer is None:
         return False

@@ -22,6 +22,8 @@ from .order import id_dtype
 
 # Names asked for in one phase, so that requests never need much memory.
 PHASE = 1 << 22
+# Names here that are followed at once.
+STEP = 1 << 16
 
 
 class Directory:
@@ -46,6 +48,19 @@ class Directory:
     def homes(self, ids: np.ndarray) -> np.ndarray:
         """Return how many of some ascending ids are at home on each rank."""
         return np.diff(np.searchsorted(ids, self.vtxdist))
+
+    def record_here(self, old: np.ndarray, new: np.ndarray) -> None:
+        """Note that components at home here are now part of others, also here."""
+        self.parent[old - self.first] = new
+
+    def known(self, ids: np.ndarray) -> np.ndarray:
+        """Return what is known here of the components of some ids (int64)."""
+        inside = (ids >= self.first) & (ids < self.last)
+        places = ids[inside] - self.first
+        follow(self.parent, self.first, places)
+        names = ids.copy()
+        names[inside] = self.parent[places]
+        return names
 
     def record(self, old: np.ndarray, new: np.ndarray) -> None:
         """Tell the homes of components that they are now part of others.
@@ -143,7 +158,13 @@ class Directory:
         """
         away = (self.parent < self.first) | (self.parent >= self.last)
         self.jump(np.flatnonzero(away))
-        follow(self.parent, self.first, np.arange(len(self.parent)))
+        self.shorten()
+
+    def shorten(self) -> None:
+        """Point every vertex at what is known here of its representative."""
+        for begin in range(0, len(self.parent), STEP):
+            end = min(begin + STEP, len(self.parent))
+            follow(self.parent, self.first, np.arange(begin, end))
 
 
 def without(array: np.ndarray, part: slice) -> np.ndarray:

@@ -139,12 +139,19 @@ def band_graph(run: Run, band: Band) -> ReducedGraph:
     """Return the edges of a later band between components. Collective."""
     label, first = run.directory.parent, run.directory.first
 
-    def forest(worker):
-        rows = worker.rows
+    def forest(backend, rows, placed):
         part = label[rows.first - first : rows.last - first].astype(np.int64)
-        return worker.backend.band_forest(worker.placed, band, part)
+        return backend.band_forest(placed, band, part)
 
-    lists = run.at_once([lambda worker=w: forest(worker) for w in run.workers])
+    def forest_of_piece(rows):
+        return forest(run.backend, rows, run.backend.place(rows))
+
+    lists = run.at_once([
+        lambda w=worker: forest(w.backend, w.rows, w.placed) for worker in run.workers
+    ])  # fmt: skip
+    if run.stored is not None:
+        with run.comm.together():
+            lists += map(forest_of_piece, run.stored.pieces())
     u, v, key = (
         np.concatenate([getattr(edges, name) for edges in lists])
         for name in ("u", "v", "key")

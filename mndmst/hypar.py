@@ -51,12 +51,13 @@ from .ghosts import Directory
 from .graph import ReducedGraph
 from .hierarchy import finish, merge_ranks
 from .io.shards import open_graph
-from .memory import Budget
+from .memory import Budget, resident_bytes
 from .network import measure
 from .portions import portions
 from .read import balanced_vtxdist, read_rows
 from .report import Report
 from .run import Run, contract_graph, learn_names, merge_contractions
+from .streamed import contract_stored
 from .workers import begin_placing, deal, make_backends, place
 
 __all__ = [
@@ -105,9 +106,10 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         network = measure(comm)
         report.facts["network"] = network._asdict()
     with report.stage("read") as entry:
+        entry["resident_bytes"] = resident_bytes()
         vtxdist = balanced_vtxdist(comm, graph)
         threads = report.facts.get("threads", 1)
-        rows, num_edges = read_rows(
+        rows, stored, num_edges = read_rows(
             comm, graph, vtxdist, budget, threads, entry,
             begun=lambda rows: begin_placing(background, backends, rows, config),
         )  # fmt: skip
@@ -120,7 +122,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         directory = Directory(comm, vtxdist)
         run = Run(
             comm, config, graph, num_edges, directory, workers, ratio, budget, report,
-            threads=Threads(threads), network=network,
+            stored=stored, threads=Threads(threads), network=network,
         )  # fmt: skip
     with report.stage("place"):
         place(run)
@@ -155,6 +157,8 @@ def ind_comp(
         if isinstance(edges, ReducedGraph):
             # Components that reach over several ranks are nobody's to contract.
             return contract_graph(run, edges) if edges.own.any() else edges
+        if run.stored is not None:
+            return contract_stored(run, run.stored)
         contractions = run.at_once([
             lambda w=worker: contract_rows(
                 w.backend, w.rows, w.placed, edges, exception
@@ -178,7 +182,7 @@ def merge_parts(run: Run, left: ReducedGraph) -> ReducedGraph:
         On the last leader what is left of the whole graph, elsewhere nothing.
     """
     with run.report.stage("mergeParts"):
-        if run.comm.max(len(run.renamed)):
+        if run.stored is not None or run.comm.max(len(run.renamed)):
             left = learn_names(run, left)
         edges = run.comm.sum(len(left))
     run.report.level("indComp", edges)

@@ -5,6 +5,10 @@ import os
 import sys
 from pathlib import Path
 
+from .errors import ConfigError
+
+MIB = 1 << 20
+
 
 def resident_bytes() -> int:
     """Return the bytes of this process that are in memory."""
@@ -27,6 +31,12 @@ def give_back_freed() -> None:
         trim(0)
 
 
+def held_bytes() -> int:
+    """Return the bytes of this process that it cannot give back."""
+    give_back_freed()
+    return resident_bytes()
+
+
 class Budget:
     """The bytes a rank may hold.
 
@@ -36,6 +46,11 @@ class Budget:
         Bytes, or 0 for no limit.
     one_band : bool
         Whether all edges of the rows are contracted at once.
+
+    Attributes
+    ----------
+    enough : int
+        Bytes that would do for any graph with as many rows and arcs on each rank.
     """
 
     # A graph that is merged, filtered and contracted takes so many times its bytes:
@@ -44,8 +59,11 @@ class Budget:
     # The first band has at most two edges a row, of 24 bytes each with their ends in
     # 32 bits; a row has its component, and an edge of the forest.
     EDGES_PER_ROW, EDGE_BYTES, ROW_BYTES = 2, 24, 24
-    # All in one band, every arc may be an edge; 58 bytes for each have been seen.
-    ARC_BYTES = 64
+    # All in one band, every arc may be an edge; 79 bytes for each have been seen.
+    ARC_BYTES = 80
+    # Rows that pass in pieces leave a component and an edge each, of which a column is
+    # copied at a time where it is written; in its piece a row has names besides.
+    STORED_ROW_BYTES, PIECE_ROW_BYTES, LEAST_PIECE = 20, 64, 1 << 18
     # Buffers of HDF5 and MPI, and code that is loaded when it is needed; and what MPI
     # takes for each rank that there are messages with.
     RESERVE, RANK_BYTES = 8 << 20, 128 << 10
@@ -53,13 +71,13 @@ class Budget:
     def __init__(self, limit: int, one_band: bool = False) -> None:
         self.limit = limit
         self.one_band = one_band
+        self.enough = 0
 
     def room(self) -> int:
         """Return how many more bytes fit."""
         if not self.limit:
             return sys.maxsize
-        give_back_freed()
-        return max(0, self.limit - resident_bytes())
+        return max(0, self.limit - held_bytes())
 
     def fits(self, nbytes: int) -> bool:
         """Return whether a reduced graph of some bytes can be taken in.
@@ -88,3 +106,19 @@ class Budget:
             work = self.ARC_BYTES * arcs
         work += self.ROW_BYTES * rows
         return row_bytes + work + self.RESERVE + self.RANK_BYTES * ranks
+
+    def for_piece(self, room: int, rows: int, ranks: int) -> int:
+        """Return the bytes that a piece of the rows may take, of those there are.
+
+        As many are left for what the pieces before it have left behind.
+        """
+        kept = self.STORED_ROW_BYTES * rows + self.RESERVE + self.RANK_BYTES * ranks
+        return (room - kept) // 2
+
+    def exceeded(self, path: Path, what: str, ranks: int) -> ConfigError:
+        """Return the error that says that something does not fit, and what would do."""
+        enough = self.enough // MIB + 2  # what a program holds varies a little
+        return ConfigError(
+            f"{path}: --memory {self.limit:,} is too little for {what}. On {ranks} "
+            f"ranks --memory {enough}MiB would do; more ranks need less each."
+        )

@@ -2,27 +2,27 @@
 
 The number of shards and of ranks are independent. The rows are cut so that every
 rank gets about the same arcs, counting each vertex as `VERTEX_COST` arcs, and stay
-contiguous, so that what locality a graph has survives.
+contiguous, so that what locality a graph has survives. Where `--memory` does not hold
+them they are looked at in pieces, and stay in their file (`stored.py`).
 """
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from .backends.numba.inspect import add_to_buckets, arcs_of_bucket, inspect_rows
+from .backends.numba.heap import keep_nothing
+from .backends.numba.inspect import add_to_buckets, arcs_of_bucket
 from .backends.numba.threads import Threads
 from .comm import Comm
-from .errors import ConfigError, InputError
+from .errors import InputError
 from .graph import Rows
-from .io.arc_reader import ArcReader
 from .io.shards import ShardedGraph
-from .memory import Budget, resident_bytes
-from .order import key_dtype, keys_to_weights, weights_to_keys
+from .memory import Budget, held_bytes
+from .order import keys_to_weights
+from .stored import Clock, StoredRows, load_rows
 
 VERTEX_COST = 16
-MIB = 1 << 20
 BUCKETS = 4096
 
 
@@ -37,9 +37,9 @@ def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
     begin = graph.num_vertices * comm.rank // comm.size
     end = graph.num_vertices * (comm.rank + 1) // comm.size
     with comm.together():
-        indptr = graph.read_indptr(begin, end)
-    vertices = np.arange(begin, end + 1)
-    load = indptr + VERTEX_COST * vertices  # the load of all vertices before each
+        load = graph.read_indptr(begin, end)
+    # The load of all vertices before each
+    load += np.arange(VERTEX_COST * begin, VERTEX_COST * end + 1, VERTEX_COST)
     total = graph.num_arcs + VERTEX_COST * graph.num_vertices
     goals = np.array([total * r // comm.size for r in range(1, comm.size)], np.int64)
     here = (goals > load[0]) & (goals <= load[-1])
@@ -60,7 +60,7 @@ def read_rows(
     threads: int = 1,
     entry: dict[str, Any] | None = None,
     begun: Callable[[Rows], object] = lambda rows: None,
-) -> tuple[Rows, int]:
+) -> tuple[Rows, StoredRows | None, int]:
     """Read this rank's rows and check them. Collective.
 
     Parameters
@@ -68,110 +68,95 @@ def read_rows(
     threads : int
         Read and check with as many threads.
     entry : dict, optional
-        Gets the bytes held before, and the seconds taken for row pointers and arcs.
+        Gets the seconds taken for row pointers and arcs.
     begun : callable
         Given the rows when their arcs begin to come.
 
     Returns
     -------
     rows : Rows
+        None of them, if they are stored.
+    stored : StoredRows or None
+        All of them, where the memory allowed does not hold those of every rank.
     num_edges : int
         Distinct undirected edges of the whole graph, without loops.
 
     Raises
     ------
     ConfigError
-        If the rows do not fit into the memory allowed.
+        If not even pieces of the rows fit into the memory allowed.
     InputError
         If a part is damaged or the arcs are not symmetric.
     """
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
     pool = Threads(threads)
-    entry = {} if entry is None else entry
-    entry["resident_bytes"] = resident_bytes()
-    clock = Clock(entry)
-    if budget.limit:
-        _check_memory(comm, graph, begin, end, budget)
+    clock = Clock({} if entry is None else entry)
+    bounds = cut_rows(comm, graph, begin, end, budget) if budget.limit else None
+    stored = StoredRows(graph, bounds, pool) if bounds else None
+
     with comm.together():
-        arcs = ArcReader(graph, begin, end, graph.read_indptr(begin, end, pool))
-        clock.note("indptr")
-        keys = arcs.weights.view(key_dtype(graph.weight_dtype))
-        columns = arcs.indptr, arcs.indices, keys
-        rows = Rows(begin, graph.num_vertices, *columns, arcs.arrival)
-        begun(rows)
-
-        def look(row: int, bounds: np.ndarray) -> tuple[int, int]:
-            weights_to_keys(arcs.weights[bounds[0] : bounds[-1]])
-            return inspect_rows(
-                bounds, arcs.indices, keys, begin + row, 0, len(bounds) - 1
-            )
-
-        found = arcs.read(pool, look)
-        clock.note("arcs")
-    edges = sum(count for count, _ in found) - _repeats(rows, arcs.seams)
-    balance = np.array([part for _, part in found], np.uint64).sum()
+        last = begin if stored else end
+        rows, facts = load_rows(graph, begin, last, pool, clock, begun)
+        found = [facts, *(stored.inspect(clock) if stored else ())]
+    balance = np.array([facts.balance for facts in found], np.uint64).sum()
     if comm.sum(np.array([balance], np.uint64))[0] != 0:
-        error = _asymmetry(comm, graph, rows)
+        error = _asymmetry(comm, graph, stored.pieces if stored else lambda: [rows])
         with comm.together():
             raise error
-    return rows, comm.sum(int(edges))
+    return rows, stored, comm.sum(sum(facts.edges for facts in found))
 
 
-def _repeats(rows: Rows, seams: list[int]) -> int:
-    """Count the arcs to larger vertices that repeat the arc before a seam."""
-    arcs = np.array(seams, np.int64)
-    heads = rows.indices[arcs].astype(np.int64)
-    tails = rows.first + np.searchsorted(rows.indptr, arcs, "right") - 1
-    return int(((heads == rows.indices[arcs - 1]) & (heads > tails)).sum())
-
-
-class Clock:
-    """Notes how long the steps of a stage take."""
-
-    def __init__(self, entry: dict[str, Any]) -> None:
-        self.entry = entry
-        self.last = time.perf_counter()
-
-    def note(self, step: str) -> None:
-        """Note the seconds since the last step."""
-        now = time.perf_counter()
-        self.entry[f"{step}_seconds"] = now - self.last
-        self.last = now
-
-
-def _check_memory(
+def cut_rows(
     comm: Comm, graph: ShardedGraph, begin: int, end: int, budget: Budget
-) -> None:
-    """Refuse rows that would not fit, and say what would do. Collective."""
+) -> list[int] | None:
+    """Return where to cut rows so that their pieces fit; None if all of them do.
+
+    Collective. Refuses a limit that is too little for any piece, and says what would
+    do in any case.
+    """
+    held = held_bytes()
     with comm.together():
         indptr = graph.read_indptr(begin, end)
-    arcs, wide = int(indptr[-1] - indptr[0]), graph.num_vertices > 1 << 32
-    row_bytes = indptr.nbytes + arcs * (graph.weight_dtype.itemsize + 4 * (1 + wide))
-    needed = budget.for_rows(end - begin, arcs, row_bytes, comm.size)
-    needed += resident_bytes()
-    smallest = comm.max(needed)
+    indptr -= indptr[0]
+    rows, arcs, wide = end - begin, int(indptr[-1]), graph.num_vertices > 1 << 32
+    arc_bytes = graph.weight_dtype.itemsize + 4 * (1 + wide)
+    row_bytes = indptr.nbytes + arcs * arc_bytes
+    needed = budget.for_rows(rows, arcs, row_bytes, comm.size)
+    budget.enough = comm.max(held + needed)
+    if budget.enough <= budget.limit:
+        return None
+    keep_nothing()
+    cost = indptr  # of all vertices before each
+    cost *= budget.ARC_BYTES + arc_bytes
+    cost += budget.PIECE_ROW_BYTES * np.arange(len(cost))
+    # A piece ends with the row in which it becomes as large.
+    size = budget.for_piece(budget.limit - held, rows, comm.size)
+    size -= int(np.diff(cost).max(initial=0))
     with comm.together():
-        if smallest > budget.limit:
-            enough = smallest // MIB + 2  # what a program holds varies a little
-            raise ConfigError(
-                f"{graph.path}: --memory {budget.limit:,} is too little for the rows "
-                f"of a rank. On {comm.size} ranks --memory {enough}MiB would do; more "
-                "ranks need less each."
-            )
+        if size < budget.LEAST_PIECE:
+            raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
+    cuts = np.searchsorted(cost, np.arange(size, cost[-1], size))
+    return [begin, *(begin + np.unique(cuts[cuts < rows])).tolist(), end]
 
 
-def _asymmetry(comm: Comm, graph: ShardedGraph, rows: Rows) -> InputError:
+def _asymmetry(
+    comm: Comm, graph: ShardedGraph, pieces: Callable[[], Iterable[Rows]]
+) -> InputError:
     """Return an error that names an arc without its twin. Collective."""
     buckets = np.zeros(BUCKETS, np.uint64)
-    arrays = (rows.indptr, rows.indices)
-    add_to_buckets(*arrays, rows.keys, rows.first, buckets)
+    for rows in pieces():
+        arrays = (rows.indptr, rows.indices)
+        add_to_buckets(*arrays, rows.keys, rows.first, buckets)
     bucket = int(np.flatnonzero(comm.sum(buckets))[0])
-    tails, arcs = arcs_of_bucket(*arrays, rows.first, BUCKETS, bucket)
+    found = []
+    for rows in pieces():
+        arrays = (rows.indptr, rows.indices)
+        tails, arcs = arcs_of_bucket(*arrays, rows.first, BUCKETS, bucket)
+        found.append((tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs]))
+    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
     counts = np.zeros(comm.size, np.int64)
-    counts[0] = len(arcs)
-    _, (tail, head, key) = comm.exchange(
-        counts, tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs]
-    )
+    counts[0] = len(columns[0])
+    _, (tail, head, key) = comm.exchange(counts, *columns)
     return comm.share(_lonely(graph, tail, head, key) if comm.rank == 0 else None)
 
 

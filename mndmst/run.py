@@ -26,6 +26,7 @@ from .io.shards import ShardedGraph
 from .memory import Budget
 from .network import LOCAL, Network
 from .report import Report
+from .stored import StoredRows
 
 
 @dataclass
@@ -49,6 +50,8 @@ class Run:
         Its distinct undirected edges, without loops.
     workers : list of Worker
         One or two devices; together their rows are the rank's, in order.
+    stored : StoredRows or None
+        The rank's rows, where they pass through memory; the workers have none then.
     ratio : float
         The share of the first worker, where there are two.
     exception : ExceptionCondition
@@ -83,6 +86,7 @@ class Run:
     ratio: float
     budget: Budget
     report: Report
+    stored: StoredRows | None = None
     exception: ExceptionCondition = lightest_cut_edge
     fixed: list[EdgeList] = field(default_factory=list)
     done: int | None = None

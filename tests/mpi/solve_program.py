@@ -6,28 +6,50 @@ multiple of it are done. `two_workers` in a configuration puts two CPU workers o
 every rank; with `no_room` no leader has memory for any merge, with `much_left` no rank
 merges all that is left after all vertices have hooked, `few` is how few edges end the
 rounds in shared memory, `link` is how the network between ranks is found to be, and
-with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do.
+with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do. With
+`stored` the rows stay in their file and pass in pieces of so many; with `stopped` the
+run goes on from the checkpoint that another has left at its first safe point.
 """
 
 import json
 import sys
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from unittest.mock import patch
 
 from host_peer import HostPeer
 
-from mndmst import hypar, portions, scattered, shared_contraction
+from mndmst import hypar, portions, read, scattered, shared_contraction
 from mndmst.backends.numba import NumbaBackend
+from mndmst.checkpoint import Checkpoint
 from mndmst.comm import world
 from mndmst.config import Config
+from mndmst.errors import StoppedError
 from mndmst.io.forest import read_forest
 from mndmst.memory import Budget
 from mndmst.network import LOCAL, Network
 from mndmst.pipeline import Targets, solve
 from mndmst.progress import Progress
+from mndmst.run import Run
 
 # On a slow network rounds go on to the end; else tiny graphs go to one leader at once.
 LINKS = {"slow": Network(0.0, 1.0), None: LOCAL}
+
+
+def pieces_of(rows: int) -> Callable[..., list[int]]:
+    """Return what cuts the rows [begin, end) into pieces, even if there are none."""
+    return lambda comm, graph, begin, end, budget: [
+        begin, *range(begin + rows, end, rows), end
+    ]  # fmt: skip
+
+
+def stop(checkpoint: Checkpoint, run: Run) -> None:
+    """Save the state, and stop."""
+    checkpoint._save(run)
+    raise StoppedError("at the first safe point")
+
 
 comm = world()
 folder, stride = Path(sys.argv[1]), int(sys.argv[2])
@@ -35,6 +57,7 @@ cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
 make_backends, fits = hypar.make_backends, Budget.fits
 no_peers, join_on_devices = NumbaBackend.peer, portions.join_on_devices
+cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
 target = folder / f"forest-{comm.size}.h5"
 found = []
@@ -50,19 +73,22 @@ for j, config in enumerate(configs):
     no_peer = config.pop("no_peer", False)
     portions.join_on_devices = (lambda _: False) if no_peer else join_on_devices
     Budget.fits = (lambda _, nbytes: nbytes == 0) if no_room else fits
+    stored = config.pop("stored", 0)
+    config["memory"] = 1 << 40 if stored else 0
+    read.cut_rows = pieces_of(stored) if stored else cut_rows
     hypar.make_backends = (
         (lambda *_: [NumbaBackend(1), NumbaBackend(2)]) if two else make_backends
     )
+    kept = folder / "kept" if config.pop("stopped", False) else None
     for i, graph in enumerate(cases):
         if (i + j) % stride:
             continue
-        summary = solve(
-            comm,
-            graph,
-            Config(**{"backend": "cpu", **config}),
-            Targets(target, None, labels=True),
-            Progress(False),
-        )
+        how = comm, graph, Config(**{"backend": "cpu", **config})
+        if kept:
+            with patch.object(Checkpoint, "safe_point", stop), suppress(StoppedError):
+                solve(*how, Targets(checkpoint=kept), Progress(False))
+        targets = Targets(target, None, True, kept, resume=kept is not None)
+        summary = solve(*how, targets, Progress(False))
         if comm.rank == 0:
             labels = read_forest(target).read_labels(0, summary.num_vertices)
             run = {"case": i, "config": j, "digest": summary.digest}

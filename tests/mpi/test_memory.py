@@ -18,37 +18,68 @@ RANKS = 4
 EDGES = 2_000_000
 # Of an edge between components, three times over while leaders merge.
 PLAIN_MERGE = 3 * 20 * EDGES
+AT_ONCE = ("--merge", "ring", "--light-edges", 0)
 
 
 class Case(NamedTuple):
-    """A graph without locality, its digest, and the least limit that is accepted."""
+    """A graph without locality, its digest, and the least limit that holds its rows.
+
+    `base` is what a rank holds before it reads.
+    """
 
     path: Path
     digest: str
+    base: int
     limit: int
     refused: Run
+
+
+def weighted(graph: graphs.Graph) -> graphs.Graph:
+    """Return a graph with random weights, hardly any of them the same."""
+    weight = np.random.default_rng(1).integers(0, 1 << 30, len(graph.src))
+    return graph._replace(weight=weight.astype(np.int32))
+
+
+def belt(n: int, reach: int) -> graphs.Graph:
+    """Return a graph where vertices know those whose numbers are close."""
+    src = np.repeat(np.arange(n - reach), reach)
+    dst = src + np.tile(np.arange(1, reach + 1), n - reach)
+    return weighted(graphs.Graph(n, src, dst, src))
 
 
 @pytest.fixture(scope="module")
 def case(mpirun: Callable, tmp_path_factory: pytest.TempPathFactory) -> Case:
     """Return a graph and what a run with hardly any memory says about it."""
-    graph = graphs.random(1 << 16, EDGES, 1)
-    weight = np.random.default_rng(1).integers(0, 1 << 30, EDGES)
-    graph = graph._replace(weight=weight.astype(np.int32))
+    graph = weighted(graphs.random(1 << 16, EDGES, 1))
     path = graphs.write_graph(tmp_path_factory.mktemp("memory") / "graph", graph, RANKS)
     solve(mpirun, path)  # a rank that compiles kernels holds more
+    base = max(read["resident_bytes"] for read, _ in ranks(path))
     refused = solve(mpirun, path, "--memory", "1MiB")
-    enough = re.search(r"(\d+)MiB would do", refused.stderr)
-    assert enough is not None, refused.stderr
-    limit = int(enough[1]) << 20
-    return Case(path, kruskal(*graph).digest, limit, refused)
+    digest = kruskal(*graph).digest
+    return Case(path, digest, base, least(refused), refused)
 
 
-def solve(mpirun: Callable, path: Path, *options: object) -> Run:
+def solve(mpirun: Callable, path: Path, *options: object, count: int = RANKS) -> Run:
     return mpirun(
-        RANKS, "-m", "mndmst", "solve", path, "-o", path.parent / "forest.h5",
+        count, "-m", "mndmst", "solve", path, "-o", path.parent / "forest.h5",
         "--report", path.parent / "report.json", "--backend", "cpu", *options,
     )  # fmt: skip
+
+
+def least(refused: Run) -> int:
+    """Return the limit that an error names."""
+    enough = re.search(r"(\d+)MiB would do", refused.stderr)
+    assert enough is not None, refused.stderr
+    return int(enough[1]) << 20
+
+
+def ranks(path: Path) -> list[tuple[dict, int]]:
+    """Return of each rank of the last run how it began to read, and its peak."""
+    report = json.loads((path.parent / "report.json").read_text())
+    return [
+        (next(s for s in rank["stages"] if s["stage"] == "read"), rank["peak_bytes"])
+        for rank in report["ranks"]
+    ]
 
 
 def test_too_little_is_refused_once(case: Case) -> None:
@@ -57,27 +88,49 @@ def test_too_little_is_refused_once(case: Case) -> None:
     assert not (case.path.parent / "forest.h5.tmp").exists()
 
 
-def test_all_edges_at_once_need_more(mpirun: Callable, case: Case) -> None:
-    at_once = ("--merge", "ring", "--light-edges", 0)
-    refused = solve(mpirun, case.path, "--memory", case.limit, *at_once)
-    enough = re.search(r"(\d+)MiB would do", refused.stderr)
-    assert enough is not None, refused.stderr
-    limit = int(enough[1]) << 20
-    run = solve(mpirun, case.path, "--memory", limit, *at_once)
+def test_all_edges_at_once_in_memory_need_more(mpirun: Callable, case: Case) -> None:
+    limit = least(solve(mpirun, case.path, "--memory", "1MiB", *AT_ONCE))
+    assert limit > case.limit
+    run = solve(mpirun, case.path, "--memory", limit, *AT_ONCE)
     assert run.result["digest"] == case.digest
-    report = json.loads((case.path.parent / "report.json").read_text())
-    assert max(rank["peak_bytes"] for rank in report["ranks"]) <= limit
+    assert max(peak for _, peak in ranks(case.path)) <= limit
 
 
-@pytest.mark.parametrize("merge", ["auto", "ring"])
+@pytest.mark.parametrize("options", [(), ("--merge", "ring"), AT_ONCE])
 def test_a_run_stays_below_the_least_limit(
-    mpirun: Callable, case: Case, merge: str
+    mpirun: Callable, case: Case, options: tuple
 ) -> None:
-    run = solve(mpirun, case.path, "--memory", case.limit, "--merge", merge)
+    run = solve(mpirun, case.path, "--memory", case.limit, *options)
     assert run.returncode == 0, run.stderr
     assert run.result["digest"] == case.digest
-    report = json.loads((case.path.parent / "report.json").read_text())
-    for rank in report["ranks"]:
-        assert rank["peak_bytes"] <= case.limit
-        (read,) = [stage for stage in rank["stages"] if stage["stage"] == "read"]
+    for read, peak in ranks(case.path):
+        assert peak <= case.limit
         assert case.limit <= read["resident_bytes"] + PLAIN_MERGE // 4
+
+
+def test_rows_that_do_not_fit_stay_in_their_file(
+    mpirun: Callable, case: Case, tmp_path: Path
+) -> None:
+    graph = belt(1 << 16, 40)
+    path = graphs.write_graph(tmp_path / "graph", graph)
+    digest = solve(mpirun, path, count=2).result["digest"]
+    row_bytes = 2 * len(graph.src) * 8 // 2
+    limit = case.base + (16 << 20)
+    run = solve(mpirun, path, "--memory", limit, count=2)
+    assert run.returncode == 0, run.stderr
+    assert run.result["digest"] == digest
+    for read, peak in ranks(path):
+        assert peak <= limit < read["resident_bytes"] + row_bytes
+
+
+def test_what_waits_at_too_many_borders_is_refused(
+    mpirun: Callable, case: Case, tmp_path: Path
+) -> None:
+    graph = weighted(graphs.random(1 << 19, 1 << 20, 2))
+    path = graphs.write_graph(tmp_path / "graph", graph, RANKS)
+    limit = case.base + (24 << 20)
+    run = solve(mpirun, path, "--memory", limit)
+    assert run.returncode == 1
+    assert run.stderr.count("mndmst: error") == 1
+    assert "pass in pieces" in run.stderr
+    assert least(run) > limit

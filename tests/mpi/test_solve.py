@@ -43,6 +43,10 @@ CONFIGS: list[dict] = [
     {"merge": "messages", "two_workers": True, "ratio": 0.3, "recursion_edges": 0},
     {"two_workers": True, "ratio": 0.6, "light_edges": 0, "merge": "ring"},
     {"two_workers": True, "ratio": 1.0, "threads": 2},
+    {"stored": 7},
+    {"stored": 1, "merge": "ring", "leader_edges": 0, "ring_gain": 0.0},
+    {"stored": 7, "stopped": True},
+    {"stored": 3, "two_workers": True, "ratio": 0.5, "merge": "boruvka"},
 ]
 
 pytestmark = pytest.mark.mpi

@@ -64,7 +64,7 @@ def test_parallel_edges_count_once_where_a_row_is_divided(tmp_path: Path) -> Non
     heads = np.array([1] * 9 + [0] * 9, np.uint32)
     rows = np.array([0, 9, 18]), heads, np.arange(18, dtype=np.int32) % 9
     graph = open_graph(write(tmp_path / "graph", rows, [0, 2]))
-    found, edges = read_rows(ALONE, graph, np.array([0, 2]), Budget(0))  # type: ignore[arg-type]
+    found, _, edges = read_rows(ALONE, graph, np.array([0, 2]), Budget(0))  # type: ignore[arg-type]
     assert edges == 1
     np.testing.assert_array_equal(keys_to_weights(found.keys, np.dtype("i4")), rows[2])
 

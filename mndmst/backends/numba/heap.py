@@ -11,6 +11,8 @@ import ctypes
 # Larger arrays are mapped one by one; so much that is free is kept. `Budget` has it
 # given back before it counts.
 MAPPED_BYTES, KEPT_BYTES = 64 << 20, 256 << 20
+# Where rows do not fit, nothing is kept.
+TIGHT_BYTES = 1 << 20
 # See mallopt(3).
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
@@ -20,8 +22,17 @@ def keep_freed() -> None:
 
     Numba's arrays and NumPy's both come from malloc.
     """
+    _set_bounds(MAPPED_BYTES, KEPT_BYTES)
+
+
+def keep_nothing() -> None:
+    """Let glibc give freed memory back to the system from now on."""
+    _set_bounds(TIGHT_BYTES, TIGHT_BYTES)
+
+
+def _set_bounds(mapped: int, kept: int) -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
-        mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
+        mallopt(_M_MMAP_THRESHOLD, mapped)
+        mallopt(_M_TRIM_THRESHOLD, kept)
         mallopt(_M_ARENA_MAX, 1)  # what one thread has freed is there for all

@@ -1,0 +1,116 @@
+"""Rows that stay in their file, and are read from it piece by piece."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .backends.numba.inspect import inspect_rows
+from .backends.numba.threads import ALONE, Threads
+from .graph import Rows
+from .io.arc_reader import ArcReader
+from .io.shards import ShardedGraph
+from .order import key_dtype, weights_to_keys
+
+
+class Clock:
+    """Notes how long the steps of a stage take, all in all."""
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.entry = entry
+        self.last = time.perf_counter()
+
+    def note(self, step: str) -> None:
+        """Add the seconds since the last step."""
+        now, name = time.perf_counter(), f"{step}_seconds"
+        self.entry[name] = self.entry.get(name, 0.0) + now - self.last
+        self.last = now
+
+
+class Facts(NamedTuple):
+    """What a look at all arcs of some rows tells.
+
+    Attributes
+    ----------
+    edges : int
+        Distinct edges to larger vertices.
+    balance : uint64
+        Over all rows of a symmetric graph the sum is zero, see `inspect_rows`.
+    """
+
+    edges: int
+    balance: np.uint64
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """The rows of a rank, in pieces of which only one need be in memory.
+
+    Attributes
+    ----------
+    graph : ShardedGraph
+    bounds : list of int
+        The first vertex of each piece, and one past the last of all.
+    threads : Threads
+        Read with these.
+    """
+
+    graph: ShardedGraph
+    bounds: list[int]
+    threads: Threads = ALONE
+
+    def pieces(self) -> Iterator[Rows]:
+        """Yield the pieces in order; what is done with one should not keep it."""
+        for begin, end in pairwise(self.bounds):
+            yield load_rows(self.graph, begin, end, self.threads)[0]
+
+    def inspect(self, clock: Clock) -> Iterator[Facts]:
+        """Yield the facts of each piece."""
+        for begin, end in pairwise(self.bounds):
+            yield load_rows(self.graph, begin, end, self.threads, clock)[1]
+
+
+def load_rows(
+    graph: ShardedGraph,
+    begin: int,
+    end: int,
+    threads: Threads,
+    clock: Clock | None = None,
+    begun: Callable[[Rows], object] = lambda rows: None,
+) -> tuple[Rows, Facts]:
+    """Read the rows of the vertices [begin, end), and look at their arcs.
+
+    Parameters
+    ----------
+    clock : Clock
+        Notes the steps.
+    begun : callable
+        Given the rows when their arcs begin to come.
+    """
+    clock = clock or Clock({})
+    arcs = ArcReader(graph, begin, end, graph.read_indptr(begin, end, threads))
+    clock.note("indptr")
+    keys = arcs.weights.view(key_dtype(graph.weight_dtype))
+    columns = arcs.indptr, arcs.indices, keys
+    rows = Rows(begin, graph.num_vertices, *columns, arcs.arrival)
+    begun(rows)
+
+    def look(row: int, bounds: np.ndarray) -> tuple[int, np.uint64]:
+        weights_to_keys(arcs.weights[bounds[0] : bounds[-1]])
+        return inspect_rows(bounds, arcs.indices, keys, begin + row, 0, len(bounds) - 1)
+
+    found = arcs.read(threads, look)
+    clock.note("arcs")
+    edges = sum(int(count) for count, _ in found) - _repeats(rows, arcs.seams)
+    return rows, Facts(edges, np.array([part for _, part in found], np.uint64).sum())
+
+
+def _repeats(rows: Rows, seams: list[int]) -> int:
+    """Count the arcs to larger vertices that repeat the arc before a seam."""
+    arcs = np.array(seams, np.int64)
+    heads = rows.indices[arcs].astype(np.int64)
+    tails = rows.first + np.searchsorted(rows.indptr, arcs, "right") - 1
+    return int(((heads == rows.indices[arcs - 1]) & (heads > tails)).sum())
