@@ -21,7 +21,7 @@ PROBES = 16
 @njit(nogil=True, cache=True)
 def lightest_from(keys, begin, end, low):
     """Return the first lightest arc of [begin, end) with key >= low, or -1."""
-    largest = ~keys.dtype.type(0)
+    largest = keys.dtype.type(~keys.dtype.type(0))
     least = largest
     # Unsigned indices let LLVM turn both loops into vector code.
     for arc in range(np.uint64(begin), np.uint64(end)):

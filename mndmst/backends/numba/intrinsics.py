@@ -27,6 +27,24 @@ def set_bits(typingctx, word):
 
 
 @intrinsic
+def choose(typingctx, condition, one, other):
+    """Return one of two values of a type, without a branch.
+
+    LLVM makes a branch of a choice that depends on memory, which is mispredicted half
+    of the time where it is a coin toss.
+    """
+    if one != other:
+        return None
+
+    def codegen(context, builder, signature, args):
+        choice = builder.select(*args)
+        choice.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return choice
+
+    return one(types.boolean, one, one), codegen
+
+
+@intrinsic
 def prefetch(typingctx, array, index):
     """Ask for the cache line of array[index]; never faults, returns nothing."""
 

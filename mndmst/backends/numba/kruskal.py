@@ -8,7 +8,7 @@ by Patwary, Blair and Manne, SEA 2010).
 import numpy as np
 from numba import njit
 
-from .intrinsics import prefetch
+from .intrinsics import choose, prefetch
 
 # How many edges ahead the ends are fetched, then the parents of the ends, and then
 # their paths are halved: in random order every step would otherwise wait for memory.
@@ -25,9 +25,9 @@ def unite(parent, x, y):
     """Join the components of x and y; return whether they were two."""
     px, py = parent[x], parent[y]
     while px != py:
-        if px < py:
-            x, y = y, x
-            px, py = py, px
+        lower = px < py
+        x, y = choose(lower, y, x), choose(lower, x, y)
+        px, py = max(px, py), min(px, py)
         parent[x] = py
         if np.uint64(px) == np.uint64(x):
             return True

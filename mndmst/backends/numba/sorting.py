@@ -8,6 +8,7 @@ the key as fit, and the few runs whose leading bits agree are put right afterwar
 import numpy as np
 from numba import njit
 
+from .intrinsics import choose
 from .threads import ALONE, GRAIN, Threads
 
 SHORT_RUN = 24
@@ -85,13 +86,11 @@ def _merge_part(one, two, begin, end, out):
             high = middle
     i, j, k = np.uint64(low), np.uint64(begin - low), np.uint64(begin)
     one_left, two_left, left = np.uint64(len(one)), np.uint64(len(two)), np.uint64(end)
-    # Which run is next is a coin toss: select by arithmetic, not by a branch.
     while k < left and i < one_left and j < two_left:
         x, y = one[i], two[j]
-        first = np.uint64(x < y)
-        out[k] = x if x < y else y
-        i += first
-        j += np.uint64(1) - first
+        out[k] = choose(x < y, x, y)
+        i += np.uint64(x < y)
+        j += np.uint64(y < x)
         k += np.uint64(1)
     while k < left:
         if i < one_left:

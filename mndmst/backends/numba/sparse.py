@@ -8,6 +8,8 @@ What few rows have, arcs to ghosts before the first row, is left to a pass of it
 import numpy as np
 from numba import njit
 
+from .intrinsics import choose
+
 # Rows with more arcs are looped over.
 UNROLLED = np.uint64(4)
 
@@ -18,12 +20,12 @@ def _look_at(indices, keys, vertex, arc, inside, least, head, u, v, key, used):
 
     An arc that is not inside the row changes nothing.
     """
-    other, weight = np.uint64(indices[arc]), keys[arc]
+    other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
     lighter = inside & (other != vertex) & ((weight < least) | (head == vertex))
     # Written in any case, kept by the count
     u[used], v[used], key[used] = vertex, other, weight
     used += np.uint64(inside & (other > vertex))
-    return weight if lighter else least, other if lighter else head, used
+    return choose(lighter, weight, least), choose(lighter, other, head), used
 
 
 @njit(nogil=True, cache=True)
@@ -56,7 +58,7 @@ def all_edges(indptr, indices, keys, first, begin, end, hook, best, u, v, key):
     start = np.uint64(indptr[begin])
     for row in range(np.uint64(begin), np.uint64(end)):
         vertex, stop = before + row, np.uint64(indptr[row + np.uint64(1)])
-        least, head = ~keys.dtype.type(0), vertex
+        least, head = ~np.uint64(0), vertex
         if stop - start <= UNROLLED:
             for step in range(UNROLLED):
                 place = start + step
