@@ -10,7 +10,6 @@ from ...graph import EdgeList, Rows
 from .columns import joined, room_for, without_repeats
 from .cuts import SAMPLE, Sample, Segment
 from .hooks import Hooks
-from .light import light_edges
 from .select import CHUNK, select
 from .sorting import sort_positions
 from .sparse import all_edges, lower_edges
@@ -37,36 +36,12 @@ def band_chunks(
             rows, part._replace(begin=begin, end=end), sample, hooks, whole
         )
 
-    return threads.map(chunk, _shares(rows, parts, threads))
-
-
-def _shares(
-    rows: Rows, parts: list[Segment], threads: Threads
-) -> list[tuple[Segment, int, int]]:
-    """Return parts with a range of their rows for each thread."""
-    return [
+    shares = [
         (part, *bounds)
         for part in parts
         for bounds in row_ranges(rows, part.begin, part.end, threads)
     ]
-
-
-def light_chunks(
-    rows: Rows, parts: list[Segment], sample: Sample, threads: Threads
-) -> list[tuple[np.ndarray, ...]]:
-    """Return what `light_edges` finds in consecutive ranges of rows."""
-
-    def chunk(part, begin, end):
-        low, high = (rows.keys.dtype.type(key) for key in (part.low, part.high))
-        part = part._replace(begin=begin, end=end)
-        room = edges_expected(rows, sample, part) + CHUNK
-        return light_edges(
-            rows.indptr, rows.indices, rows.keys, low, high, begin, end,
-            np.empty(room, rows.keys.dtype), np.empty(room, np.uint64),
-            *room_for(rows, end - begin),
-        )  # fmt: skip
-
-    return threads.map(chunk, _shares(rows, parts, threads))
+    return threads.map(chunk, shares)
 
 
 def band_chunk(

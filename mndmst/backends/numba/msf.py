@@ -1,10 +1,8 @@
 """Minimum spanning forests of CSR rows on the CPU.
 
 1. One pass over the rows takes the light edges: those below a sampled quantile, about
-   as many as there are vertices [1, 2]. A vertex that has none takes its lightest edge.
-   Of sparse graphs all edges are taken, and every vertex hooks to the far end of its
-   lightest one, a Borůvka round. With many threads that is done in any case: it is
-   more work than it saves, but all of them share it.
+   as many as there are vertices [1, 2]; of sparse graphs all. In the same pass every
+   vertex hooks to the far end of its lightest edge, a Borůvka round.
 2. Kruskal's algorithm on the edges that are left between components.
 3. Usually there is one giant component now. Every heavier edge of the forest has an
    end outside it, and only the rows there are read again. Without a giant component
@@ -22,15 +20,14 @@ import numpy as np
 
 from ...graph import EdgeList, Rows
 from ..base import Forest
-from .bands import all_chunks, band_chunk, band_chunks, light_chunks, pieces
+from .bands import all_chunks, band_chunk, band_chunks, pieces
 from .columns import joined, room_for
-from .cuts import Cut, Sample, Segment, cuts, segments
+from .cuts import Cut, Sample, cuts, segments
 from .finish import heavy_edges
 from .hooks import NUMBER, Hooks, apart, name_trees, outside_of, settle
-from .light import take_pairs, unite_all
 from .lists import take
 from .spanning import pair_order, spanning_pairs
-from .threads import MANY, Threads
+from .threads import Threads
 
 # Walk the rows outside the giant component if they are so small a share of all, and
 # that yields so few edges a row.
@@ -67,25 +64,11 @@ class _Solver:
         if high is None and self.rows.num_arcs:
             return self.hooked(lambda hooks: all_chunks(self.rows, self.threads, hooks))
         parts = segments(self.rows, None, high)
-        if self.threads.count < MANY:
-            return self.light(parts)
         return self.hooked(
             lambda hooks: band_chunks(
                 self.rows, parts, self.sample, self.threads, hooks, True
             )
         )
-
-    def light(self, parts: list[Segment]) -> Parts:
-        """Join rows without light edges to others; return the light edges.
-
-        Every vertex is its own component, so the pair of an edge is that of its ends.
-        """
-        self.component = self.parent = np.arange(len(self.rows), dtype=np.uint32)
-        chunks = light_chunks(self.rows, parts, self.sample, self.threads)
-        for chunk in chunks:
-            room = (column[self.count :] for column in self.forest)
-            self.count += int(unite_all(*chunk[2:], self.parent, *room))
-        return [chunk[:2] for chunk in chunks]
 
     def hooked(self, chunks_of: Callable[[Hooks], Parts]) -> Parts:
         """Do a Borůvka round; return the edges that `apart` leaves."""
@@ -121,7 +104,7 @@ class _Solver:
         """Add what `apart` has left to the forest, by Kruskal's algorithm.
 
         The parts follow each other in (u, v) order. What of them is joined in a copy
-        is given up before the sort. Where no ends are told, they are the pairs.
+        is given up before the sort.
         """
         key, pairs = joined([part[:2] for part in parts], self.threads)
         bounds = np.cumsum([0, *(len(part[0]) for part in parts)]).tolist()
@@ -133,11 +116,8 @@ class _Solver:
         places = np.cumsum([self.count, *found]).tolist()
 
         def write(ends, share, places):
-            columns = key[share], kept[share]
-            if ends:
-                take(*ends, *columns, 0, len(ends[0]), *places, *self.forest)
-            else:
-                take_pairs(pairs[share], *columns, *places, *self.forest)
+            columns = *ends, key[share], kept[share]
+            take(*columns, 0, len(ends[0]), *places, *self.forest)
 
         self.threads.map(write, list(zip(ends, shares, pairwise(places), strict=True)))
         self.count = places[-1]
@@ -150,8 +130,7 @@ class _Solver:
         giant = components[counts.argmax()]
 
         def outsiders(begin, end):
-            if self.component is not self.parent:  # that is flat
-                settle(self.component, self.parent, begin, end)
+            settle(self.component, self.parent, begin, end)
             return outside_of(giant, self.component, rows.indptr, begin, end)
 
         ranges = self.threads.ranges(len(rows))
@@ -179,8 +158,6 @@ class _Solver:
 
     def labels(self) -> np.ndarray:
         """Return the smallest vertex of each vertex's tree."""
-        if self.component is self.parent:  # roots are the smallest
-            return self.parent
         label = np.empty(len(self.rows), np.uint32)
         smallest = np.full(len(self.parent), len(self.rows), np.uint32)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from .finish import lightest_from
-from .intrinsics import prefetch, set_bits, trailing_zeros
+from .intrinsics import choose, prefetch, set_bits, trailing_zeros
 
 # Arcs a mask word stands for, and arcs between the mask pass and its use (in L2).
 BLOCK = 64
@@ -17,6 +17,8 @@ CHUNK = 1 << 14
 # Arcs from the one in use to the one whose head is fetched.
 HEADS_AHEAD = 256
 LINE = 16
+# Rows with more arcs are looped over.
+FEW = np.uint64(4)
 
 
 @njit(nogil=True, cache=True)
@@ -89,9 +91,9 @@ def _append(
             used += np.uint64(head > tail)
             if rows:
                 lighter = (weight < best[row]) & (head != tail)
-                best[row] = weight if lighter else best[row]
-                local = head - before if head - before < rows else row
-                hook[row] = local if lighter else np.uint64(hook[row])
+                best[row] = choose(lighter, weight, best[row])
+                local = choose(head - before < rows, head - before, row)
+                hook[row] = choose(lighter, local, np.uint64(hook[row]))
         rank += set_bits(begins)
     return used
 
@@ -127,21 +129,46 @@ def _append_lower(indices, keys, first, start, words, starts, tails, u, v, key, 
 
 
 @njit(nogil=True, cache=True)
+def _unhooked(rows, hook):
+    """Move the rows that hook to themselves to the front; return how many there are."""
+    count = np.uint64(0)
+    for place in range(np.uint64(len(rows))):
+        row = rows[place]
+        rows[count] = row
+        count += np.uint64(hook[row] == row)
+    return count
+
+
+@njit(nogil=True, cache=True)
 def _hook_rest(indptr, indices, keys, rows, stop, hook, best):
     """Hook those rows that end before `stop` and have no chosen arc."""
-    for row in rows:
-        begin, end = indptr[row], indptr[row + np.uint64(1)]
-        if hook[row] != row or end > stop:
+    for row in rows[: _unhooked(rows, hook)]:
+        begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        if end > np.uint64(stop) or begin == end:
             continue
-        arc = lightest_from(keys, begin, end, keys.dtype.type(0))
-        if arc >= 0 and np.uint64(indices[np.uint64(arc)]) == np.uint64(row):
-            arc = lightest_but_loops(indices, keys, begin, end, row)
+        arc = np.int64(_lightest(keys, begin, end))
+        if np.uint64(indices[np.uint64(arc)]) == np.uint64(row):
+            arc = _lightest_but_loops(indices, keys, begin, end, row)
         if arc >= 0:
             hook[row], best[row] = indices[np.uint64(arc)], keys[np.uint64(arc)]
 
 
 @njit(nogil=True, cache=True)
-def lightest_but_loops(indices, keys, begin, end, row):
+def _lightest(keys, begin, end):
+    """Return the first lightest arc of a row that has any, of few without branches."""
+    if end - begin > FEW:
+        return np.uint64(lightest_from(keys, begin, end, keys.dtype.type(0)))
+    found, least = begin, keys[begin]
+    for step in range(np.uint64(1), FEW):
+        arc = min(begin + step, end - np.uint64(1))
+        lighter = keys[arc] < least
+        found = choose(lighter, arc, found)
+        least = choose(lighter, keys[arc], least)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _lightest_but_loops(indices, keys, begin, end, row):
     """Return the first lightest arc of [begin, end) that leads elsewhere, or -1."""
     found = np.int64(-1)
     for arc in range(begin, end):
@@ -242,10 +269,11 @@ def select(
             indices, keys, first, start, words, starts, tails, hook, best,
             u, v, key, used,
         )  # fmt: skip
+        final = tails[count]  # may go on into the next chunk
         if whole:
             ended = tails[: count + np.uint64(1)]
             _hook_rest(indptr, indices, keys, ended, stop, hook, best)
-        tails[0] = tails[count]
+        tails[0] = final
     return (
         u[:used], v[:used], key[:used],
         lower_u[:lower], lower_v[:lower], lower_key[:lower],
