@@ -62,6 +62,13 @@ def mark_starts(indptr, row, start, stop, starts, tails):
     return count, row
 
 
+@njit(nogil=True, inline="always")
+def _lowest(word, begins):
+    """Return the lowest bit set, how many rows begin up to it, and the other bits."""
+    below = word - np.uint64(1)
+    return trailing_zeros(word), set_bits(begins & (word ^ below)), word & below
+
+
 @njit(nogil=True, cache=True)
 def _append(
     indices, keys, first, start, words, starts, tails, hook, best, u, v, key, used
@@ -80,10 +87,8 @@ def _append(
             prefetch(indices, np.intp(block) + HEADS_AHEAD + line * LINE)
             prefetch(keys, np.intp(block) + CHUNK + line * LINE)
         while word:
-            arc = block + trailing_zeros(word)
-            up_to = word ^ (word - np.uint64(1))
-            word &= word - np.uint64(1)
-            row = np.uint64(tails[rank + set_bits(begins & up_to)])
+            bit, begun, word = _lowest(word, begins)
+            arc, row = block + bit, np.uint64(tails[rank + begun])
             head, tail, weight = np.uint64(indices[arc]), before + row, keys[arc]
             # Written in any case, kept by the count: half of the arcs go each way,
             # and a branch on that would be mispredicted as often.
@@ -118,10 +123,8 @@ def _append_lower(indices, keys, first, start, words, starts, tails, u, v, key, 
         word, begins = words[i], starts[i]
         block = np.uint64(start) + i * np.uint64(BLOCK)
         while word:
-            arc = block + trailing_zeros(word)
-            up_to = word ^ (word - np.uint64(1))
-            word &= word - np.uint64(1)
-            row = np.uint64(tails[rank + set_bits(begins & up_to)])
+            bit, begun, word = _lowest(word, begins)
+            arc, row = block + bit, np.uint64(tails[rank + begun])
             u[used], v[used], key[used] = indices[arc], before + row, keys[arc]
             used += np.uint64(np.uint64(indices[arc]) < before)
         rank += set_bits(begins)
