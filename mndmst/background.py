@@ -35,8 +35,14 @@ class Background:
         """Begin to bring rows to a device; they may still be read."""
         self._placing = self._thread.submit(backend.place, rows)
 
+    def finish(self) -> None:
+        """Wait until all that has been begun is done."""
+        self.loaded()
+        if self._placing is not None:
+            self._placing.result()
+
     def placed(self) -> object | None:
-        """Return the placed rows once they are there; None if none were begun."""
+        """Give away the placed rows; None if none were begun."""
         placing, self._placing = self._placing, None
         return placing.result() if placing else None
 

@@ -115,10 +115,9 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         )  # fmt: skip
     report.level("read", num_edges)
     with report.stage("kernels"), comm.together():
-        background.loaded()
-        placed = background.placed()
+        background.finish()
     with report.stage("split"):
-        workers, ratio = deal(comm, backends, rows, placed, config, report)
+        workers, ratio = deal(backends, rows, background, config, report)
         directory = Directory(comm, vtxdist)
         run = Run(
             comm, config, graph, num_edges, directory, workers, ratio, budget, report,

@@ -68,10 +68,9 @@ def begin_placing(
 
 
 def deal(
-    comm: Comm,
     backends: list[Backend],
     rows: Rows,
-    placed: object | None,
+    background: Background,
     config: Config,
     report: Report,
 ) -> tuple[list[Worker], float]:
@@ -79,8 +78,8 @@ def deal(
 
     Parameters
     ----------
-    placed : object or None
-        All rows on the first device, if they are there.
+    background : Background
+        May have brought all rows to the first device.
 
     Returns
     -------
@@ -88,6 +87,7 @@ def deal(
     ratio : float
         The share of the first.
     """
+    placed = background.placed()
     if len(backends) == 1:
         return [Worker(backends[0], rows, placed)], 1.0
     begin = report.seconds

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from shapes import IDS, KEYS, SHAPES, check, check_labels, csr, edges_of, kruskal
 
-from mndmst.arrival import Arrival
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
-from mndmst.errors import ConfigError, InputError
+from mndmst.errors import ConfigError
 from mndmst.graph import EdgeList, ReducedGraph, Rows
 
 reason = unavailable()
@@ -226,47 +225,6 @@ def test_copies_of_many_pieces(backend):
     with backend._current():
         back = backend._transfer.to_host(backend._transfer.to_device(array))
     np.testing.assert_array_equal(back, array)
-
-
-@pytest.mark.parametrize("keys", KEYS)
-def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
-    monkeypatch.setattr("mndmst.backends.cuda.placed._COPIED", 64)
-    n, u, v, key = edges_of("gnm", np.random.default_rng(7), keys)
-    whole = csr(n, u, v, key, np.uint32)
-    for rows in (whole, *parts(whole)):
-        arrays = [np.zeros_like(array) for array in (rows.indices, rows.keys)]
-        arrival = Arrival()
-        coming = Rows(rows.first, n, rows.indptr, *arrays, arrival)
-
-        def read(rows=rows, arrays=arrays, arrival=arrival):
-            steps = list(pairwise([*range(0, rows.num_arcs, 50), rows.num_arcs]))
-            for low, high in steps[::-1][1:] + steps[-1:]:
-                for array, source in zip(
-                    arrays, (rows.indices, rows.keys), strict=True
-                ):
-                    array[low:high] = source[low:high]
-                arrival.note(low, high)
-
-        reader = Thread(target=read)
-        reader.start()
-        placed = backend.place(coming)
-        reader.join()
-        result, expected = (
-            backend.band_forest(p, Band(), None) for p in (placed, backend.place(rows))
-        )
-        for name in ("u", "v", "key"):
-            np.testing.assert_array_equal(
-                getattr(result, name), getattr(expected, name)
-            )
-
-
-def test_rows_that_do_not_come_are_not_waited_for(backend):
-    arrival = Arrival()
-    arrival.fail()
-    n, u, v, key = edges_of("gnm", np.random.default_rng(7), np.uint32)
-    rows = csr(n, u, v, key, np.uint32)
-    with pytest.raises(InputError, match="not been read"):
-        backend.place(Rows(0, n, rows.indptr, rows.indices, rows.keys, arrival))
 
 
 def test_rows_without_arcs(backend):

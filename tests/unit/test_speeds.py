@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mndmst.backends.numba import NumbaBackend
+from mndmst.background import Background
 from mndmst.config import Config
 from mndmst.graph import Rows
 from mndmst.partition import Speeds, bounded_ratio, split
@@ -85,7 +86,8 @@ def test_what_is_measured(rows: Rows) -> None:
 def test_measured_once_for_a_family(cache: Path) -> None:
     def run(rows: Rows, **options) -> dict:
         report = Report(None, Progress(False))
-        workers, ratio = deal(None, backends(), rows, Config(**options), report)
+        background = Background(lambda: None)
+        workers, ratio = deal(backends(), rows, background, Config(**options), report)
         assert sum(len(worker.rows) for worker in workers) == len(rows)
         assert report.facts["ratio"] == ratio
         return report.facts
