@@ -1,4 +1,4 @@
-"""Rows come to the device while they are read."""
+"""Rows come to the device while they are read, and to others that merge with it."""
 
 from itertools import pairwise
 from threading import Thread
@@ -66,3 +66,29 @@ def test_rows_that_do_not_come_are_not_waited_for(backend):
     rows = csr(n, u, v, key, np.uint32)
     with pytest.raises(InputError, match="not been read"):
         backend.place(Rows(0, n, rows.indptr, rows.indices, rows.keys, arrival))
+
+
+def test_one_peer_alone_finds_the_forest(backend):
+    n, u, v, key = edges_of("gnm", np.random.default_rng(3), np.uint32)
+    placed = backend.place(csr(n, u, v, key, np.uint32))
+    peer = backend.peer(placed, n)
+    edges, label = peer.accept(peer.join([peer.offer()], 0), 0)
+    expected = backend.msf(placed)
+    for name in ("u", "v", "key"):
+        np.testing.assert_array_equal(
+            getattr(edges, name), getattr(expected.edges, name)
+        )
+    np.testing.assert_array_equal(label, expected.label)
+
+
+@pytest.mark.parametrize("step", ["offer", "join"])
+def test_where_handles_are_refused_no_peer_goes_on(backend, monkeypatch, step):
+    def refuse(block):
+        raise cupy.cuda.runtime.CUDARuntimeError(801)  # cudaErrorNotSupported
+
+    n, u, v, key = edges_of("gnm", np.random.default_rng(3), np.uint32)
+    peer = backend.peer(backend.place(csr(n, u, v, key, np.uint32)), n)
+    offers = [peer.offer()] if step == "join" else []
+    cupy = pytest.importorskip("cupy")
+    monkeypatch.setattr("mndmst.backends.cuda.peer._shared", refuse)
+    assert (peer.join(offers, 0) if offers else peer.offer()) is None

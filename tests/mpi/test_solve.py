@@ -120,7 +120,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]
 
 
 # Which runs: one of so many, but every graph and every configuration.
-STRIDES = {1: 3, 2: 2, 3: 3, 4: 3, 16: 11}
+STRIDES = {1: 4, 2: 3, 3: 4, 4: 4, 16: 15}
 
 
 @pytest.mark.parametrize("ranks", STRIDES)
@@ -136,19 +136,3 @@ def test_one_forest(
     for found in runs:
         place = found.pop("case"), CONFIGS[found.pop("config")]
         assert found == expected[place[0]], place
-
-
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_nothing_is_compiled_after_the_warm_up(
-    mpirun: Callable, tmp_path: Path, ranks: int
-) -> None:
-    thin, thick = graphs.random(20_000, 25_000, 1), graphs.random(20_000, 200_000, 2)
-    chosen = [thin, thick, thick.with_weights(list(range(1000)), "int64")]
-    paths = [
-        graphs.write_graph(tmp_path / str(number), graph)
-        for number, graph in enumerate(chosen)
-    ]
-    program = PROGRAM.with_name("warm_program.py")
-    run = mpirun(ranks, "-m", "mpi4py", program, *paths, timeout=280)
-    assert run.returncode == 0, run.stderr[-3000:]
-    assert json.loads(run.stdout) == []
