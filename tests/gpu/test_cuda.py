@@ -19,13 +19,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def backend():
-    from mndmst.backends.cuda import CudaBackend
-
-    return CudaBackend()
-
-
 @pytest.fixture
 def small(monkeypatch):
     """Send small reduced graphs to the device too."""

@@ -20,13 +20,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def backend():
-    from mndmst.backends.cuda import CudaBackend
-
-    return CudaBackend()
-
-
 @pytest.mark.parametrize("keys", KEYS)
 def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
     monkeypatch.setattr("mndmst.backends.cuda.placed._COPIED", 64)
