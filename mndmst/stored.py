@@ -65,7 +65,13 @@ class StoredRows:
     def pieces(self) -> Iterator[Rows]:
         """Yield the pieces in order; what is done with one should not keep it."""
         for begin, end in pairwise(self.bounds):
-            yield load_rows(self.graph, begin, end, self.threads)[0]
+            yield self._piece(begin, end)
+
+    def _piece(self, begin: int, end: int) -> Rows:
+        """Read rows that have been looked at before."""
+        rows, arcs = _on_their_way(self.graph, begin, end, self.threads)
+        arcs.read(self.threads, lambda row, bounds: _to_keys(arcs, bounds))
+        return rows
 
     def inspect(self, clock: Clock) -> Iterator[Facts]:
         """Yield the facts of each piece."""
@@ -91,21 +97,34 @@ def load_rows(
         Given the rows when their arcs begin to come.
     """
     clock = clock or Clock({})
-    arcs = ArcReader(graph, begin, end, graph.read_indptr(begin, end, threads))
+    rows, arcs = _on_their_way(graph, begin, end, threads)
     clock.note("indptr")
-    keys = arcs.weights.view(key_dtype(graph.weight_dtype))
-    columns = arcs.indptr, arcs.indices, keys
-    rows = Rows(begin, graph.num_vertices, *columns, arcs.arrival)
     begun(rows)
 
     def look(row: int, bounds: np.ndarray) -> tuple[int, np.uint64]:
-        weights_to_keys(arcs.weights[bounds[0] : bounds[-1]])
-        return inspect_rows(bounds, arcs.indices, keys, begin + row, 0, len(bounds) - 1)
+        _to_keys(arcs, bounds)
+        columns = bounds, rows.indices, rows.keys
+        return inspect_rows(*columns, begin + row, 0, len(bounds) - 1)
 
     found = arcs.read(threads, look)
     clock.note("arcs")
     edges = sum(int(count) for count, _ in found) - _repeats(rows, arcs.seams)
     return rows, Facts(edges, np.array([part for _, part in found], np.uint64).sum())
+
+
+def _on_their_way(
+    graph: ShardedGraph, begin: int, end: int, threads: Threads
+) -> tuple[Rows, ArcReader]:
+    """Return rows without their arcs, and what reads these into them."""
+    arcs = ArcReader(graph, begin, end, graph.read_indptr(begin, end, threads))
+    keys = arcs.weights.view(key_dtype(graph.weight_dtype))
+    columns = arcs.indptr, arcs.indices, keys
+    return Rows(begin, graph.num_vertices, *columns, arcs.arrival), arcs
+
+
+def _to_keys(arcs: ArcReader, bounds: np.ndarray) -> None:
+    """Make keys, in place, of the weights of arcs that have come."""
+    weights_to_keys(arcs.weights[bounds[0] : bounds[-1]])
 
 
 def _repeats(rows: Rows, seams: list[int]) -> int:

@@ -15,9 +15,9 @@ from .backends.numba.finish import heavy_edges
 from .backends.numba.hooks import NUMBER, apart
 from .backends.numba.row_hooks import as_whole, edges_of_hooks
 from .backends.numba.shared import name_vertices, settle_and_name
-from .backends.numba.spanning import pair_order
 from .errors import ConfigError
 from .graph import EdgeList
+from .ordered import in_order
 from .run import Run
 from .shared_contraction import SharedContraction
 from .shared_memory import SharedMemory
@@ -117,9 +117,8 @@ class Together:
         directory = self.run.directory
         u, v, key = self._published(columns)
         mine = np.flatnonzero((u >= directory.first) & (u < directory.last))
-        edges = EdgeList(u, v, key).take(mine)
-        order = pair_order(edges.u, edges.v, edges.key, self.run.threads)
-        return [column[order] for column in (edges.u, edges.v, edges.key)]
+        edges = in_order(EdgeList(u, v, key).take(mine), self.run.threads)
+        return [edges.u, edges.v, edges.key]
 
     def _dealt(self, columns: list[np.ndarray]) -> list[np.ndarray]:
         """Return this rank's part of all edges, of which the first ranks have most."""

@@ -234,8 +234,7 @@ class CudaBackend(Backend):
 
     def _edge_list(self, rows: PlacedRows | StreamedRows, edges: Edges) -> EdgeList:
         """Bring edges to the host, sorted by their ends."""
-        order = cupy.argsort(edges.u.astype(np.uint64) << 32 | edges.v)
-        u, v, key = (column[order] for column in edges)
+        u, v, key = edges.in_order()
         to_host = self._transfer.to_host
         return EdgeList(
             to_host(rows.to_global(u)), to_host(rows.to_global(v)), to_host(key)

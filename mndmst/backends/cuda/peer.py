@@ -85,13 +85,12 @@ class CudaPeer(Peer):
         edges = solver.solve_rows(labelled=False)
         del solver
         here = edges.u >= np.uint32(rows.first)  # ghosts below are not
-        u, v, key = (column[here] for column in edges)
-        order = cupy.argsort(u.astype(np.uint64) << 32 | v)
-        found = rows.to_global(u[order]), rows.to_global(v[order]), key[order]
+        u, v, key = Edges(*(column[here] for column in edges)).in_order()
+        found = rows.to_global(u), rows.to_global(v), key
         self._offered = _new_block(sum(column.nbytes for column in found))
         for column, values in zip(self._columns(self._offered), found, strict=True):
             column[:] = values
-        return Offer(_shared(self._offered), len(order))
+        return Offer(_shared(self._offered), len(key))
 
     def _columns(self, block: cupy.ndarray) -> Edges:
         """Return the columns of edges that lie one after the other."""

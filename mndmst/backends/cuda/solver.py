@@ -30,6 +30,11 @@ class Edges(NamedTuple):
         """Return the first edges."""
         return Edges(*(column[:length] for column in self))
 
+    def in_order(self) -> "Edges":
+        """Return edges in (u, v) order."""
+        order = cupy.argsort(self.u.astype(np.uint64) << 32 | self.v)
+        return Edges(*(column[order] for column in self))
+
 
 class Solver:
     """One computation of a forest.
