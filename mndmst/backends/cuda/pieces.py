@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 from ...graph import Rows
-from ..numba.rows import copy_rows, side_by_side
+from ..numba.rows import copy_rows
 from .transfer import Fill, copy_next, fill_from
 
 PIECE_BYTES = 64 << 20  # of arcs; long enough to make a launch cheap
@@ -16,17 +16,17 @@ _COUNTED = 1 << 18  # rows whose degrees stay in the cache
 
 
 class Choice(NamedTuple):
-    """All rows or some, with their arcs counted as if they lay side by side."""
+    """All rows, or some of a whole graph, of which each has arcs.
+
+    Attributes
+    ----------
+    offset : ndarray of int64, shape (chosen + 1,)
+        Where each row begins, if they lie side by side.
+    row : ndarray of uint32, shape (chosen,), or None
+    """
 
     offset: np.ndarray
     row: np.ndarray | None
-    begin: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, rows: Rows, row: np.ndarray) -> "Choice":
-        """Choose some rows, of which each has arcs."""
-        begin, offset = side_by_side(rows.indptr, row)
-        return cls(offset, row, begin)
 
     def cut(self, arcs: int) -> np.ndarray:
         """Return bounds that cut the rows by arcs; none is divided."""
@@ -40,11 +40,12 @@ class Choice(NamedTuple):
             low, high = (int(self.offset[row]) for row in (begin, end))
             yield _whole(self.offset[begin : end + 1])
             for column in (rows.indices, rows.keys):
-                yield (high - low) * column.itemsize, self._fill(column, low)
+                fill = self._fill(rows.indptr, column, low)
+                yield (high - low) * column.itemsize, fill
             if self.row is not None:
-                yield _whole((rows.first + self.row[begin:end]).astype(np.uint32))
+                yield _whole(self.row[begin:end])
 
-    def _fill(self, column: np.ndarray, first_arc: int) -> Fill:
+    def _fill(self, indptr: np.ndarray, column: np.ndarray, first_arc: int) -> Fill:
         """Return what copies a column of the rows from an arc on."""
         if self.row is None:
             return fill_from(column[first_arc:])
@@ -52,7 +53,7 @@ class Choice(NamedTuple):
         def fill(piece: np.ndarray, low: int) -> None:
             out = piece.view(column.dtype)
             arc = first_arc + low // column.itemsize
-            copy_rows(column, self.begin, self.offset, arc, out)
+            copy_rows(column, indptr, self.row, self.offset, arc, out)
 
         return fill
 
@@ -62,17 +63,28 @@ def _whole(array: np.ndarray) -> tuple[int, Fill]:
 
 
 class Piece:
-    """Room on the device for any piece of some rows, and the piece that is there."""
+    """Room on the device for any piece of some rows, and the piece that is there.
+
+    Attributes
+    ----------
+    scanned : cupy.cuda.Event
+        When it may be replaced.
+    found : ndarray of uint64, shape ()
+        Pinned: how many edges had been found by then.
+    """
 
     def __init__(self, rows: Rows, choice: Choice, bounds: np.ndarray) -> None:
         arcs = int(np.diff(choice.offset[bounds]).max(initial=0))
         length = int(np.diff(bounds).max(initial=0))
         self.scanned = cupy.cuda.Event(disable_timing=True)
+        memory = cupy.cuda.alloc_pinned_memory(8)
+        self.found = np.frombuffer(memory, np.uint64, 1).reshape(())
+        self.found[...] = 0
         self._rows, self._choice = rows, choice
         self._offset = cupy.empty(length + 1, np.int64)
         self._ends = cupy.empty(arcs, rows.indices.dtype)
         self._keys = cupy.empty(arcs, rows.keys.dtype)
-        self._vertex = None
+        self._vertex, self.num_arcs = None, 0
         if choice.row is not None:
             self._vertex = cupy.empty(length, np.uint32)
 

@@ -47,7 +47,9 @@ class Need(NamedTuple):
         vertex = 28 + 8 + 3 * (8 + width)
         piece = 8 * len(rows) + (rows.indices.itemsize + 4 + width) * arcs
         # A listed edge also has a place in both lists of live edges.
-        fixed = rows.num_vertices * vertex + len(rows) + 2 * piece
+        # Degrees of the rows, and what it takes to choose some of them.
+        row = 8
+        fixed = rows.num_vertices * vertex + len(rows) * row + 2 * piece
         listed = 8 + width + 32
         return cls(fixed, listed, rows.num_vertices + arcs)
 
@@ -102,7 +104,7 @@ class StreamSolver(Solver):
         self._listed = Edges.empty(min(most, MAX_LISTED), kernels.key)
         self._chosen = Edges.empty(self.vertices, kernels.key)
         self._component = cupy.arange(self.vertices, dtype=np.uint32)
-        self._has_arcs = cupy.zeros(len(rows), np.bool_)
+        self._degree = cupy.zeros(len(rows), np.uint32)
 
     def solve_rows(self, band: Band, label: np.ndarray | None) -> Edges:
         """Return the forest, in no order; `label` as in `Backend.band_forest`."""
@@ -146,13 +148,16 @@ class StreamSolver(Solver):
 
     def _outside(self, ends: np.ndarray) -> Choice:
         """Choose the rows outside the component that most of some ends are in."""
-        rows = self._rows
         components, counts = cupy.unique(
             self._component[cupy.asarray(ends)], return_counts=True
         )
         self._giant = components[counts.argmax()]
-        outside = self._has_arcs & (self._component != self._giant)
-        return Choice.of(rows, self._transfer.to_host(cupy.flatnonzero(outside)))
+        outside = (self._degree > 0) & (self._component != self._giant)
+        row = cupy.flatnonzero(outside).astype(np.uint32)
+        offset = cupy.zeros(len(row) + 1, np.int64)
+        cupy.cumsum(self._degree[row], out=offset[1:])
+        to_host = self._transfer.to_host
+        return Choice(to_host(offset), to_host(row))
 
     def _pass(self, choice: Choice, band: Band) -> Edges:
         """Return the forest of a band of chosen rows, as views into `_chosen`."""
@@ -161,26 +166,28 @@ class StreamSolver(Solver):
         filled = self._transfer.filled(choice.sources(self._rows, bounds))
         computing = cupy.cuda.get_current_stream()
         capacity = len(self._listed.key)
-        self.state[Field.FOUND] = 0
-        self.state[Field.CAPACITY] = capacity
+        self.state[Field.FOUND], self.state[Field.CAPACITY] = 0, capacity
         self.state[Field.CUT_KEY : Field.CUT_END + 1] = NONE
-        for piece in pieces:
-            piece.scanned.record(computing)
-        expected = 0
         for number, (begin, end) in enumerate(pairwise(bounds)):
-            piece = pieces[number % 2]
+            before, piece = pieces[number % 2 - 1], pieces[number % 2]
+            piece.scanned.synchronize()
             with self._copying:
-                self._copying.wait_event(piece.scanned)
                 piece.receive(filled, begin, end)
                 computing.wait_event(self._copying.record())
-            expected += piece.num_arcs
-            if expected > capacity:
-                expected = int(self.state[Field.FOUND]) + piece.num_arcs
-            if expected > capacity:
-                expected = self._reduce() + piece.num_arcs
+            # What the scan before this one has added is not known yet.
+            if int(piece.found) + before.num_arcs + piece.num_arcs > capacity:
+                before.found[...] = self._make_room(piece.num_arcs)
             self._scan(piece, band)
+            self.state[Field.FOUND].get(out=piece.found, blocking=False)
             piece.scanned.record(computing)
         return self._solve_listed()
+
+    def _make_room(self, arcs: int) -> int:
+        """Reduce the list if so many more might not fit; return its length."""
+        found = int(self.state[Field.FOUND])
+        if found + arcs <= len(self._listed.key):
+            return found
+        return self._reduce()
 
     def _solve_listed(self) -> Edges:
         self.start_from(self._component)
@@ -210,8 +217,7 @@ class StreamSolver(Solver):
             self.state[Field.GIANT] = self._giant
         else:
             row = piece.first - rows.first
-            has_arcs = self._has_arcs[row : row + piece.num_rows]
-            cupy.greater(piece.offset[1:], piece.offset[:-1], out=has_arcs)
+            self._degree[row : row + piece.num_rows] = cupy.diff(piece.offset)
         self.kernels.launch(
             "scan_chosen" if chosen else "scan_all", tiles * 256, piece.offset,
             piece.vertex if chosen else NULL, NULL, arcs, np.uint32(piece.first),

@@ -4,6 +4,7 @@ A copy from pageable memory runs at a fraction of the bus; filling pinned pieces
 by several threads while the ones before are on their way keeps it busy.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +14,7 @@ import numpy as np
 
 PIECE_BYTES = 8 << 20
 PIECES = 16
+FILLING = 0.75  # of the cores: the thread that begins the copies must not wait
 
 # Writes the bytes that begin at a place of some host data into a piece.
 Fill = Callable[[np.ndarray, int], None]
@@ -30,7 +32,9 @@ class Transfer:
         memory = cupy.cuda.alloc_pinned_memory(PIECES * PIECE_BYTES)
         pieces = np.frombuffer(memory, np.uint8, PIECES * PIECE_BYTES)
         self._pieces = np.split(pieces, PIECES)
-        self._threads = ThreadPoolExecutor(PIECES, "mndmst-transfer")
+        cores = len(os.sched_getaffinity(0))
+        threads = min(PIECES, max(1, int(FILLING * cores)))
+        self._threads = ThreadPoolExecutor(threads, "mndmst-transfer")
 
     def to_device(self, host: np.ndarray) -> cupy.ndarray:
         """Return a copy on the device of a contiguous host array."""
@@ -46,12 +50,10 @@ class Transfer:
         Filling runs ahead of copying, from one source into the next. When the next
         piece is asked for, the copy of the one before must be on the current stream.
         """
-        copied: list[cupy.cuda.Event | None] = [None] * PIECES
+        copied = [cupy.cuda.Event(disable_timing=True) for _ in range(PIECES)]
 
         def fill_piece(slot: int, fill: Fill, low: int, high: int) -> np.ndarray:
-            event = copied[slot]
-            if event is not None:
-                event.synchronize()
+            copied[slot].synchronize()  # at once, if it was never recorded
             piece = self._pieces[slot][: high - low]
             fill(piece, low)
             return piece
@@ -62,7 +64,7 @@ class Transfer:
             slot = number % PIECES
             if len(filling) == PIECES:
                 yield filling.popleft().result()
-                copied[slot] = _event()
+                copied[slot].record()
             filling.append(self._threads.submit(fill_piece, slot, *job))
         while filling:
             yield filling.popleft().result()

@@ -26,6 +26,7 @@ from .names import follow, in_both
 from .numbering import compact, distinct
 from .outside import heavy_arcs
 from .proposals import decide, find_places, left_apart, propose
+from .rows import copy_rows
 from .select import select
 from .shared import (
     count_lone,
@@ -127,6 +128,9 @@ def _run_all(backend: Backend, rows: Rows) -> None:
         part.indptr, part.indices, part.keys, 8, vertices.astype(rows.indices.dtype), 8,
         np.zeros(8, np.uint8), rows.keys.dtype.type(0), vertices - 8, 0, 32,
     )  # fmt: skip
+    for column in (rows.indices, rows.keys):  # where rows stream through a GPU
+        two = np.arange(2, dtype=np.uint32)
+        copy_rows(column, rows.indptr, two, rows.indptr[:3], 0, column[:2].copy())
     _run_wire(edges.u)
     _run_shared(edges)
 
