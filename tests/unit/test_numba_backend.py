@@ -218,4 +218,5 @@ def test_what_is_freed_stays_with_the_worker_until_memory_is_counted() -> None:
     held = resident_bytes()
     assert faults_of_large_arrays() < 1000
     assert Budget(1 << 40).room() > (1 << 40) - held
-    assert faults_of_large_arrays() > 7000
+    # Faults do not tell: huge pages may take the place of those given back.
+    assert resident_bytes() < held - (24 << 20)

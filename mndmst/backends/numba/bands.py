@@ -18,7 +18,7 @@ from .threads import Threads
 # How many arcs take as long as what is done once for a row.
 ARCS_PER_ROW = 8
 # About how many arcs are looked at in one piece.
-PIECE = 1 << 19
+PIECE = 1 << 18
 
 
 def band_chunks(

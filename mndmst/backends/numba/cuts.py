@@ -4,7 +4,6 @@ A cut is a pair (key, vertex), not a key alone: with few different weights, or o
 any key would take far too many edges or none.
 """
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,6 +14,8 @@ from ..base import Band
 
 # Edges of the first band per vertex: fewer leave no giant component, more cost sort.
 LIGHT_EDGES_PER_VERTEX = 1.3
+# Edges between components per vertex of a later band: memory goes with them.
+LATER_EDGES_PER_VERTEX = 1.0
 # Below this many arcs per vertex nothing is gained by leaving edges out.
 SPARSE_ARCS_PER_VERTEX = 6
 SAMPLE = 4096
@@ -54,20 +55,36 @@ class Sample(NamedTuple):
         return cls(tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs])
 
 
-def cuts(rows: Rows, sample: Sample) -> Iterator[tuple[Cut | None, Cut | None]]:
-    """Yield the bounds of bands of growing size; the last is open above."""
+def next_cut(
+    rows: Rows, sample: Sample, apart: np.ndarray, low: Cut | None = None
+) -> Cut | None:
+    """Choose where the band behind a cut ends.
+
+    Parameters
+    ----------
+    apart : ndarray of bool, shape (sample,)
+        Which arcs lead to another component.
+    low : Cut, optional
+        Where the band begins, at the lightest edge by default.
+
+    Returns
+    -------
+    Cut or None
+        None if the band is open above. Else it has a number of edges between
+        components that the vertices set, or as many edges as all before it.
+    """
     occupied = _occupied(rows)
-    low = None
-    if rows.num_arcs > SPARSE_ARCS_PER_VERTEX * occupied:
-        keys, vertices = _in_order(rows, sample)
-        share = 2 * LIGHT_EDGES_PER_VERTEX * occupied / rows.num_arcs
-        while share < 0.5:
-            place = int(share * SAMPLE)
-            high = Cut(int(keys[place]), int(vertices[place]))
-            if high != low:
-                yield low, high
-                low, share = high, 2 * share
-    yield low, None
+    if low is None and rows.num_arcs <= SPARSE_ARCS_PER_VERTEX * occupied:
+        return None
+    order, keys, vertices = _in_order(rows, sample)
+    behind = np.ones(SAMPLE, np.bool_)
+    if low is not None:
+        behind = (keys > low.key) | ((keys == low.key) & (vertices > low.vertex))
+    edges = LIGHT_EDGES_PER_VERTEX if low is None else LATER_EDGES_PER_VERTEX
+    wanted = 2 * edges * occupied / rows.num_arcs * SAMPLE
+    place = int(np.searchsorted(np.cumsum(apart[order] & behind), wanted))
+    place = max(place, 2 * np.count_nonzero(~behind))
+    return Cut(int(keys[place]), int(vertices[place])) if place < SAMPLE else None
 
 
 def _occupied(rows: Rows) -> float:
@@ -78,8 +95,8 @@ def _occupied(rows: Rows) -> float:
     return len(rows) * float((rows.indptr[picked + 1] > rows.indptr[picked]).mean())
 
 
-def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cuts right after the edges of a sample, as columns, in order.
+def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a sample's order, and the cuts right after its edges as columns.
 
     A key that the sample has once is not split by vertex, which would cost a seam.
     """
@@ -89,7 +106,7 @@ def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
     repeated = keys[1:] == keys[:-1]
     single = ~(np.r_[repeated, False] | np.r_[False, repeated])
     vertices[single] = len(rows)
-    return keys, vertices
+    return order, keys, vertices
 
 
 def segments(rows: Rows, low: Cut | None, high: Cut | None) -> list[Segment]:

@@ -201,21 +201,3 @@ def outside_of(giant, component, indptr, begin, end):
         occupied = indptr[vertex] != indptr[vertex + np.uint64(1)]
         count += np.uint64((component[vertex] != giant) & occupied)
     return found[:count]
-
-
-@njit(nogil=True, cache=True)
-def name_trees(component, parent, smallest, begin, end, label):
-    """Label the vertices in [begin, end) with the smallest vertex of their tree.
-
-    `smallest` holds for each component the smallest vertex seen; right answers need
-    all vertices to be seen in ascending order, or to have been seen before. Returns
-    whether there was a smaller one.
-    """
-    lowered = False
-    for vertex in range(np.uint64(begin), np.uint64(end)):
-        tree = parent[component[vertex] & NUMBER]
-        if vertex < smallest[tree]:
-            smallest[tree] = vertex
-            lowered = True
-        label[vertex] = smallest[tree]
-    return lowered

@@ -20,14 +20,16 @@ import numpy as np
 
 from ...graph import EdgeList, Rows
 from ..base import Forest
-from .bands import all_chunks, band_chunk, band_chunks, pieces
+from .bands import all_chunks, band_chunks, pieces
+from .between import between
 from .columns import joined, room_for
-from .cuts import Cut, Sample, cuts, segments
+from .cuts import Cut, Sample, next_cut, segments
 from .finish import heavy_edges
-from .hooks import NUMBER, Hooks, apart, name_trees, outside_of, settle
+from .hooks import NUMBER, Hooks, apart, outside_of, settle
 from .lists import take
 from .spanning import pair_order, spanning_pairs
 from .threads import Threads
+from .tree_names import tree_names
 
 # Walk the rows outside the giant component if they are so small a share of all, and
 # that yields so few edges a row.
@@ -52,12 +54,17 @@ class _Solver:
         self.component = self.parent = np.empty(0, np.uint32)
 
     def solve(self) -> Forest:
-        for low, high in cuts(self.rows, self.sample):
-            self.join(self.first_band(high) if low is None else self.band(low, high))
-            if high is not None and self.join_heavy(high):
-                break
+        sample = self.sample
+        apart = np.ones(len(sample.keys), np.bool_)
+        high = next_cut(self.rows, sample, apart)
+        self.join(self.first_band(high))
+        while high is not None and not self.join_heavy(high):
+            apart = self.component[sample.tails] != self.component[sample.heads]
+            low, high = high, next_cut(self.rows, sample, apart, high)
+            self.join(self.band(low, high))
         edges = EdgeList(*(column[: self.count] for column in self.forest))
-        return Forest(edges, self.labels())
+        label, _ = tree_names(self.component, self.parent, self.threads)
+        return Forest(edges, label)
 
     def first_band(self, high: Cut | None) -> Parts:
         """Return the edges of the first band that may join two components."""
@@ -81,15 +88,21 @@ class _Solver:
         return self.threads.map(self.apart, [chunk[:3] for chunk in chunks])
 
     def band(self, low: Cut, high: Cut | None) -> Parts:
-        """Return what `apart` leaves of a later band, which is little."""
-        hooks = Hooks(self.rows.cut(0, 0))
+        """Return the edges of a later band between components, which are few."""
+        rows = self.rows
 
-        def left_of(piece):
-            found = band_chunk(self.rows, piece, self.sample, hooks, False)
-            return [column.copy() for column in self.apart(*found[:3])]
+        def left_of(part):
+            band = (rows.keys.dtype.type(key) for key in (part.low, part.high))
+            room = int(rows.indptr[part.end] - rows.indptr[part.begin]) + 1
+            pairs = np.empty(room, np.uint64)
+            u, v, key = room_for(rows, room)
+            left = between(
+                rows.indptr, rows.indices, rows.keys, self.component, *band,
+                part.begin, part.end, u, v, key, pairs,
+            )  # fmt: skip
+            return [column[:left].copy() for column in (key, pairs, u, v)]
 
-        parts = segments(self.rows, low, high)
-        return self.threads.map(left_of, pieces(self.rows, parts))
+        return self.threads.map(left_of, pieces(rows, segments(rows, low, high)))
 
     def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
         """Return those edges of a list in (u, v) order that join two components.
@@ -155,22 +168,6 @@ class _Solver:
         edges = edges.take(order)
         self.join([self.apart(edges.u, edges.v, edges.key)])
         return True
-
-    def labels(self) -> np.ndarray:
-        """Return the smallest vertex of each vertex's tree."""
-        label = np.empty(len(self.rows), np.uint32)
-        smallest = np.full(len(self.parent), len(self.rows), np.uint32)
-
-        def work(begin, end):
-            return name_trees(self.component, self.parent, smallest, begin, end, label)
-
-        ranges = self.threads.ranges(len(self.rows))
-        if len(ranges) > 1:
-            self.threads.map(work, ranges)
-        # Threads may overwrite each other's smallest vertex, rarely.
-        if any(self.threads.map(work, ranges)) and len(ranges) > 1:
-            work(0, len(self.rows))
-        return label
 
 
 def msf(rows: Rows, threads: Threads) -> Forest:

@@ -21,12 +21,13 @@ from .bands import all_chunks, band_chunks, chunks_of
 from .borders import FINAL, WAITS, grow, hook_rest, leaving, number_ghosts
 from .columns import joined, room_for, without_repeats
 from .cuts import Sample, band_segments
-from .hooks import HALF, Hooks, name_trees
+from .hooks import HALF, Hooks
 from .kruskal import LOW, flatten
 from .lists import take
 from .numbering import distinct
 from .spanning import ascending_pairs, pair_order
 from .threads import Threads
+from .tree_names import tree_names
 
 
 def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
@@ -53,7 +54,8 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     threads.map(lambda *r: flatten(parent, *r), threads.ranges(own))
     total = count + np.count_nonzero(fate == FINAL)
     take(*columns, fate == FINAL, 0, len(fate), count, total, *fixed)
-    label, names = _named(rows, component, parent[:own], ghosts)
+    label, smallest = tree_names(component, parent[:own], threads)
+    names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
     waits = np.flatnonzero(fate == WAITS)
     if len(rest[0]):
         u, v, key = (column[waits] for column in columns)
@@ -106,13 +108,3 @@ def _in_order(columns: Sequence[np.ndarray], threads: Threads) -> list[np.ndarra
     """Return the edges in (u, v) order."""
     order = pair_order(*columns, threads)
     return [column[order] for column in columns]
-
-
-def _named(
-    rows: Rows, component: np.ndarray, parent: np.ndarray, ghosts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the component of each row and of each number, by their smallest vertex."""
-    label = np.empty(len(rows), np.uint32)
-    smallest = np.full(len(parent), len(rows), np.uint32)
-    name_trees(component, parent, smallest, 0, len(rows), label)
-    return label, np.concatenate([rows.first + smallest.astype(np.int64), ghosts])

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from .intrinsics import choose
-from .threads import ALONE, GRAIN, Threads
+from .threads import ALONE, Threads
 
 SHORT_RUN = 24
 
@@ -53,7 +53,7 @@ def _sort_words(words: np.ndarray, threads: Threads) -> np.ndarray:
     """Return the distinct words in order: each thread sorts a run, runs are merged."""
     runs = [words[begin:end] for begin, end in threads.ranges(len(words))]
     threads.map(np.ndarray.sort, [(run,) for run in runs])
-    grain = max(GRAIN, len(words) // threads.count)
+    grain = max(1, len(words) // threads.count)
     while len(runs) > 1:
         pairs = list(zip(runs[::2], runs[1::2], strict=False))
         rest = runs[2 * len(pairs) :]

@@ -10,7 +10,7 @@ from .threads import ALONE, MANY, Threads
 # While more edges than this are left, Kruskal's algorithm takes a share of them, the
 # lightest, and many threads drop what that has put inside one component
 # (filter-Kruskal; Osipov, Sanders, Singler, ALENEX 2009).
-FILTERED = 1 << 15
+FILTERED = 1 << 18
 LIGHT_SHARE = 0.25
 
 

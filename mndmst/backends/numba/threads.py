@@ -4,8 +4,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-# Fewer elements than this for each thread are not worth waking it.
-GRAIN = 4096
+# Fewer elements than this for each thread are not worth waking it: to wake 16 and wait
+# for them takes 0.3 ms.
+GRAIN = 1 << 15
 # With so many threads, what they share may take more work in all than what one alone
 # would have to do.
 MANY = 4
@@ -44,10 +45,10 @@ class Threads:
         return list(results)
 
     def ranges(
-        self, length: int, grain: int = GRAIN, align: int = 1
+        self, length: int, grain: int | None = None, align: int = 1
     ) -> list[tuple[int, int]]:
         """Cut [0, length) into at most a range per thread, at multiples of align."""
-        parts = max(1, min(self.count, length // grain))
+        parts = max(1, min(self.count, length // (grain or GRAIN)))
         bounds = [length * i // parts // align * align for i in range(parts)]
         return list(zip(bounds, [*bounds[1:], length], strict=True))
 
