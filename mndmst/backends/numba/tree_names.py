@@ -39,8 +39,10 @@ def tree_names(
         sample = component[:: 1 + len(component) // SAMPLE] & NUMBER
         trees, counts = np.unique(parent[sample], return_counts=True)
         known = smallest[trees[counts.argmax()]]
-        checks = threads.map(lambda b, e: _is_wrong(*state, known, b, e, label), ranges)
-        if any(checks):
+        lowered = threads.map(
+            lambda begin, end: _name_rest(*state, known, begin, end, label), ranges
+        )
+        if any(lowered):
             _name(*state, 0, len(component), label)
     return label, smallest
 
@@ -50,7 +52,7 @@ def _name(component, parent, smallest, begin, end, label):
     """Label the vertices in [begin, end) with the smallest vertex of their tree.
 
     `smallest` holds for each component the smallest vertex seen. Vertices should be
-    seen in ascending order; else see `_is_wrong`.
+    seen in ascending order, or have been seen before.
     """
     for vertex in range(np.uint64(begin), np.uint64(end)):
         tree = parent[component[vertex] & NUMBER]
@@ -60,17 +62,20 @@ def _name(component, parent, smallest, begin, end, label):
 
 
 @njit(nogil=True, cache=True)
-def _is_wrong(component, parent, smallest, known, begin, end, label):
-    """Return whether `_name` has gone wrong for a vertex in [begin, end).
+def _name_rest(component, parent, smallest, known, begin, end, label):
+    """Label once more what is not called `known`, the name of any tree.
 
-    Several threads may have missed that another one knew a smaller vertex, or have
-    written a larger one over it. `known` is the smallest vertex that is known of any
-    tree: who is named so is not looked up.
+    By now threads have seen all vertices, but not in order; and two of them that saw a
+    tree at once may have left the name of the later one. Returns whether that is so.
     """
-    wrong = False
+    lowered = False
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        if label[vertex] != known:
-            tree = parent[component[vertex] & NUMBER]
-            wrong |= label[vertex] != smallest[tree]
-        wrong |= label[vertex] > vertex
-    return wrong
+        if label[vertex] == known:
+            lowered |= vertex < known
+            continue
+        tree = parent[component[vertex] & NUMBER]
+        if vertex < smallest[tree]:
+            smallest[tree] = vertex
+            lowered = True
+        label[vertex] = smallest[tree]
+    return lowered
