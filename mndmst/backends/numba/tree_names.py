@@ -1,14 +1,17 @@
 """The smallest vertex of every tree, known to all of its vertices."""
 
+from itertools import count
+
 import numpy as np
 from numba import njit
 
 from .hooks import NUMBER
+from .intrinsics import choose
 from .threads import Threads
 
 # So many vertices are named by one thread, for others to know their trees' names.
 NAMED_FIRST = 1024
-SAMPLE = 1024
+LINE = 16  # names in a cache line
 
 
 def tree_names(
@@ -30,52 +33,40 @@ def tree_names(
         Of those that trees are called after.
     """
     label = np.empty(len(component), np.uint32)
-    smallest = np.full(len(parent), len(component), np.uint32)
-    state = component, parent, smallest
     ranges = threads.ranges(len(component))
-    _name(*state, 0, min(NAMED_FIRST, len(component)), label)
-    threads.map(lambda begin, end: _name(*state, begin, end, label), ranges)
-    if len(ranges) > 1:
-        sample = component[:: 1 + len(component) // SAMPLE] & NUMBER
-        trees, counts = np.unique(parent[sample], return_counts=True)
-        known = smallest[trees[counts.argmax()]]
-        lowered = threads.map(
-            lambda begin, end: _name_rest(*state, known, begin, end, label), ranges
-        )
-        if any(lowered):
-            _name(*state, 0, len(component), label)
-    return label, smallest
+    # Each thread has a line of its own for names that nobody needs.
+    spares = count(len(parent) + LINE, LINE)
+    size = len(parent) + LINE * (len(ranges) + 2)
+    smallest = np.full(size, len(component), np.uint32)
+
+    def name(spare: int, begin: int, end: int) -> bool:
+        return name_range(component, parent, smallest, spare, begin, end, label)
+
+    shares = [(spare, *bounds) for spare, bounds in zip(spares, ranges, strict=False)]
+    name(len(parent), 0, min(NAMED_FIRST, len(component)))
+    threads.map(name, shares)
+    # By now all vertices have been seen, but not in order; and of two threads that saw
+    # a tree at once the later one may have left its name.
+    if len(shares) > 1 and any(threads.map(name, shares)):
+        name(len(parent), 0, len(component))
+    return label, smallest[: len(parent)]
 
 
 @njit(nogil=True, cache=True)
-def _name(component, parent, smallest, begin, end, label):
+def name_range(component, parent, smallest, spare, begin, end, label):
     """Label the vertices in [begin, end) with the smallest vertex of their tree.
 
-    `smallest` holds for each component the smallest vertex seen. Vertices should be
-    seen in ascending order, or have been seen before.
-    """
-    for vertex in range(np.uint64(begin), np.uint64(end)):
-        tree = parent[component[vertex] & NUMBER]
-        if vertex < smallest[tree]:
-            smallest[tree] = vertex
-        label[vertex] = smallest[tree]
-
-
-@njit(nogil=True, cache=True)
-def _name_rest(component, parent, smallest, known, begin, end, label):
-    """Label once more what is not called `known`, the name of any tree.
-
-    By now threads have seen all vertices, but not in order; and two of them that saw a
-    tree at once may have left the name of the later one. Returns whether that is so.
+    `smallest` holds for each component the smallest vertex seen; right answers need
+    all vertices to be seen in ascending order, or to have been seen before. Returns
+    whether there was a smaller one. Whether there is is a coin toss where many vertices
+    are alone, so `smallest` is written in any case, if need be at `spare`.
     """
     lowered = False
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        if label[vertex] == known:
-            lowered |= vertex < known
-            continue
-        tree = parent[component[vertex] & NUMBER]
-        if vertex < smallest[tree]:
-            smallest[tree] = vertex
-            lowered = True
-        label[vertex] = smallest[tree]
+        tree = np.uint64(parent[component[vertex] & NUMBER])
+        least = smallest[tree]
+        lower = vertex < least
+        smallest[choose(lower, tree, np.uint64(spare))] = vertex
+        label[vertex] = choose(lower, np.uint32(vertex), least)
+        lowered |= lower
     return lowered
