@@ -38,6 +38,8 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         found so far, which may reach over several ranks.
     """
     merge = run.config.merge
+    if merge == "auto" and _solve_alone(run):
+        return
     if merge in ("auto", "devices") and join_on_devices(run):
         return
     if merge == "devices":
@@ -79,3 +81,17 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
                 edges = heavy_graph(run, giant, band.high)
             yield edges
             return
+
+
+def _solve_alone(run: Run) -> bool:
+    """Do all at once if one device has the whole graph; return whether it has."""
+    if run.comm.size > 1 or len(run.workers) > 1 or run.stored or run.resumed:
+        return False
+    (worker,) = run.workers
+    with run.report.stage("indComp"), run.report.work(worker.backend.name):
+        forest = worker.backend.msf(worker.placed)
+    run.fixed.append(forest.edges)
+    run.directory.parent[:] = forest.label
+    run.report.level("indComp", 0)
+    run.safe_point()
+    return True
