@@ -7,11 +7,11 @@ from numba import njit
 
 from .hooks import NUMBER
 from .intrinsics import choose
-from .threads import Threads
+from .threads import MANY, Threads
 
 # So many vertices are named by one thread, for others to know their trees' names.
 NAMED_FIRST = 1024
-LINE = 16  # names in a cache line
+LINE = 64  # names in some cache lines
 
 
 def tree_names(
@@ -33,7 +33,9 @@ def tree_names(
         Of those that trees are called after.
     """
     label = np.empty(len(component), np.uint32)
-    ranges = threads.ranges(len(component))
+    # Several threads go over all vertices twice, which two of them could as well leave.
+    several = threads.count >= MANY
+    ranges = threads.ranges(len(component)) if several else [(0, len(component))]
     # Each thread has a line of its own for names that nobody needs.
     spares = count(len(parent) + LINE, LINE)
     size = len(parent) + LINE * (len(ranges) + 2)
