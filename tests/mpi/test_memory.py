@@ -124,6 +124,23 @@ def test_rows_that_do_not_fit_stay_in_their_file(
         assert peak <= limit < read["resident_bytes"] + row_bytes
 
 
+def test_components_of_rows_that_pass_in_pieces(
+    mpirun: Callable, case: Case, tmp_path: Path
+) -> None:
+    near = belt(1 << 15, 40)
+    graph = graphs.Graph(1 << 16, *(np.tile(end, 2) for end in near[1:]))
+    graph.src[len(near.src) :] += near.n
+    graph.dst[len(near.src) :] += near.n
+    path = graphs.write_graph(tmp_path / "graph", graph)
+    command = ("-m", "mndmst", "components", path, "--backend", "cpu", "-q", "--report")
+    record = tmp_path / "report.json"
+    run = mpirun(2, *command, record, "--memory", case.base + (16 << 20))
+    assert run.returncode == 0, run.stderr
+    assert (run.result["components"], run.result["largest"]) == ("2", str(near.n))
+    whole = mpirun(2, *command, record)
+    assert run.result["digest"] == whole.result["digest"]
+
+
 def test_what_waits_at_too_many_borders_is_refused(
     mpirun: Callable, case: Case, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@
 2. Kruskal's algorithm on the edges that are left between components.
 3. Usually there is one giant component now. Every heavier edge of the forest has an
    end outside it, and only the rows there are read again. Without a giant component
-   the next, larger band of edges follows.
+   the next band follows, as wide as has about an edge between components per vertex.
 
 [1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
     ALENEX 2009. [2] Fallin, Gonzalez, Seo, Burtscher: A high-performance MST
