@@ -75,6 +75,9 @@ def finish(process: subprocess.Popen[bytes], timeout: float) -> Run:
             streams = process.communicate()
         text = b"\n".join(streams).decode(errors="replace")
         pytest.fail(f"still running after {timeout} s: {process.args}\n{text}")
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     # Some launchers put NUL bytes between the lines of the ranks, or end with a code
     # that resets the terminal's colours.
     out, err = (re.sub(rb"\0|\x1b\[0m", b"", s).decode() for s in streams)
