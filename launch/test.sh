@@ -8,5 +8,6 @@ venv=$(bash "$root/launch/venv.sh" dev)
 cd "$root"
 # shellcheck source=launch/env.sh
 source launch/env.sh
-# Two files at a time: many tests wait for launchers, timeouts and sockets.
-exec "$venv/bin/python" -m pytest -n 2 --dist loadfile "$@"
+# Two files at a time: many tests wait for launchers, timeouts and sockets. In order:
+# the files with the fewest tests take longest, and would be last otherwise.
+exec "$venv/bin/python" -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"
