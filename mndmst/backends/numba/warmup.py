@@ -15,6 +15,7 @@ from llvmlite.binding import get_host_cpu_name
 
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band
+from .between import between
 from .homes import by_home, lightest_proposals
 from .hooks import ROOT
 from .inspect import inspect_rows
@@ -128,6 +129,11 @@ def _run_all(backend: Backend, rows: Rows) -> None:
         part.indptr, part.indices, part.keys, 8, vertices.astype(rows.indices.dtype), 8,
         np.zeros(8, np.uint8), rows.keys.dtype.type(0), vertices - 8, 0, 32,
     )  # fmt: skip
+    csr = rows.indptr, rows.indices, rows.keys
+    component, pairs = (np.zeros(64, dtype) for dtype in (np.uint32, np.uint64))
+    key, ends = np.empty(64, rows.keys.dtype), np.empty(64, rows.indices.dtype)
+    band = rows.keys.dtype.type(0), rows.keys.dtype.type(1)
+    between(*csr, component, *band, 0, 1, ends, ends.copy(), key, pairs)
     for column in (rows.indices, rows.keys):  # where rows stream through a GPU
         two = np.arange(2, dtype=np.uint32)
         copy_rows(column, rows.indptr, two, rows.indptr[:3], 0, column[:2].copy())
