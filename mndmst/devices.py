@@ -34,11 +34,7 @@ def join_on_devices(run: Run) -> bool:
         found = _merge(run, peer, entry)
     if found is None:
         return False
-    edges, label = found
-    run.fixed.append(edges)
-    run.directory.parent[:] = label
-    run.report.level("devices", 0)
-    run.safe_point()
+    run.take_forest(*found, "devices")
     return True
 
 

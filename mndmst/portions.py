@@ -90,8 +90,5 @@ def _solve_alone(run: Run) -> bool:
     (worker,) = run.workers
     with run.report.stage("indComp"), run.report.work(worker.backend.name):
         forest = worker.backend.msf(worker.placed)
-    run.fixed.append(forest.edges)
-    run.directory.parent[:] = forest.label
-    run.report.level("indComp", 0)
-    run.safe_point()
+    run.take_forest(*forest, "indComp")
     return True

@@ -130,6 +130,21 @@ class Run:
         self.directory.record(old, new)
         self.renamed.clear()
 
+    def take_forest(self, edges: EdgeList, label: np.ndarray, step: str) -> None:
+        """Keep what a step has found all at once. Collective.
+
+        Parameters
+        ----------
+        edges : EdgeList
+            Edges of the graph's forest, each on one rank.
+        label : ndarray, shape (vertices at home here,)
+            The components of the graph.
+        """
+        self.fixed.append(edges)
+        self.directory.parent[:] = label
+        self.report.level(step, 0)
+        self.safe_point()
+
     def safe_point(self) -> None:
         """Save the state, if it is time to: all is published. Collective."""
         if self.checkpoint is not None:

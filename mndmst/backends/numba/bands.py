@@ -32,9 +32,12 @@ def band_chunks(
     """Return what `select` finds in consecutive ranges of rows, and hook the rows."""
 
     def chunk(part, begin, end):
-        return band_chunk(
-            rows, part._replace(begin=begin, end=end), sample, hooks, whole
-        )
+        low, high = (rows.keys.dtype.type(key) for key in (part.low, part.high))
+        expected = edges_expected(rows, sample, part._replace(begin=begin, end=end))
+        return select(
+            rows.indptr, rows.indices, rows.keys, rows.first, low, high, begin, end,
+            hooks.hook, hooks.best, whole, *room_for(rows, expected + CHUNK),
+        )  # fmt: skip
 
     shares = [
         (part, *bounds)
@@ -42,18 +45,6 @@ def band_chunks(
         for bounds in row_ranges(rows, part.begin, part.end, threads)
     ]
     return threads.map(chunk, shares)
-
-
-def band_chunk(
-    rows: Rows, part: Segment, sample: Sample, hooks: Hooks, whole: bool
-) -> tuple[np.ndarray, ...]:
-    """Return what `select` finds in a part, and hook its rows."""
-    low, high = (rows.keys.dtype.type(key) for key in (part.low, part.high))
-    room = edges_expected(rows, sample, part) + CHUNK
-    return select(
-        rows.indptr, rows.indices, rows.keys, rows.first, low, high,
-        part.begin, part.end, hooks.hook, hooks.best, whole, *room_for(rows, room),
-    )  # fmt: skip
 
 
 def all_chunks(

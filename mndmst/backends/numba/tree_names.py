@@ -1,7 +1,5 @@
 """The smallest vertex of every tree, known to all of its vertices."""
 
-from itertools import count
-
 import numpy as np
 from numba import njit
 
@@ -36,15 +34,14 @@ def tree_names(
     # Several threads go over all vertices twice, which two of them could as well leave.
     several = threads.count >= MANY
     ranges = threads.ranges(len(component)) if several else [(0, len(component))]
-    # Each thread has a line of its own for names that nobody needs.
-    spares = count(len(parent) + LINE, LINE)
-    size = len(parent) + LINE * (len(ranges) + 2)
-    smallest = np.full(size, len(component), np.uint32)
+    # Each thread has a line of its own, behind the trees, for names nobody needs.
+    spares = [len(parent) + LINE * (1 + i) for i in range(len(ranges))]
+    smallest = np.full(spares[-1] + LINE, len(component), np.uint32)
 
     def name(spare: int, begin: int, end: int) -> bool:
         return name_range(component, parent, smallest, spare, begin, end, label)
 
-    shares = [(spare, *bounds) for spare, bounds in zip(spares, ranges, strict=False)]
+    shares = [(spare, *bounds) for spare, bounds in zip(spares, ranges, strict=True)]
     name(len(parent), 0, min(NAMED_FIRST, len(component)))
     threads.map(name, shares)
     # By now all vertices have been seen, but not in order; and of two threads that saw
