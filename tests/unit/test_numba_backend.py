@@ -14,7 +14,6 @@ from oracle import kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.numba import NumbaBackend
-from mndmst.backends.numba.sorting import sort_positions
 from mndmst.backends.numba.threads import Threads
 from mndmst.boruvka import contract
 from mndmst.contract import reduced_graph
@@ -135,31 +134,6 @@ def test_contraction_fixes_forest_edges_only(
         assert not (left.own[left.a[first]] and left.own[left.b[first]])
 
 
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 2**64 - 1), max_size=300), st.integers(0, 64))
-def test_sort_positions(values: list[int], bits: int) -> None:
-    # Keys that differ in few bits only, to force runs of equal leading bits.
-    keys = np.array(values, np.uint64) & np.uint64(2**64 - 2 ** min(bits, 63))
-    keys |= np.array(values, np.uint64) & np.uint64(3)
-    assert sort_positions(keys).tolist() == np.argsort(keys, kind="stable").tolist()
-
-
-def test_sort_positions_of_long_runs() -> None:
-    # All keys agree in their leading bits, save one.
-    keys = np.random.default_rng(1).integers(0, 50, 5000).astype(np.uint64)
-    keys[17] = np.uint64(2**64 - 1)
-    assert (sort_positions(keys) == np.argsort(keys, kind="stable")).all()
-
-
-def test_threads_share_runs_of_equal_leading_bits() -> None:
-    # Runs far longer than a thread's range: they go on into the next one's.
-    generator = np.random.default_rng(2)
-    keys = generator.integers(0, 3, 40_000, np.uint64) << np.uint64(62)
-    keys |= generator.integers(0, 1 << 10, len(keys), np.uint64)
-    order = sort_positions(keys, backend(5).threads)
-    assert (order == np.argsort(keys, kind="stable")).all()
-
-
 @pytest.mark.parametrize("distinct", [1, 7, 1 << 40])
 def test_threads_change_nothing(distinct: int) -> None:
     # Large enough that every thread gets a share of every step.
@@ -170,8 +144,6 @@ def test_threads_change_nothing(distinct: int) -> None:
     for other in others:
         assert sorted(triples(other.edges)) == sorted(triples(alone.edges))
         assert (other.label == alone.label).all()
-    order = sort_positions(values, backend(3).threads)
-    assert (order == np.argsort(values, kind="stable")).all()
     piece = rows.cut(5_000, 17_000)
     forests = [backend(t).band_forest(piece, Band(), None) for t in (1, 3)]
     assert triples(forests[0]) == triples(forests[1])

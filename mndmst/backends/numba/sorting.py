@@ -1,17 +1,27 @@
 """The positions of keys in ascending order, ties by position.
 
-NumPy sorts 64-bit integers with vector instructions, far faster than it sorts
-positions. So key and position are packed into one word, as many leading bits of
-the key as fit, and the few runs whose leading bits agree are put right afterwards.
+Key and position are packed into one word, as many leading bits of the key as fit, and
+the few runs whose leading bits agree are put right afterwards. NumPy sorts words with
+vector instructions: one thread takes it where they are fast, which they are not on
+AMD's Zen 4 (50 ns a word in place of 5 to 10: storing chosen lanes is slow there).
+Elsewhere, and with several threads, which share every pass, it is a radix sort: digit
+by digit, the last first.
 """
+
+import time
+from functools import cache
 
 import numpy as np
 from numba import njit
 
-from .intrinsics import choose
 from .threads import ALONE, Threads
 
 SHORT_RUN = 24
+# The most bits of a digit: the ends of all buckets and a line of each stay in cache.
+DIGIT = 11
+# Seconds for a word that NumPy's sort takes where it is fast, at the most; and words of
+# a trial.
+FAST, TRIAL = 15e-9, 1 << 14
 
 
 def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
@@ -21,7 +31,6 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     ----------
     keys : ndarray of uint32 or uint64
     threads : Threads
-        Each sorts a run of the keys.
 
     Returns
     -------
@@ -39,74 +48,93 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     least = min(lows)
     position_bits = max(1, int(len(keys) - 1).bit_length())
     key_bits = int(max(highs) - least).bit_length()
-    shift = max(0, key_bits - (64 - position_bits))
+    drop = max(0, key_bits - (64 - position_bits))
     words = np.empty(len(keys), np.uint64)
-    threads.map(lambda *r: _pack(keys, least, shift, position_bits, *r, words), ranges)
-    words = _sort_words(words, threads)
-    if shift:
+    threads.map(lambda *r: _pack(keys, least, drop, position_bits, *r, words), ranges)
+    words = sort_words(words, position_bits, key_bits - drop, threads)
+    if drop:
         threads.map(lambda *r: _sort_runs(words, keys, position_bits, *r), ranges)
     threads.map(lambda *r: _unpack(words, position_bits, *r), ranges)
     return words
 
 
-def _sort_words(words: np.ndarray, threads: Threads) -> np.ndarray:
-    """Return the distinct words in order: each thread sorts a run, runs are merged."""
-    runs = [words[begin:end] for begin, end in threads.ranges(len(words))]
-    threads.map(np.ndarray.sort, [(run,) for run in runs])
-    grain = max(1, len(words) // threads.count)
-    while len(runs) > 1:
-        pairs = list(zip(runs[::2], runs[1::2], strict=False))
-        rest = runs[2 * len(pairs) :]
-        runs = [np.empty(len(one) + len(two), np.uint64) for one, two in pairs]
-        threads.map(
-            _merge_part,
-            [
-                (one, two, *bounds, run)
-                for (one, two), run in zip(pairs, runs, strict=True)
-                for bounds in threads.ranges(len(run), grain)
-            ],
-        )
-        runs += rest
-    return runs[0]
+def sort_words(
+    words: np.ndarray, low: int, bits: int, threads: Threads = ALONE
+) -> np.ndarray:
+    """Return words in ascending order, given that they are by their lowest bits.
 
-
-@njit(nogil=True, cache=True)
-def _merge_part(one, two, begin, end, out):
-    """Write the words [begin, end) of the union of two ascending runs.
-
-    Where the part begins in each run is found by bisection, so that threads can
-    share a merge (merge path; Odeh, Green, Mwassi, Shmueli and Birk, IPDPSW 2012).
+    Parameters
+    ----------
+    words : ndarray of uint64
+        Overwritten, and maybe what is returned.
+    low, bits : int
+        The words ascend by the bits below `low`, and have `bits` above these.
     """
-    low, high = max(0, begin - len(two)), min(begin, len(one))
-    while low < high:
-        middle = (low + high) // 2
-        if one[middle] < two[begin - middle - 1]:
-            low = middle + 1
-        else:
-            high = middle
-    i, j, k = np.uint64(low), np.uint64(begin - low), np.uint64(begin)
-    one_left, two_left, left = np.uint64(len(one)), np.uint64(len(two)), np.uint64(end)
-    while k < left and i < one_left and j < two_left:
-        x, y = one[i], two[j]
-        out[k] = choose(x < y, x, y)
-        i += np.uint64(x < y)
-        j += np.uint64(y < x)
-        k += np.uint64(1)
-    while k < left:
-        if i < one_left:
-            out[k] = one[i]
-            i += np.uint64(1)
-        else:
-            out[k] = two[j]
-            j += np.uint64(1)
-        k += np.uint64(1)
+    if len(threads.ranges(len(words))) > 1 or not _numpy_sorts_fast():
+        return _radix_sort(words, low, bits, threads)
+    words.sort()
+    return words
+
+
+@cache
+def _numpy_sorts_fast() -> bool:
+    """Return whether NumPy's sort of words is a fast one on this processor."""
+    words = np.random.default_rng(0).integers(0, 1 << 63, TRIAL).astype(np.uint64)
+
+    def seconds() -> float:
+        trial, begin = words.copy(), time.perf_counter()
+        trial.sort()
+        return time.perf_counter() - begin
+
+    return min(seconds() for _ in range(3)) < FAST * TRIAL
+
+
+def _radix_sort(words: np.ndarray, low: int, bits: int, threads: Threads) -> np.ndarray:
+    """Return words in the order of the bits [low, low + bits); ties stay in theirs."""
+    passes = -(-bits // DIGIT)
+    digit = -(-bits // max(1, passes))
+    other = np.empty_like(words)
+    for number in range(passes):
+        _sort_by_digit(words, low + number * digit, digit, threads, other)
+        words, other = other, words
+    return words
+
+
+def _sort_by_digit(
+    words: np.ndarray, shift: int, digit: int, threads: Threads, out: np.ndarray
+) -> None:
+    """Write words in the order of the bits [shift, shift + digit)."""
+    ranges = threads.ranges(len(words))
+    shares = [(i, *bounds) for i, bounds in enumerate(ranges)]
+    counts = np.zeros((len(ranges), 1 << digit), np.uint64)
+    threads.map(lambda i, *r: _count(words, shift, digit, *r, counts[i]), shares)
+    # Of each digit the words of the first thread come first.
+    ends = np.cumsum(counts.T).reshape(counts.T.shape).T
+    places = np.ascontiguousarray(ends) - counts
+    threads.map(lambda i, *r: _scatter(words, shift, digit, *r, places[i], out), shares)
 
 
 @njit(nogil=True, cache=True)
-def _pack(keys, least, shift, position_bits, begin, end, words):
+def _pack(keys, least, drop, position_bits, begin, end, words):
     for i in range(np.uint64(begin), np.uint64(end)):
-        leading = np.uint64(keys[i] - least) >> np.uint64(shift)
+        leading = np.uint64(keys[i] - least) >> np.uint64(drop)
         words[i] = (leading << np.uint64(position_bits)) | i
+
+
+@njit(nogil=True, cache=True)
+def _count(words, shift, digit, begin, end, counts):
+    mask = (np.uint64(1) << np.uint64(digit)) - np.uint64(1)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        counts[words[i] >> np.uint64(shift) & mask] += np.uint64(1)
+
+
+@njit(nogil=True, cache=True)
+def _scatter(words, shift, digit, begin, end, places, out):
+    mask = (np.uint64(1) << np.uint64(digit)) - np.uint64(1)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        bucket = words[i] >> np.uint64(shift) & mask
+        out[places[bucket]] = words[i]
+        places[bucket] += np.uint64(1)
 
 
 @njit(nogil=True, cache=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ...backends.numba import external as kernels
+from ...backends.numba.sorting import sort_words
 from ...memory import give_back_freed
 from ...order import key_dtype
 from ..edge_file import EdgeFile, Rows
@@ -131,7 +132,7 @@ def sort_arcs(keys: np.ndarray, weights: np.ndarray, bits: int) -> np.ndarray:
         return weights
     keys <<= np.uint64(width)
     keys |= np.arange(len(keys), dtype=np.uint64)
-    keys.sort()
+    keys[:] = sort_words(keys, width, bits)
     ordered = np.empty_like(weights)
     kernels.take_in_order(keys, width, weights, ordered)
     return ordered
