@@ -6,6 +6,7 @@ as much memory in some transports.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,13 @@ class Shared:
     messages_sent: int = 0
     seconds_waited: float = 0.0
     polite: bool = False
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the seconds that the block takes as waited."""
+        begin = time.perf_counter()
+        yield
+        self.seconds_waited += time.perf_counter() - begin
 
 
 def send(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:
@@ -91,15 +99,15 @@ def wait(requests: list[Any], shared: Shared, idle: bool = False) -> None:
         Whether no data moves while this rank waits.
     """
     begin, pause, longest = time.perf_counter(), SHORTEST_PAUSE, LONGEST_PAUSE
-    for request in requests:
-        while shared.polite and not request.Test():
-            time.sleep(pause)
-            if idle:
-                share = IDLE_SHARE * (time.perf_counter() - begin)
-                longest = max(LONGEST_PAUSE, min(share, LONGEST_IDLE_PAUSE))
-            pause = min(2 * pause, longest)
-        request.Wait()
-    shared.seconds_waited += time.perf_counter() - begin
+    with shared.waiting():
+        for request in requests:
+            while shared.polite and not request.Test():
+                time.sleep(pause)
+                if idle:
+                    share = IDLE_SHARE * (time.perf_counter() - begin)
+                    longest = max(LONGEST_PAUSE, min(share, LONGEST_IDLE_PAUSE))
+                pause = min(2 * pause, longest)
+            request.Wait()
 
 
 def _pieces(array: np.ndarray) -> Iterator[np.ndarray]:

@@ -123,14 +123,22 @@ class Comm:
 
         array = np.atleast_1d(np.asarray(value))
         result = np.empty_like(array)
-        self._wait([self.mpi.Iallreduce(array, result, op=getattr(MPI, operation))])
+        self._all("Allreduce", array, result, op=getattr(MPI, operation))
         self._count(array.nbytes if self.size > 1 else 0, self.size > 1)
         return result if np.ndim(value) else result[0].item()
 
+    def every(self, value: Any) -> np.ndarray:
+        """Return a number, or a small array, of every rank, in their order."""
+        mine = np.ascontiguousarray(value)
+        result = np.empty((self.size, *np.shape(value)), mine.dtype)
+        self._all("Allgather", mine, result)
+        self._count(mine.nbytes * (self.size - 1), self.size - 1)
+        return result
+
     def prefix(self, value: Any) -> Any:
         """Return the sum of a number or small array over the ranks before this one."""
-        before = self.mpi.exscan(value)
-        return before if self.rank else 0 * value
+        before = self.every(value)[: self.rank].sum(axis=0)
+        return before if np.ndim(value) else before.item()
 
     def share(self, value: Any, root: int = 0) -> Any:
         """Return the root's small Python object on every rank."""
@@ -145,7 +153,7 @@ class Comm:
 
         For what is small on all ranks together: samples, a few numbers per rank.
         """
-        counts = np.array(self.mpi.allgather(len(array)))
+        counts = self.every(len(array))
         result = np.empty(counts.sum(), array.dtype)
         self.mpi.Allgatherv(np.ascontiguousarray(array), (result, counts))
         self._count(array.nbytes * (self.size - 1), self.size - 1)
@@ -153,7 +161,7 @@ class Comm:
 
     def barrier(self) -> None:
         """Wait for all ranks."""
-        bulk.wait([self.mpi.Ibarrier()], self._shared, idle=True)
+        self._all("Barrier", idle=True)
 
     def split(self, color: int | None) -> "Comm | None":
         """Return the ranks with the same colour, in rank order; None without one."""
@@ -209,7 +217,7 @@ class Comm:
         sizes = [c.sizes if isinstance(c, Coded) else counts for c in columns]
         leaving = np.stack([counts, *sizes], axis=1).astype(np.int64)
         arriving = np.empty_like(leaving)
-        self._wait([self.mpi.Ialltoall(leaving, arriving)])
+        self._all("Alltoall", leaving, arriving)
         self._count(8 * leaving.shape[1] * (self.size - 1), self.size - 1)
         results, requests = [], []
         for column, out, into in zip(
@@ -270,6 +278,15 @@ class Comm:
 
     def _wait(self, requests: list[Any]) -> None:
         bulk.wait(requests, self._shared)
+
+    def _all(self, name: str, *arguments: Any, idle: bool = False, **more: Any) -> None:
+        """Do a collective of MPI; one to be waited for, where that must be polite."""
+        if self._shared.polite:
+            request = getattr(self.mpi, f"I{name.lower()}")(*arguments, **more)
+            bulk.wait([request], self._shared, idle)
+        else:
+            with self._shared.waiting():
+                getattr(self.mpi, name)(*arguments, **more)
 
     # Errors
 
