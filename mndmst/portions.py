@@ -68,11 +68,13 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         if edges is not None:
             yield edges
             run.scattered = False
+        if band.high is None:
+            return
         with run.report.stage("resolve", band=number):
             if edges is not None:
                 run.directory.resolve()
-            giant = None if band.high is None else giant_component(run)
-        if giant is not None and band.high is not None:
+            giant = giant_component(run)
+        if giant is not None:
             if together and number == 0:
                 with run.report.stage("heavy"):
                     together.join_heavy(giant, band.high)

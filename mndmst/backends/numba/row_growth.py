@@ -33,14 +33,15 @@ from .tree_names import tree_names
 def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     """See `Backend.grow_rows`."""
     hooks, component = Hooks(rows), np.empty(len(rows), np.uint32)
+    rest = room_for(rows, 0)
     if band == Band() and rows.num_arcs:
         chunks = all_chunks(rows, threads, hooks)
     else:
         parts = band_segments(rows, band)
         chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
-    rest = hook_rest(
-        rows.indptr, rows.indices, rows.keys, rows.first, hooks.hook, hooks.best
-    )
+        rest = hook_rest(
+            rows.indptr, rows.indices, rows.keys, rows.first, hooks.hook, hooks.best
+        )
     fixed = room_for(rows, len(rows) + 1)
     own = hooks.link(component, threads, fixed)
     count = len(rows) - own
@@ -68,7 +69,7 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
 
 def _apart(
     chunks: list[tuple[np.ndarray, ...]],
-    rest: tuple[np.ndarray, ...],
+    rest: Sequence[np.ndarray],
     rows: Rows,
     component: np.ndarray,
     own: int,
