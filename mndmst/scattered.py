@@ -82,7 +82,7 @@ def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
     worker, directory = run.workers[0], run.directory
     hook, best, edges = worker.backend.row_hooks(worker.placed, band)
     component, names = _components(run, hook, best)
-    edges, pairs = _forest(run, _dealt(run, edges), component, len(names))
+    edges, pairs = _forest(run, dealt(run, edges), component, len(names))
     parent = np.arange(len(names), dtype=np.uint32)
     nbytes = run.comm.sum(len(edges)) * EDGE_BYTES
     little = run.comm.min(int(_room_for(run, nbytes, worker.rows.nbytes)))
@@ -97,12 +97,13 @@ def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
     return drop_unused(ReducedGraph(edges, a, b, names.astype(np.int64), own))
 
 
-def _dealt(run: Run, edges: EdgeList) -> EdgeList:
+def dealt(run: Run, edges: EdgeList) -> EdgeList:
     """Deal the edges out in equal parts, which follow each other. Collective.
 
     They were where their smaller ends are at home: most of them on the first ranks.
     """
-    before, total = run.comm.prefix(len(edges)), run.comm.sum(len(edges))
+    every = run.comm.every(len(edges))
+    before, total = every[: run.comm.rank].sum(), every.sum()
     bounds = total * np.arange(run.comm.size + 1) // run.comm.size
     counts = np.diff(np.clip(bounds - before, 0, len(edges)))
     run.report.ship(len(edges) - counts[run.comm.rank])

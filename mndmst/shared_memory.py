@@ -5,7 +5,6 @@ not bound by what the system gives to /dev/shm, and gone with the last process t
 it, however that ends. What a rank has written the others see after a barrier.
 """
 
-import ctypes
 import mmap
 import os
 from collections.abc import Sequence
@@ -16,7 +15,6 @@ from .comm import Comm
 from .errors import ConfigError
 
 CACHE_LINE = 64
-POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14
 
 Shape = tuple[int, type | np.dtype]
 
@@ -26,7 +24,7 @@ class SharedMemory:
 
     def __init__(self, comm: Comm) -> None:
         self.comm = comm
-        self._scratch: mmap.mmap | None = None
+        self._scratch: mmap.mmap | np.ndarray | None = None
 
     @classmethod
     def of(cls, comm: Comm) -> "SharedMemory | None":
@@ -68,6 +66,11 @@ class SharedMemory:
             self._scratch = None  # lets the other one go
             self._scratch = self._new_block(places[-1])
         return _carved(self._scratch, shapes, places)
+
+    def lend(self, array: np.ndarray) -> None:
+        """Give what of a shared array is done with for scratch; all must have done."""
+        unaligned = -array.ctypes.data % CACHE_LINE // array.itemsize
+        self._scratch = array[unaligned:].view(np.uint8)
 
     def _new_block(self, nbytes: int) -> mmap.mmap:
         block = self._block(nbytes)
@@ -116,22 +119,9 @@ def _places(shapes: Sequence[Shape]) -> list[int]:
 
 
 def _carved(
-    block: mmap.mmap, shapes: Sequence[Shape], places: list[int]
+    block: mmap.mmap | np.ndarray, shapes: Sequence[Shape], places: list[int]
 ) -> list[np.ndarray]:
     return [
         np.frombuffer(block, dtype, length, place)
         for (length, dtype), place in zip(shapes, places, strict=False)
     ]
-
-
-def map_pages(*parts: np.ndarray) -> None:
-    """Map the pages of shared arrays that others have touched before, to write them.
-
-    One call takes an eighth of the time of a fault for each. Where the system does not
-    know the request, they are mapped one by one when they are written.
-    """
-    advise = ctypes.CDLL(None).madvise
-    for part in parts:
-        begin = part.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
-        size = part.ctypes.data + part.nbytes - begin
-        advise(ctypes.c_void_p(begin), ctypes.c_size_t(size), POPULATE_READ)

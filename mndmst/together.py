@@ -17,10 +17,11 @@ from .backends.numba.row_hooks import as_whole, edges_of_hooks
 from .backends.numba.shared import name_vertices, settle_and_name
 from .errors import ConfigError
 from .graph import EdgeList
-from .ordered import in_order
 from .run import Run
+from .scattered import dealt
 from .shared_contraction import SharedContraction
 from .shared_memory import SharedMemory
+from .write import at_home
 
 # Bytes for each vertex of the graph that a rank may come to touch.
 VERTEX_BYTES = 32
@@ -79,11 +80,10 @@ class Together:
         self.comm.barrier()
         (best,) = joined([[best] for best in bests], run.threads)
         run.fixed.append(edges_of_hooks(shared.hook, best, self.component, *home))
-        self.comm.barrier()
         shared.number(part, self.component, roots)
         shared.vertices_hooked()
         edges = [[edges.u, edges.v, edges.key] for edges in lists]
-        self._join(self._dealt(joined(edges, run.threads)), after="hook")
+        self._join(dealt(run, EdgeList(*joined(edges, run.threads))), after="hook")
 
     def join_heavy(self, giant: int, above: int) -> None:
         """Merge along all edges above a key that leave the giant component.
@@ -110,39 +110,16 @@ class Together:
                 )  # fmt: skip
 
             columns += self.run.threads.map(walk, self.run.threads.ranges(len(chosen)))
-        self._join(self._at_home(joined(columns, self.run.threads)), after="heavy")
+        lists = [EdgeList(*part) for part in columns]
+        edges = at_home(self.run.directory, lists, self.run.threads)
+        self._join(edges, after="heavy")
 
-    def _at_home(self, columns: list[np.ndarray]) -> list[np.ndarray]:
-        """Return of all ranks' edges those with their smaller end at home here."""
-        directory = self.run.directory
-        u, v, key = self._published(columns)
-        mine = np.flatnonzero((u >= directory.first) & (u < directory.last))
-        edges = in_order(EdgeList(u, v, key).take(mine), self.run.threads)
-        return [edges.u, edges.v, edges.key]
-
-    def _dealt(self, columns: list[np.ndarray]) -> list[np.ndarray]:
-        """Return this rank's part of all edges, of which the first ranks have most."""
-        everything = self._published(columns)
-        part = slice(*self.contraction.share_of(len(everything[0])))
-        return [column[part].copy() for column in everything]
-
-    def _published(self, columns: list[np.ndarray]) -> list[np.ndarray]:
-        """Return columns with what all ranks have, one after the other, as scratch."""
-        count = len(columns[0])
-        before, total = self.comm.prefix(count), self.comm.sum(count)
-        everything = self.memory.scratch(*((total, c.dtype) for c in columns))
-        for shared, mine in zip(everything, columns, strict=True):
-            shared[before : before + count] = mine
-        self.comm.barrier()
-        return everything
-
-    def _join(self, columns: list[np.ndarray], after: str) -> None:
-        """Merge along the forest of edges (u, v, key) that a step has left."""
+    def _join(self, edges: EdgeList, after: str) -> None:
+        """Merge along the forest of edges that a step has left."""
         shared = self.contraction
-        pairs = np.empty(len(columns[0]), np.uint64)
         columns = keep_in_place(
             lambda u, v, key, pairs: apart(u, v, key, self.component, pairs),
-            [*columns, pairs],
+            [edges.u, edges.v, edges.key, np.empty(len(edges), np.uint64)],
             self.run.threads,
         )
         left = self.comm.sum(len(columns[0]))
@@ -171,4 +148,3 @@ class Together:
 
         home = directory.first, directory.last
         self.run.threads.map(name, shared.ranges(home))
-        self.comm.barrier()

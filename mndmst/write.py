@@ -111,7 +111,7 @@ def to_homes(
     fixed.clear()
     if not _in_place(directory, longest):
         longest, others = none, [longest, *others]
-    arrived = _sent(directory, others, threads)
+    arrived = at_home(directory, others, threads)
     if len(longest) == 0 or len(arrived) == 0:
         return longest if len(longest) else arrived
     places = places_among(longest, arrived)
@@ -133,10 +133,13 @@ def _in_place(directory: Directory, edges: EdgeList) -> bool:
     return bool(in_row_order(u, v))
 
 
-def _sent(directory: Directory, fixed: list[EdgeList], threads: Threads) -> EdgeList:
-    """Return the edges of all ranks that are at home here, in order. Collective."""
+def at_home(directory: Directory, lists: list[EdgeList], threads: Threads) -> EdgeList:
+    """Return of all ranks' edges those whose smaller end is at home here, in order.
+
+    Collective. Of parallel edges only the lightest is left.
+    """
     columns = [
-        np.concatenate([getattr(edges, name) for edges in fixed])
+        np.concatenate([getattr(edges, name) for edges in lists])
         for name in ("u", "v", "key")
     ]
     if not directory.comm.min(int(_in_range(columns[0], directory))):

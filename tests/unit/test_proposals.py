@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from mndmst.backends.numba.proposals import decide, find_places, left_apart, propose
+from mndmst.backends.numba.proposals import (
+    NOBODY,
+    decide,
+    find_places,
+    left_apart,
+    propose,
+)
 from mndmst.backends.numba.shared import count_lone, number_roots_apart
 
 COMPONENTS, EDGES, WORKERS = 40, 300, 3
@@ -12,36 +18,44 @@ COMPONENTS, EDGES, WORKERS = 40, 300, 3
 @pytest.mark.parametrize("keys", [np.uint32, np.uint64])
 @pytest.mark.parametrize("positions", [np.uint32, np.int64])
 @pytest.mark.parametrize("shift", [0, 2])
+@pytest.mark.parametrize("idle", [NOBODY, 7])
 def test_every_component_gets_its_lightest_edge(
-    keys: type, positions: type, shift: int
+    keys: type, positions: type, shift: int, idle: int
 ) -> None:
     random = np.random.default_rng(shift)
     top = np.iinfo(keys).max
     key = random.choice(np.array([0, 1, top], keys), EDGES)
-    a, b = random.integers(0, COMPONENTS - 1, (2, EDGES)).astype(np.uint64)
-    b[a == b] = COMPONENTS - 1
+    a, b = random.integers(0, COMPONENTS - 2, (2, EDGES)).astype(np.uint64)
+    b[a == b] = COMPONENTS - 2
+    a[0], b[0], key[0] = 0, COMPONENTS - 1, top  # whose only edge has the largest key
     pairs = a << np.uint64(32) | b
     blocks = -(-COMPONENTS // (1 << shift))
     owner = (np.arange(blocks) * WORKERS // blocks).astype(np.uint32)
-    places = np.zeros((WORKERS, WORKERS + 1), np.int64)
+    places = np.zeros((WORKERS, WORKERS + 2), np.int64)
     columns = [
         np.empty(2 * EDGES, dtype) for dtype in (np.uint32, np.uint32, keys, positions)
     ]
     for worker in range(WORKERS):
         part = slice(worker * EDGES // WORKERS, (worker + 1) * EDGES // WORKERS)
         first = part.start
-        find_places(pairs[part], shift, owner, 2 * first, places[worker])
-        propose(key[part], pairs[part], first, shift, owner, places[worker], *columns)
+        find_places(pairs[part], shift, owner, idle, 2 * first, places[worker])
+        propose(
+            key[part], pairs[part], first, shift, owner, idle, places[worker], *columns
+        )
     hook = np.arange(COMPONENTS, dtype=np.uint32)
     chosen = np.zeros(EDGES, np.bool_)
+    none = np.iinfo(positions).max
     for me in range(WORKERS):
         begin, end = np.searchsorted(owner, [me, me + 1]) << shift
-        end = min(end, COMPONENTS)
-        decide(*columns, places, me, begin, end, hook, chosen)
+        count = min(end, COMPONENTS) - begin
+        best, least = np.full(count, top, keys), np.full(count, none, positions)
+        decide(*columns, places, me, begin, best, least, hook)
+        chosen[least[least != none]] = True
     lightest = {}
     for place in np.lexsort((np.arange(EDGES), key)).tolist():
         for near, far in ((a[place], b[place]), (b[place], a[place])):
             lightest.setdefault(int(near), (int(far), place))
+    lightest.pop(idle, None)
     for component in range(COMPONENTS):
         expected = lightest.get(component, (component, None))
         assert hook[component] == expected[0]
@@ -64,6 +78,10 @@ def test_finished_components_are_numbered_behind_the_others() -> None:
     root, number = np.uint32(1 << 31), np.uint32((1 << 31) - 1)
     hook = np.array([1, 0, 2, 1, 4], np.uint32)
     parent = np.array([root | 0, 0, root | 2, 1, root | 4], np.uint32)
-    assert count_lone(hook, 0, 5) == 2
-    number_roots_apart(parent, hook, 0, 5, 7, 100)
-    assert (parent & number).tolist() == [7, 0, 100, 1, 101]
+    assert count_lone(hook, 0, 5, NOBODY) == 2
+    numbered = parent.copy()
+    number_roots_apart(numbered, hook, 0, 5, NOBODY, 7, 100)
+    assert (numbered & number).tolist() == [7, 0, 100, 1, 101]
+    assert count_lone(hook, 0, 5, 4) == 1
+    number_roots_apart(parent, hook, 0, 5, 4, 7, 100)
+    assert (parent & number).tolist() == [7, 0, 100, 1, 8]

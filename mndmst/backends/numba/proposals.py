@@ -1,61 +1,74 @@
 """A Borůvka round by many workers, each of which owns a range of the components.
 
 Whoever has an edge proposes it to the owners of both its ends, and each owner takes
-the lightest for each of its components. Edges have both ends in one word, and a
-position, which breaks ties. Proposals to an owner lie side by side, so nobody writes
-where others do, and no cache line goes to and fro as with minima in common memory.
+the lightest for each of its components, batch by batch. Edges have both ends in one
+word, and a position, which breaks ties. Proposals to an owner lie side by side, so
+nobody writes where others do, and no cache line goes to and fro as with minima in
+common memory. One component may be idle, and proposals for it go to nobody: if it has
+very many edges, one owner would have most of the work.
 """
 
 import numpy as np
 from numba import njit
 
 from .hooks import HALF, NUMBER
+from .intrinsics import choose
 from .kruskal import LOW
+
+# No component is called so: none is idle.
+NOBODY = int(LOW)
 
 
 @njit(nogil=True, cache=True)
-def find_places(pairs, shift, owner, first, places):
+def find_places(pairs, shift, owner, idle, first, places):
     """Find where proposals begin if those to each owner lie side by side.
 
     Parameters
     ----------
     pairs : ndarray of uint64
         Both ends of each edge.
-    shift, owner : int, ndarray
+    shift, owner : int, ndarray of uint32
         A component c belongs to owner[c >> shift].
+    idle : int
+        A component that gets no proposals.
     first : int
         The place of the first proposal.
-    places : ndarray of int64, shape (owners + 1,)
-        Set.
+    places : ndarray of int64, shape (owners + 2,)
+        Set. Behind those of the last owner come those to nobody.
     """
+    nobody, none = np.uint32(len(places) - 2), np.uint64(idle)
     places[:] = 0
     for pair in pairs:
-        places[owner[pair >> HALF >> shift] + 1] += 1
-        places[owner[(pair & LOW) >> shift] + 1] += 1
+        a, b = pair >> HALF, pair & LOW
+        places[choose(a == none, nobody, owner[a >> shift]) + 1] += 1
+        places[choose(b == none, nobody, owner[b >> shift]) + 1] += 1
     places[0] = first
     for i in range(1, len(places)):
         places[i] += places[i - 1]
 
 
 @njit(nogil=True, cache=True)
-def propose(key, pairs, first, shift, owner, places, component, other, keys, position):
+def propose(
+    key, pairs, first, shift, owner, idle, places, component, other, keys, position
+):
     """Write the proposals.
 
     Parameters
     ----------
     first : int
         The position of the first edge.
-    places : ndarray of int64, shape (owners + 1,)
+    places : ndarray of int64, shape (owners + 2,)
         What `find_places` has found.
     component, other, keys, position : ndarray
         Written: the component and what is at the other end of its edge, the edge's
         key, and its position.
     """
+    nobody, none = np.uint32(len(places) - 2), np.uint64(idle)
     place = places.copy()
     for i in range(len(pairs)):
         a, b = pairs[i] >> HALF, pairs[i] & LOW
         for near, far in ((a, b), (b, a)):
-            mine = owner[near >> shift]
+            mine = choose(near == none, nobody, owner[near >> shift])
             at = np.uint64(place[mine])
             place[mine] += 1
             component[at], other[at] = near, far
@@ -63,25 +76,23 @@ def propose(key, pairs, first, shift, owner, places, component, other, keys, pos
 
 
 @njit(nogil=True, cache=True)
-def decide(component, other, keys, position, places, me, begin, end, hook, chosen):
-    """Hook the components in [begin, end) along the lightest edge proposed to each.
+def decide(component, other, keys, position, places, me, begin, best, least, hook):
+    """Hook components of an owner along the lightest edge proposed to each so far.
 
     Parameters
     ----------
     component, other, keys, position : ndarray
         Proposals to all owners.
-    places : ndarray of int64, shape (workers, owners + 1)
+    places : ndarray of int64, shape (workers, owners + 2)
         Where those of each worker to each owner are.
     me : int
-        This owner.
+        This owner; `begin` is its first component.
+    best, least : ndarray
+        The key and the position of the lightest edge of each of its components,
+        updated; the largest ones where there has been none.
     hook : ndarray of uint32
-        Set to the other end.
-    chosen : ndarray of bool
-        Set at the positions of the edges they take.
+        Set to the other end, where it changes.
     """
-    none = ~position.dtype.type(0)
-    best = np.full(end - begin, ~keys.dtype.type(0), keys.dtype)
-    least = np.full(end - begin, none, position.dtype)
     begin = np.uint64(begin)
     for worker in range(len(places)):
         for i in range(
@@ -92,9 +103,6 @@ def decide(component, other, keys, position, places, me, begin, end, hook, chose
             if keys[i] < best[place] or (tie and position[i] < least[place]):
                 best[place], least[place] = keys[i], position[i]
                 hook[component[i]] = other[i]
-    for place in range(len(least)):
-        if least[place] != none:
-            chosen[least[place]] = True
 
 
 @njit(nogil=True, cache=True)

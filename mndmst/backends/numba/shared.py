@@ -11,24 +11,27 @@ from .hooks import NUMBER, ROOT
 
 
 @njit(nogil=True, cache=True)
-def count_lone(hook, begin, end):
-    """Return how many in [begin, end) hook to themselves: they have no edge."""
+def count_lone(hook, begin, end, idle):
+    """Return how many in [begin, end) hook to themselves: they have no edge.
+
+    But for an idle one, which has not been asked.
+    """
     count = 0
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        count += hook[vertex] == vertex
+        count += (hook[vertex] == vertex) & (vertex != np.uint64(idle))
     return count
 
 
 @njit(nogil=True, cache=True)
-def number_roots_apart(parent, hook, begin, end, number, lone):
+def number_roots_apart(parent, hook, begin, end, idle, number, lone):
     """Give the roots in [begin, end) consecutive numbers, those without edges others.
 
-    As `hooks.number_roots`, from `number` and `lone` on.
+    As `hooks.number_roots`, from `number` and `lone` on; see `count_lone`.
     """
     for vertex in range(np.uint64(begin), np.uint64(end)):
         if (parent[vertex] & ROOT) == 0:
             continue
-        if hook[vertex] == vertex:
+        if (hook[vertex] == vertex) & (vertex != np.uint64(idle)):
             parent[vertex] = ROOT | np.uint32(lone)
             lone += 1
         else:

@@ -26,7 +26,7 @@ from .msf import msf
 from .names import follow, in_both
 from .numbering import compact, distinct
 from .outside import heavy_arcs
-from .proposals import decide, find_places, left_apart, propose
+from .proposals import NOBODY, decide, find_places, left_apart, propose
 from .rows import copy_rows
 from .select import select
 from .shared import (
@@ -144,15 +144,19 @@ def _run_all(backend: Backend, rows: Rows) -> None:
 def _run_shared(edges: EdgeList) -> None:
     """Run what the ranks of a host do on arrays they share."""
     pairs = packed(edges.u, edges.v, Threads(1))
-    owner, places = np.zeros(1, np.uint32), np.zeros((1, 2), np.int64)
-    find_places(pairs, 6, owner, 0, places[0])
+    owner, places = np.zeros(1, np.uint32), np.zeros((1, 3), np.int64)
+    find_places(pairs, 6, owner, NOBODY, 0, places[0])
     columns = [np.empty(2 * len(pairs), np.uint32) for _ in range(4)]
     columns[2] = columns[2].astype(edges.key.dtype)
-    propose(edges.key, pairs, 0, 6, owner, places[0], *columns)
     hook = np.arange(64, dtype=np.uint32)
-    decide(*columns, places, 0, 0, 64, hook, np.zeros(len(pairs), np.bool_))
+    for position in (np.uint32, np.int64):  # 64 bits beyond 2^32 edges
+        columns[3] = columns[3].astype(position)
+        best, least = np.zeros(64, columns[2].dtype), np.zeros(64, position)
+        propose(edges.key, pairs, 0, 6, owner, NOBODY, places[0], *columns)
+        decide(*columns, places, 0, 0, best, least, hook)
     left_apart(edges.u.copy(), edges.v.copy(), edges.key.copy(), pairs, hook)
-    number_roots_apart(hook | ROOT, hook, 0, 64, 0, count_lone(hook, 0, 64))
+    lone = count_lone(hook, 0, 64, NOBODY)
+    number_roots_apart(hook | ROOT, hook, 0, 64, NOBODY, 0, lone)
     settle_and_name(np.zeros(64, np.uint32), hook, 0, 0, 64, np.zeros(1, np.uint32))
     name_vertices(hook, hook, 0, np.empty(64, edges.u.dtype))
 
