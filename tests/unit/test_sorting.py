@@ -1,4 +1,4 @@
-"""Positions in ascending order: by NumPy's sort, as fast processors take, and by ours."""
+"""Positions in ascending order: by NumPy's sort, and by ours for other processors."""
 
 from collections.abc import Iterator
 
