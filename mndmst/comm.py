@@ -12,9 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import bulk
+from . import bulk, grid
 from .errors import ConfigError, MissingExtraError, MndmstError
 from .launcher import launched_processes, prepare_environment
+
+# So many ranks exchange by way of ranks between them, if that is no more than so many
+# bytes for each pair.
+GRID_RANKS, GRID_BYTES = 64, 256
 
 
 def library_version() -> str:
@@ -211,24 +215,57 @@ class Comm:
 
         Notes
         -----
-        Data moves between those pairs of ranks only that have something to send,
-        in messages of at most `bulk.PIECE_BYTES`.
+        Data moves between those pairs of ranks only that have something to send, in
+        messages of at most `bulk.PIECE_BYTES`; if there are many ranks, and little for
+        each, by way of ranks between (`grid.py`).
         """
         sizes = [c.sizes if isinstance(c, Coded) else counts for c in columns]
+        arrays = [
+            c.data if isinstance(c, Coded) else np.ascontiguousarray(c) for c in columns
+        ]
         leaving = np.stack([counts, *sizes], axis=1).astype(np.int64)
+        if self._many_short(arrays):
+            width = [array.itemsize for array in arrays]
+            data = [array.view(np.uint8) for array in arrays]
+            received, data = grid.exchange(
+                self.rank, self.size, self._direct, leaving[:, 0],
+                leaving[:, 1:] * np.array(width, np.int64), data,
+            )  # fmt: skip
+            kinds = [array.dtype for array in arrays]
+            return received, [d.view(k) for d, k in zip(data, kinds, strict=True)]
+        arriving, results = self._direct(leaving, arrays)
+        return arriving[:, 0].copy(), results
+
+    def _many_short(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Return whether an exchange is one of many short messages. Collective."""
+        if self.size < GRID_RANKS:
+            return False
+        nbytes = self.sum(sum(array.nbytes for array in arrays))
+        return bool(nbytes <= GRID_BYTES * self.size**2)
+
+    def _direct(
+        self, leaving: np.ndarray, arrays: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Send each rank its slices of arrays; return what has come, and its sizes.
+
+        Parameters
+        ----------
+        leaving : ndarray of int64, shape (size, numbers)
+            What each rank is told; the last ones are the lengths of its slices.
+        """
         arriving = np.empty_like(leaving)
         self._all("Alltoall", leaving, arriving)
-        self._count(8 * leaving.shape[1] * (self.size - 1), self.size - 1)
+        self._count(leaving.nbytes - leaving[0].nbytes, self.size - 1)
         results, requests = [], []
-        for column, out, into in zip(
-            columns, leaving.T[1:], arriving.T[1:], strict=True
+        told = leaving.shape[1] - len(arrays)
+        for data, out, into in zip(
+            arrays, leaving.T[told:], arriving.T[told:], strict=True
         ):
-            data = column.data if isinstance(column, Coded) else column
             result, moving = bulk.move(self.mpi, data, out, into, self._count)
             results.append(result)
             requests += moving
         self._wait(requests)
-        return arriving[:, 0].copy(), results
+        return arriving, results
 
     def send(self, array: np.ndarray, dest: int) -> None:
         """Send an array of any length to a rank that calls `receive`."""

@@ -5,8 +5,9 @@ list of options, and a stride: the runs whose case and configuration add up to a
 multiple of it are done. `two_workers` in a configuration puts two CPU workers on
 every rank; with `no_room` no leader has memory for any merge, with `much_left` no rank
 merges all that is left after all vertices have hooked, `few` is how few edges end the
-rounds in shared memory, `link` is how the network between ranks is found to be, and
-with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do. With
+rounds in shared memory and `batch` how many are proposed there at once, with `grid`
+messages go by way of others, `link` is how the network between ranks is found to be,
+and with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do. With
 `stored` the rows stay in their file and pass in pieces of so many; with `stopped` the
 run goes on from the checkpoint that another has left at its first safe point.
 """
@@ -21,7 +22,15 @@ from unittest.mock import patch
 
 from host_peer import HostPeer
 
-from mndmst import hypar, portions, read, scattered, shared_contraction
+import mndmst.comm as communication
+from mndmst import (
+    hypar,
+    portions,
+    read,
+    scattered,
+    shared_contraction,
+    shared_proposals,
+)
 from mndmst.backends.numba import NumbaBackend
 from mndmst.checkpoint import Checkpoint
 from mndmst.comm import world
@@ -59,6 +68,7 @@ make_backends, fits = hypar.make_backends, Budget.fits
 no_peers, join_on_devices = NumbaBackend.peer, portions.join_on_devices
 cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
+batch, grid_ranks = shared_proposals.BATCH, communication.GRID_RANKS
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
@@ -66,6 +76,8 @@ for j, config in enumerate(configs):
     no_room = config.pop("no_room", False)
     scattered.EDGE_BYTES = 1 << 40 if config.pop("much_left", False) else edge_bytes
     shared_contraction.FEW_EDGES = config.pop("few", few)
+    shared_proposals.BATCH = config.pop("batch", batch)
+    communication.GRID_RANKS = 1 if config.pop("grid", False) else grid_ranks
     link = LINKS[config.pop("link", None)]
     hypar.measure = lambda _, link=link: link
     host_peers = config.pop("host_peers", False)

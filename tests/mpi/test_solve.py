@@ -21,12 +21,12 @@ PROGRAM = Path(__file__).with_name("solve_program.py")
 # Thresholds low enough that tiny graphs take every path of large ones.
 CONFIGS: list[dict] = [
     {},
-    {"light_edges": 0.4, "few": 0},
+    {"light_edges": 0.4, "few": 0, "batch": 7},
     {"merge": "messages"},
     {"group_size": 2, "merge": "ring", "leader_edges": 0, "ring_gain": 0.0},
     {"group_size": 3, "merge": "ring", "leader_edges": 0, "light_edges": 0},
     {"group_size": 8, "merge": "ring", "light_edges": 0.4},
-    {"merge": "boruvka"},
+    {"merge": "boruvka", "grid": True},
     {"merge": "devices"},
     {"host_peers": True},
     {"merge": "ring", "leader_edges": 0, "no_room": True},
