@@ -27,7 +27,7 @@ def band_chunks(
     sample: Sample,
     threads: Threads,
     hooks: Hooks,
-    whole: bool,
+    rest: bool,
 ) -> list[tuple[np.ndarray, ...]]:
     """Return what `select` finds in consecutive ranges of rows, and hook the rows."""
 
@@ -36,7 +36,7 @@ def band_chunks(
         expected = edges_expected(rows, sample, part._replace(begin=begin, end=end))
         return select(
             rows.indptr, rows.indices, rows.keys, rows.first, low, high, begin, end,
-            hooks.hook, hooks.best, whole, *room_for(rows, expected + CHUNK),
+            hooks.hook, hooks.best, rest, *room_for(rows, expected + CHUNK),
         )  # fmt: skip
 
     shares = [

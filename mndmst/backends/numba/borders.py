@@ -7,45 +7,48 @@ along an edge to another that waits.
 import numpy as np
 from numba import njit
 
-from .finish import following, lightest_from
 from .hooks import HALF, NUMBER, ROOT
 from .intrinsics import prefetch
 from .kruskal import FETCH_AHEAD, HALVE_AHEAD, LOW, find, unite
+from .select import chosen, lightest_elsewhere
 
 # What becomes of an edge; the others are dropped.
 FINAL, WAITS = 1, 2
 
 
 @njit(nogil=True, cache=True)
-def hook_rest(indptr, indices, keys, first, hook, best):
-    """Hook the rows that have no arc in the band along their lightest arc.
+def edges_of_rest(indptr, indices, keys, first, high, hook, best):
+    """Return the edges of rows without an arc in the band, if they lead to ghosts.
+
+    Parameters
+    ----------
+    hook, best : ndarray
+        What `select.select` has made of the rows, the rest of them included.
+    high : same type as `keys`
+        The largest key of the band.
 
     Returns
     -------
     u, v, key : ndarray
-        The edges of those whose lightest arc leads to a ghost.
+        The lightest edge of each, in the order of the rows.
     """
-    rows = np.uint64(len(hook))
+    rows, largest = np.uint64(len(hook)), ~keys.dtype.type(0)
     count = np.uint64(1)  # one to spare for a write that is undone
     for row in range(rows):
-        count += np.uint64(best[row] == ~keys.dtype.type(0) and hook[row] == row)
+        count += np.uint64((hook[row] == row) & (not chosen(best[row], high, largest)))
     u, v = np.empty(count, indices.dtype), np.empty(count, indices.dtype)
     key = np.empty(count, keys.dtype)
     count = np.uint64(0)
     for row in range(rows):
-        if best[row] != ~keys.dtype.type(0) or hook[row] != row:
-            continue
         begin, end = indptr[row], indptr[row + np.uint64(1)]
-        vertex = np.uint64(first) + row
-        arc = lightest_from(keys, begin, end, keys.dtype.type(0))
-        while arc >= 0 and np.uint64(indices[np.uint64(arc)]) == vertex:
-            arc = following(keys, arc, end, begin)
-        if arc < 0:
+        if hook[row] != row or chosen(best[row], high, largest) or begin == end:
             continue
-        head, weight = np.uint64(indices[np.uint64(arc)]), keys[np.uint64(arc)]
-        if head - np.uint64(first) < rows:
-            hook[row], best[row] = head - np.uint64(first), weight
-        else:
+        vertex = np.uint64(first) + row
+        arc = lightest_elsewhere(
+            indices, keys, np.uint64(begin), np.uint64(end), vertex
+        )
+        if arc >= 0:
+            head, weight = np.uint64(indices[np.uint64(arc)]), keys[np.uint64(arc)]
             u[count], v[count], key[count] = (
                 min(head, vertex),
                 max(head, vertex),

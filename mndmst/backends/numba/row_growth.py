@@ -18,7 +18,7 @@ import numpy as np
 from ...graph import EdgeList, Rows
 from ..base import Band, RowGrowth
 from .bands import all_chunks, band_chunks, chunks_of
-from .borders import FINAL, WAITS, grow, hook_rest, leaving, number_ghosts
+from .borders import FINAL, WAITS, edges_of_rest, grow, leaving, number_ghosts
 from .columns import joined, room_for, without_repeats
 from .cuts import Sample, band_segments
 from .hooks import HALF, Hooks
@@ -38,10 +38,11 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
         chunks = all_chunks(rows, threads, hooks)
     else:
         parts = band_segments(rows, band)
-        chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
-        rest = hook_rest(
-            rows.indptr, rows.indices, rows.keys, rows.first, hooks.hook, hooks.best
-        )
+        chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, True)
+        rest = edges_of_rest(
+            rows.indptr, rows.indices, rows.keys, rows.first,
+            rows.keys.dtype.type(parts[-1].high), hooks.hook, hooks.best,
+        )  # fmt: skip
     fixed = room_for(rows, len(rows) + 1)
     own = hooks.link(component, threads, fixed)
     count = len(rows) - own

@@ -143,17 +143,36 @@ def _unhooked(rows, hook):
 
 
 @njit(nogil=True, cache=True)
-def _hook_rest(indptr, indices, keys, rows, stop, hook, best):
+def _hook_rest(indptr, indices, keys, first, rows, stop, high, hook, best):
     """Hook those rows that end before `stop` and have no chosen arc."""
+    before, largest = np.uint64(first), ~keys.dtype.type(0)
     for row in rows[: _unhooked(rows, hook)]:
         begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
-        if end > np.uint64(stop) or begin == end:
+        if end > np.uint64(stop) or begin == end or chosen(best[row], high, largest):
             continue
-        arc = np.int64(_lightest(keys, begin, end))
-        if np.uint64(indices[np.uint64(arc)]) == np.uint64(row):
-            arc = _lightest_but_loops(indices, keys, begin, end, row)
+        arc = lightest_elsewhere(indices, keys, begin, end, before + np.uint64(row))
         if arc >= 0:
-            hook[row], best[row] = indices[np.uint64(arc)], keys[np.uint64(arc)]
+            head = np.uint64(indices[np.uint64(arc)]) - before
+            best[row] = keys[np.uint64(arc)]
+            hook[row] = head if head < np.uint64(len(hook)) else np.uint64(row)
+
+
+@njit(nogil=True, cache=True)
+def chosen(best, high, largest):
+    """Return whether a row has an arc in the band, which may lead to a ghost.
+
+    One with the largest key that there is has not been noticed.
+    """
+    return (best <= high) & (best != largest)
+
+
+@njit(nogil=True, cache=True)
+def lightest_elsewhere(indices, keys, begin, end, vertex):
+    """Return the first lightest arc of a vertex that has any, but for loops, or -1."""
+    arc = np.int64(_lightest(keys, begin, end))
+    if np.uint64(indices[np.uint64(arc)]) == vertex:
+        arc = _lightest_but_loops(indices, keys, begin, end, vertex)
+    return arc
 
 
 @njit(nogil=True, cache=True)
@@ -171,11 +190,12 @@ def _lightest(keys, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def _lightest_but_loops(indices, keys, begin, end, row):
+def _lightest_but_loops(indices, keys, begin, end, vertex):
     """Return the first lightest arc of [begin, end) that leads elsewhere, or -1."""
     found = np.int64(-1)
     for arc in range(begin, end):
-        if indices[arc] != row and (found < 0 or keys[arc] < keys[np.uint64(found)]):
+        loop = np.uint64(indices[arc]) == vertex
+        if not loop and (found < 0 or keys[arc] < keys[np.uint64(found)]):
             found = np.int64(arc)
     return found
 
@@ -201,7 +221,7 @@ def bits_set(words):
 
 @njit(nogil=True, cache=True)
 def select(
-    indptr, indices, keys, first, low, high, begin, end, hook, best, whole, u, v, key
+    indptr, indices, keys, first, low, high, begin, end, hook, best, rest, u, v, key
 ):
     """Return the edges of a band among some rows, and hook these rows.
 
@@ -219,8 +239,9 @@ def select(
         rows this is left out.
     best : ndarray like `keys`, shape (rows,) or (0,)
         Set to the key of that arc.
-    whole : bool
-        Hook rows without arcs in the band too. The rows are the whole graph.
+    rest : bool
+        Hook rows without arcs in the band too, along their lightest arc. There must
+        be no lighter band.
     u, v, key : ndarray
         Room for as many edges as are expected; larger arrays are made if needed.
 
@@ -273,9 +294,9 @@ def select(
             u, v, key, used,
         )  # fmt: skip
         final = tails[count]  # may go on into the next chunk
-        if whole:
+        if rest:
             ended = tails[: count + np.uint64(1)]
-            _hook_rest(indptr, indices, keys, ended, stop, hook, best)
+            _hook_rest(indptr, indices, keys, first, ended, stop, high, hook, best)
         tails[0] = final
     return (
         u[:used], v[:used], key[:used],
