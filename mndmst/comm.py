@@ -8,17 +8,14 @@ it sends, and keeps no array that grows with the square of the number of ranks.
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from . import bulk, grid
+from . import bulk
 from .errors import ConfigError, MissingExtraError, MndmstError
+from .exchange import Coded, exchange
 from .launcher import launched_processes, prepare_environment
-
-# So many ranks exchange by way of ranks between them, if that is no more than so many
-# bytes for each pair.
-GRID_RANKS, GRID_BYTES = 64, 256
 
 
 def library_version() -> str:
@@ -65,13 +62,6 @@ def world(polite: bool = False) -> "Comm":
     return comm
 
 
-class Coded(NamedTuple):
-    """A column of an exchange as bytes: `sizes` of them for each rank."""
-
-    data: np.ndarray
-    sizes: np.ndarray
-
-
 class Comm:
     """A group of ranks.
 
@@ -104,7 +94,8 @@ class Comm:
         """Seconds in which messages were sent or waited for so far."""
         return self._shared.seconds_waited
 
-    def _count(self, nbytes: int, messages: int) -> None:
+    def count(self, nbytes: int, messages: int) -> None:
+        """Count what is sent to other ranks."""
         self._shared.bytes_sent += int(nbytes)
         self._shared.messages_sent += int(messages)
 
@@ -127,16 +118,16 @@ class Comm:
 
         array = np.atleast_1d(np.asarray(value))
         result = np.empty_like(array)
-        self._all("Allreduce", array, result, op=getattr(MPI, operation))
-        self._count(array.nbytes if self.size > 1 else 0, self.size > 1)
+        self.all_ranks("Allreduce", array, result, op=getattr(MPI, operation))
+        self.count(array.nbytes if self.size > 1 else 0, self.size > 1)
         return result if np.ndim(value) else result[0].item()
 
     def every(self, value: Any) -> np.ndarray:
         """Return a number, or a small array, of every rank, in their order."""
         mine = np.ascontiguousarray(value)
         result = np.empty((self.size, *np.shape(value)), mine.dtype)
-        self._all("Allgather", mine, result)
-        self._count(mine.nbytes * (self.size - 1), self.size - 1)
+        self.all_ranks("Allgather", mine, result)
+        self.count(mine.nbytes * (self.size - 1), self.size - 1)
         return result
 
     def prefix(self, value: Any) -> Any:
@@ -160,12 +151,12 @@ class Comm:
         counts = self.every(len(array))
         result = np.empty(counts.sum(), array.dtype)
         self.mpi.Allgatherv(np.ascontiguousarray(array), (result, counts))
-        self._count(array.nbytes * (self.size - 1), self.size - 1)
+        self.count(array.nbytes * (self.size - 1), self.size - 1)
         return result
 
     def barrier(self) -> None:
         """Wait for all ranks."""
-        self._all("Barrier", idle=True)
+        self.all_ranks("Barrier", idle=True)
 
     def split(self, color: int | None) -> "Comm | None":
         """Return the ranks with the same colour, in rank order; None without one."""
@@ -219,53 +210,7 @@ class Comm:
         messages of at most `bulk.PIECE_BYTES`; if there are many ranks, and little for
         each, by way of ranks between (`grid.py`).
         """
-        sizes = [c.sizes if isinstance(c, Coded) else counts for c in columns]
-        arrays = [
-            c.data if isinstance(c, Coded) else np.ascontiguousarray(c) for c in columns
-        ]
-        leaving = np.stack([counts, *sizes], axis=1).astype(np.int64)
-        if self._many_short(arrays):
-            width = [array.itemsize for array in arrays]
-            data = [array.view(np.uint8) for array in arrays]
-            received, data = grid.exchange(
-                self.rank, self.size, self._direct, leaving[:, 0],
-                leaving[:, 1:] * np.array(width, np.int64), data,
-            )  # fmt: skip
-            kinds = [array.dtype for array in arrays]
-            return received, [d.view(k) for d, k in zip(data, kinds, strict=True)]
-        arriving, results = self._direct(leaving, arrays)
-        return arriving[:, 0].copy(), results
-
-    def _many_short(self, arrays: Sequence[np.ndarray]) -> bool:
-        """Return whether an exchange is one of many short messages. Collective."""
-        if self.size < GRID_RANKS:
-            return False
-        nbytes = self.sum(sum(array.nbytes for array in arrays))
-        return bool(nbytes <= GRID_BYTES * self.size**2)
-
-    def _direct(
-        self, leaving: np.ndarray, arrays: Sequence[np.ndarray]
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Send each rank its slices of arrays; return what has come, and its sizes.
-
-        Parameters
-        ----------
-        leaving : ndarray of int64, shape (size, numbers)
-            What each rank is told; the last ones are the lengths of its slices.
-        """
-        arriving = np.empty_like(leaving)
-        self._all("Alltoall", leaving, arriving)
-        self._count(leaving.nbytes - leaving[0].nbytes, self.size - 1)
-        results, requests = [], []
-        told = leaving.shape[1] - len(arrays)
-        for data, out, into in zip(
-            arrays, leaving.T[told:], arriving.T[told:], strict=True
-        ):
-            result, moving = bulk.move(self.mpi, data, out, into, self._count)
-            results.append(result)
-            requests += moving
-        self._wait(requests)
-        return arriving, results
+        return exchange(self, counts, columns)
 
     def send(self, array: np.ndarray, dest: int) -> None:
         """Send an array of any length to a rank that calls `receive`."""
@@ -278,12 +223,12 @@ class Comm:
     def send_all(self, arrays: Sequence[np.ndarray], dest: int) -> None:
         """Send several arrays to a rank that calls `receive_all`."""
         self.mpi.send(_kinds(arrays), dest)
-        self._wait(self._send(arrays, dest))
+        self.wait(self._send(arrays, dest))
 
     def receive_all(self, source: int) -> list[np.ndarray]:
         """Return the arrays that a rank sends with `send_all`."""
         results, requests = self._receive(self.mpi.recv(source=source), source)
-        self._wait(requests)
+        self.wait(requests)
         return results
 
     def trade(
@@ -292,7 +237,7 @@ class Comm:
         """Send arrays to one rank while receiving as many from another."""
         arriving = self.mpi.sendrecv(_kinds(arrays), dest, source=source)
         results, requests = self._receive(arriving, source)
-        self._wait(requests + self._send(arrays, dest))
+        self.wait(requests + self._send(arrays, dest))
         return results
 
     def _send(self, arrays: Sequence[np.ndarray], dest: int) -> list[Any]:
@@ -300,7 +245,7 @@ class Comm:
         requests = []
         for array in arrays:
             data = np.ascontiguousarray(array)
-            requests += bulk.send(self.mpi, data, dest, self._count)
+            requests += bulk.send(self.mpi, data, dest, self.count)
         return requests
 
     def _receive(
@@ -313,10 +258,13 @@ class Comm:
             requests += bulk.receive(self.mpi, results[-1], source)
         return results, requests
 
-    def _wait(self, requests: list[Any]) -> None:
+    def wait(self, requests: list[Any]) -> None:
+        """Wait for requests of MPI, politely where ranks share cores."""
         bulk.wait(requests, self._shared)
 
-    def _all(self, name: str, *arguments: Any, idle: bool = False, **more: Any) -> None:
+    def all_ranks(
+        self, name: str, *arguments: Any, idle: bool = False, **more: Any
+    ) -> None:
         """Do a collective of MPI; one to be waited for, where that must be polite."""
         if self._shared.polite:
             request = getattr(self.mpi, f"I{name.lower()}")(*arguments, **more)

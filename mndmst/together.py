@@ -111,7 +111,11 @@ class Together:
 
             columns += self.run.threads.map(walk, self.run.threads.ranges(len(chosen)))
         lists = [EdgeList(*part) for part in columns]
-        edges = at_home(self.run.directory, lists, self.run.threads)
+        directory = self.run.directory
+        for edges in lists:
+            away = (edges.u < directory.first) | (edges.u >= directory.last)
+            self.run.report.ship(int(np.count_nonzero(away)))
+        edges = at_home(directory, lists, self.run.threads)
         self._join(edges, after="heavy")
 
     def _join(self, edges: EdgeList, after: str) -> None:

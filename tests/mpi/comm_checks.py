@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-import mndmst.comm as communication
 from mndmst import bulk
+from mndmst import exchange as exchanges
 from mndmst.comm import Coded, Comm, world
 from mndmst.errors import ConfigError, InputError, MndmstError
+from mndmst.ghosts import Directory
 from mndmst.shared_memory import SharedMemory
 
 
@@ -110,10 +111,10 @@ def check_fewer_messages_by_way_of_others(comm: Comm) -> None:
 
 @contextmanager
 def by_way_of_others(most_bytes: int = 1 << 30) -> Iterator[None]:
-    kept = communication.GRID_RANKS, communication.GRID_BYTES
-    communication.GRID_RANKS, communication.GRID_BYTES = 1, most_bytes
+    kept = exchanges.GRID_RANKS, exchanges.GRID_BYTES
+    exchanges.GRID_RANKS, exchanges.GRID_BYTES = 1, most_bytes
     yield
-    communication.GRID_RANKS, communication.GRID_BYTES = kept
+    exchanges.GRID_RANKS, exchanges.GRID_BYTES = kept
 
 
 def check_trade(comm: Comm) -> None:
@@ -209,6 +210,26 @@ def check_concatenate(comm: Comm) -> None:
     np.testing.assert_array_equal(comm.concatenate(own), expected)
     assert comm.concatenate(own).dtype == np.uint64
     assert len(comm.concatenate(own[:0])) == 0
+
+
+def check_names_are_resolved_at_once(comm: Comm) -> None:
+    random = np.random.default_rng(5)
+    for count, reach in ((comm.size, 2), (400, 3), (400, 40), (400, 400)):
+        # Long ways to the roots, that leave a rank and come back
+        parent = np.arange(count)
+        above = parent - random.integers(0, reach, count)
+        parent = np.where(random.random(count) < 0.95, np.maximum(above, 0), parent)
+        place = random.permutation(count)
+        shuffled = np.empty(count, np.int64)
+        shuffled[place] = place[parent]
+        expected = shuffled
+        while (expected != shuffled[expected]).any():
+            expected = shuffled[expected]
+        directory = Directory(comm, count * np.arange(comm.size + 1) // comm.size)
+        here = slice(directory.first, directory.last)
+        directory.parent[:] = shuffled[here]
+        directory.resolve()
+        np.testing.assert_array_equal(directory.parent, expected[here])
 
 
 def check_split(comm: Comm) -> None:

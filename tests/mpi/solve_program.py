@@ -22,8 +22,8 @@ from unittest.mock import patch
 
 from host_peer import HostPeer
 
-import mndmst.comm as communication
 from mndmst import (
+    exchange,
     hypar,
     portions,
     read,
@@ -68,7 +68,7 @@ make_backends, fits = hypar.make_backends, Budget.fits
 no_peers, join_on_devices = NumbaBackend.peer, portions.join_on_devices
 cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
-batch, grid_ranks = shared_proposals.BATCH, communication.GRID_RANKS
+batch, grid_ranks = shared_proposals.BATCH, exchange.GRID_RANKS
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
@@ -77,7 +77,7 @@ for j, config in enumerate(configs):
     scattered.EDGE_BYTES = 1 << 40 if config.pop("much_left", False) else edge_bytes
     shared_contraction.FEW_EDGES = config.pop("few", few)
     shared_proposals.BATCH = config.pop("batch", batch)
-    communication.GRID_RANKS = 1 if config.pop("grid", False) else grid_ranks
+    exchange.GRID_RANKS = 1 if config.pop("grid", False) else grid_ranks
     link = LINKS[config.pop("link", None)]
     hypar.measure = lambda _, link=link: link
     host_peers = config.pop("host_peers", False)

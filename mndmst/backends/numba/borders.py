@@ -10,7 +10,7 @@ from numba import njit
 from .hooks import HALF, NUMBER, ROOT
 from .intrinsics import prefetch
 from .kruskal import FETCH_AHEAD, HALVE_AHEAD, LOW, find, unite
-from .select import chosen, lightest_elsewhere
+from .lightest import chosen, lightest_elsewhere
 
 # What becomes of an edge; the others are dropped.
 FINAL, WAITS = 1, 2

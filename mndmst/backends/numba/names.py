@@ -32,7 +32,9 @@ def follow(parent, first, positions):
                 break
             if first <= ahead < last:
                 ahead = np.int64(parent[ahead - first])
-                parent[here - first] = ahead
+                # A name elsewhere may be none for long: only who asks for it has it.
+                if first <= ahead < last:
+                    parent[here - first] = ahead
             here = ahead
         parent[position] = here
         if here < first or here >= last:
