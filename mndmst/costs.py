@@ -7,7 +7,7 @@ a round also for its many short messages: so slow links and many edges speak for
 rounds, long latencies and few edges for leaders.
 """
 
-from math import ceil, inf, log2
+from math import ceil, log2
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +19,6 @@ from .network import LOCAL, Network
 # A round at least halves the components that have edges, and leaves such a share of
 # the edges: the first also drops one of the two copies of a cut edge.
 HALF, FIRST, LATER = 0.5, 0.2, 0.6
-# So many rounds are thought of, each of which may be the last.
-ROUNDS_AHEAD = 8
 # A round must be predicted to be so many times faster: what it leaves is a guess, and
 # what all ranks send in it is no less than what they would send to a leader.
 CAUTION = 1.5
@@ -85,20 +83,15 @@ class Costs(NamedTuple):
         holders : int
             Ranks that hold edges.
         share : float
-            Of the edges the next round will leave.
+            Of the edges a round will leave.
         """
         sizes = {"leader": holders}
         if self.group_size < holders:
             sizes["levels"] = self.group_size
+        after = left.after_round(share)
+        rest = min(self._merging(after, holders, size) for size in sizes.values())
         merging = {p: self._merging(left, holders, size) for p, size in sizes.items()}
-        rounds, least = 0.0, inf
-        # If they gain less than was thought, no more than one is counted on.
-        for _ in range(ROUNDS_AHEAD if share <= LATER else 1):
-            rounds += self._round(left, holders)
-            left, share = left.after_round(share), LATER
-            rest = min(self._merging(left, holders, size) for size in sizes.values())
-            least = min(least, rounds + rest)
-        return merging | {"round": least}
+        return merging | {"round": self._round(left, holders) + rest}
 
     @staticmethod
     def cheapest(seconds: dict[str, float]) -> str:

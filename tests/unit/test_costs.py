@@ -2,7 +2,7 @@
 
 import pytest
 
-from mndmst.costs import FIRST, HALF, LATER, Costs, Left
+from mndmst.costs import FIRST, HALF, Costs, Left
 from mndmst.network import LOCAL, Network
 
 FAST = Network(latency=2e-6, bandwidth=10e9)
@@ -38,16 +38,6 @@ def test_few_edges_go_to_the_leader_and_many_do_not(network: Network) -> None:
 def test_a_round_that_gains_nothing_is_never_chosen() -> None:
     for network in (FAST, SLOW, FAR, LOCAL):
         assert best(network, 1e6, share=1.0) != "round"
-
-
-def test_a_round_pays_if_only_many_do() -> None:
-    """One is not much faster than levels of groups, which then have most edges yet."""
-    costs, many = Costs(LOCAL, 8, 4), left(14e6, components=2e6)
-    seconds = costs.predict(many, 8, LATER)
-    after = costs.predict(many.after_round(LATER), 8, LATER)
-    one = costs._round(many, 8) + min(after["leader"], after["levels"])
-    assert Costs.cheapest(seconds | {"round": one}) == "levels"
-    assert Costs.cheapest(seconds) == "round"
 
 
 def test_levels_pay_where_forests_of_the_same_components_meet() -> None:
