@@ -2,9 +2,9 @@
 
 Where there is no locality nearly every edge leads to another rank. As long as all
 ranks are on one host, they need not tell each other: each reads and writes a range of
-the same arrays, as threads would, and nothing is sent but counts. Every vertex hooks;
-then the edges of the band that are left are dealt out in equal parts, and Borůvka
-rounds follow (`shared_contraction.py`).
+the same arrays, as threads would. Every vertex hooks; then the edges of the band that
+are left are dealt out in equal parts, and Borůvka rounds follow, in which nothing is
+sent but counts (`shared_contraction.py`).
 """
 
 import numpy as np
