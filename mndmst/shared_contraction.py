@@ -124,14 +124,15 @@ class SharedContraction:
         number = np.arange(*part, dtype=np.uint32)
         columns = self._without_cycles(columns)
         left = self.comm.sum(len(columns[0]))
-        proposals = Proposals(
-            self.comm, self.threads, self.memory, columns[2].dtype, left
-        )
+        proposals: Proposals | None = None
         while left:
             self.hook[slice(*part)] = np.arange(*part, dtype=np.uint32)
             idle = NOBODY
             if left > FEW_EDGES:
                 key, pairs = columns[2:]
+                proposals = proposals or Proposals(
+                    self.comm, self.threads, self.memory, key.dtype, left
+                )
                 chosen, idle = proposals.hook_lightest(
                     key, pairs, self.alive, self.hook
                 )
