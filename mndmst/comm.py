@@ -1,8 +1,7 @@
 """The few MPI patterns the program uses.
 
-`mpi4py.MPI` is imported here and nowhere else, and only when a communicator is
-made, so that commands without MPI never start it. Every pattern counts the bytes
-it sends, and keeps no array that grows with the square of the number of ranks.
+Every pattern counts the bytes it sends, and keeps no array that grows with the square
+of the number of ranks. Nothing but this file and `mpi_library.py` imports `mpi4py.MPI`.
 """
 
 import os
@@ -12,22 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from . import bulk
-from .errors import ConfigError, MissingExtraError, MndmstError
+from . import bulk, mpi_library
+from .errors import ConfigError, MndmstError
 from .exchange import Coded, exchange
-from .launcher import launched_processes, prepare_environment
-
-
-def library_version() -> str:
-    """Return the name and version of the MPI library, without starting MPI."""
-    import mpi4py
-
-    initialize, mpi4py.rc.initialize = mpi4py.rc.initialize, False
-    try:
-        from mpi4py import MPI
-    finally:
-        mpi4py.rc.initialize = initialize
-    return str(MPI.Get_library_version()).splitlines()[0].strip("\0 \t:")
+from .launcher import launched_processes
 
 
 def world(polite: bool = False) -> "Comm":
@@ -40,22 +27,13 @@ def world(polite: bool = False) -> "Comm":
     MissingExtraError
         If no MPI library can be loaded.
     """
-    prepare_environment()
-    try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        raise MissingExtraError(
-            f"no MPI library: {str(error).splitlines()[0]}. Load the module of your "
-            "site's MPI, or pip install 'mndmst[mpi]'"
-        ) from error
-
-    comm = Comm(MPI.COMM_WORLD.Dup())
+    comm = Comm(mpi_library.start().COMM_WORLD.Dup())
     comm._shared.polite = comm.lacks_cores() or polite
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
         raise ConfigError(
             f"the launcher started {launched} processes, but the MPI library sees "
-            f"only one ({library_version()}). Use the "
+            f"only one ({mpi_library.version()}). Use the "
             "mpirun or srun --mpi=... that belongs to this library, or point "
             "MPI4PY_LIBMPI at the library of your launcher."
         )
@@ -261,6 +239,10 @@ class Comm:
     def wait(self, requests: list[Any]) -> None:
         """Wait for requests of MPI, politely where ranks share cores."""
         bulk.wait(requests, self._shared)
+
+    def progress(self) -> None:
+        """Let MPI deliver what is under way; for who waits for something else."""
+        self.mpi.Iprobe()
 
     def all_ranks(
         self, name: str, *arguments: Any, idle: bool = False, **more: Any

@@ -4,8 +4,10 @@ import os
 import platform
 from typing import Any
 
+from . import mpi_library
 from .backends import cuda
 from .comm import Comm
+from .errors import MissingExtraError
 from .placement import Place, locate
 from .report import versions
 
@@ -35,11 +37,7 @@ def describe_places(comm: Comm) -> list[Place] | None:
 
 
 def _mpi_library() -> str:
-    from .comm import library_version
-
     try:
-        return library_version()
-    except (ImportError, RuntimeError) as error:
-        return (
-            f"none could be loaded ({error}); install one, or pip install 'mndmst[mpi]'"
-        )
+        return mpi_library.version()
+    except MissingExtraError as error:
+        return str(error)

@@ -37,6 +37,14 @@ def prepare_environment() -> None:
         os.environ.setdefault("I_MPI_THREAD_YIELD", "3")
 
 
+def slurm_started_nodes() -> int:
+    """Return on how many nodes Slurm's own PMI started the processes, else 0."""
+    by_launcher = any(map(os.environ.get, _LOCAL_SIZE))
+    if by_launcher or "PMI_FD" not in os.environ:
+        return 0
+    return _first_integer(("SLURM_STEP_NUM_NODES",), 0)
+
+
 def crowded() -> bool:
     """Return whether the launcher started more ranks here than this one has cores.
 

@@ -24,6 +24,7 @@ from .comm import Comm
 from .launcher import end_launcher
 
 CONNECT_SECONDS = 10
+PROGRESS_SECONDS = 0.01
 # A launcher that has noticed by itself ends the job before a word of ours is needed.
 GRACE_SECONDS = 2.0
 TOKEN_BYTES = 16
@@ -70,7 +71,7 @@ def watch(comm: Comm, seconds: int) -> str:
         if listener is None:
             raise OSError("no port to listen at")
         links.append((_connect(own, after, token), after))
-        links.append((_accept(listener, token), before))
+        links.append((_accept(listener, token, comm.progress), before))
     except OSError as error:
         reason = f"rank {comm.rank} cannot reach rank {after.rank} on {after.host}"
         reason += f" ({error.strerror or error})"
@@ -214,16 +215,34 @@ def _connect(own: Peer, peer: Peer, token: bytes) -> socket.socket:
     raise failure
 
 
-def _accept(listener: socket.socket, token: bytes) -> socket.socket:
-    """Return the connection of the neighbour, whom the token tells from strangers."""
+def _accept(
+    listener: socket.socket, token: bytes, progress: Callable[[], None]
+) -> socket.socket:
+    """Return the connection of the neighbour, whom the token tells from strangers.
+
+    The neighbour may still wait for a message of this rank, which some MPI libraries
+    deliver only while the sender is in a call of theirs: so `progress` between looks.
+    """
     deadline = time.monotonic() + 2 * CONNECT_SECONDS
     with listener:
         while True:
-            listener.settimeout(max(0.1, deadline - time.monotonic()))
-            link, _ = listener.accept()
+            link = _next(listener, deadline, progress)
             link.settimeout(1.0)
             with contextlib.suppress(OSError):
                 if link.recv(TOKEN_BYTES, socket.MSG_WAITALL) == token:
                     link.settimeout(None)
                     return link
             link.close()
+
+
+def _next(
+    listener: socket.socket, deadline: float, progress: Callable[[], None]
+) -> socket.socket:
+    listener.settimeout(PROGRESS_SECONDS)
+    while True:
+        try:
+            return listener.accept()[0]
+        except TimeoutError:
+            if time.monotonic() > deadline:
+                raise
+            progress()

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,6 +62,12 @@ def test_a_forest(
     assert_solved(job, forest, demo_digest)
     places = re.findall(r"^rank \d+ .* device .*$", job.text(), re.MULTILINE)
     assert len(places) == ranks
+
+
+def test_ranks_on_nodes_meet_whatever_lies_in_memory(cluster: Cluster) -> None:
+    program = ROOT / "tests/system/full_heap_program.py"
+    shape = ("-N2", "-n2", "--ntasks-per-node=1", "--mpi=pmi2", "-K1")
+    assert cluster.ask("srun", *shape, sys.executable, program) == "2 ranks\n" * 2
 
 
 def test_an_array_over_graphs(

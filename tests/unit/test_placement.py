@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from mndmst.launcher import prepare_environment
+from mndmst.mpi_library import choose_network
 from mndmst.placement import Place, ranges, share_of_cores, warnings
 
 
@@ -97,3 +98,31 @@ def test_no_control_codes_where_ranks_have_a_terminal(
     os.environ[name] = ""
     prepare_environment()
     assert os.environ[name] == ""
+
+
+BOTH = "MPICH Version:      5.0.2\nMPICH Device:       ch4:ucx ofi\n"
+BY_SLURM = {"PMI_FD": "11", "SLURM_STEP_NUM_NODES": "2"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "library", "network"),
+    [
+        (BY_SLURM, BOTH, "ofi"),
+        (BY_SLURM, BOTH.replace("ucx ofi", "ofi ucx"), "ofi"),
+        (BY_SLURM, BOTH.replace("ucx ofi", "ucx"), None),
+        (BY_SLURM, "Open MPI v5.0.6", None),
+        (BY_SLURM | {"SLURM_STEP_NUM_NODES": "1"}, BOTH, None),
+        (BY_SLURM | {"MPI_LOCALNRANKS": "1"}, BOTH, None),  # mpirun, in a job
+        (BY_SLURM | {"MPIR_CVAR_CH4_NETMOD": "ucx"}, BOTH, "ucx"),
+        ({}, BOTH, None),
+    ],
+)
+def test_slurm_is_not_sent_what_it_does_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    library: str,
+    network: str | None,
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(environment))
+    choose_network(library)
+    assert os.environ.get("MPIR_CVAR_CH4_NETMOD") == network

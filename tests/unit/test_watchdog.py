@@ -77,6 +77,21 @@ def test_who_is_dismissed_says_so(trio: Trio) -> None:
         trio.messages.get(timeout=0.5)
 
 
+def test_mpi_goes_on_while_a_neighbour_is_awaited() -> None:
+    token = b"a word of ours.."
+    links = []
+
+    def connect() -> None:
+        """Stand for a neighbour that first needs a message of this rank."""
+        if not links:
+            links.append(socket.create_connection(listener.getsockname()))
+            links[0].sendall(token)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    with watchdog._accept(listener, token, connect), links[0]:
+        pass
+
+
 UNREACHABLE = """
 import queue, subprocess, sys, time
 sys.path.insert(0, sys.argv[1])
