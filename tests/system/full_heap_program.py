@@ -5,6 +5,7 @@ What MPI puts in one of the holes has no zeros behind it for some KiB: see
 """
 
 import ctypes
+import sys
 
 from mndmst import comm
 
@@ -28,4 +29,4 @@ for size in range(24, 600, 16):
 for hole in holes:
     libc.free(hole)
 
-print(comm.world().size, "ranks")
+sys.stdout.write(f"{comm.world().size} ranks\n")
