@@ -14,6 +14,7 @@ import numpy as np
 from . import bulk, mpi_library
 from .errors import ConfigError, MndmstError
 from .exchange import Coded, exchange
+from .grid import Grid
 from .launcher import launched_processes
 
 
@@ -56,6 +57,7 @@ class Comm:
         self.rank: int = mpi.rank
         self.size: int = mpi.size
         self._shared = shared or bulk.Shared()
+        self._grid: Grid | None = None
 
     @property
     def bytes_sent(self) -> int:
@@ -136,13 +138,23 @@ class Comm:
         """Wait for all ranks."""
         self.all_ranks("Barrier", idle=True)
 
+    def part(self, color: int) -> "Comm":
+        """Return the ranks with the same colour, in rank order."""
+        return Comm(self.mpi.Split(color, self.rank), self._shared)
+
     def split(self, color: int | None) -> "Comm | None":
-        """Return the ranks with the same colour, in rank order; None without one."""
+        """Do what `part` does, but return None without a colour."""
         from mpi4py import MPI
 
-        chosen = MPI.UNDEFINED if color is None else color
-        part = self.mpi.Split(chosen, self.rank)
-        return None if part == MPI.COMM_NULL else Comm(part, self._shared)
+        if color is not None:
+            return self.part(color)
+        self.mpi.Split(MPI.UNDEFINED, self.rank)
+        return None
+
+    def grid(self) -> Grid:
+        """Return the ranks as a grid, which is made once. Collective."""
+        self._grid = self._grid or Grid(self)
+        return self._grid
 
     def node(self) -> "Comm":
         """Return the ranks on this rank's machine."""
@@ -160,6 +172,8 @@ class Comm:
 
     def free(self) -> None:
         """Give the communicator back to MPI."""
+        if self._grid:
+            self._grid.free()
         self.mpi.Free()
 
     # Arrays

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from . import bulk, grid
+from . import bulk
+from .grid import width_of
 
 if TYPE_CHECKING:
     from .comm import Comm
 
-# So many ranks exchange by way of ranks between them, if that is no more than so many
-# bytes for each pair.
-GRID_RANKS, GRID_BYTES = 64, 256
+# So many ranks, in a grid of so many columns, exchange by way of ranks between them, if
+# that is no more than so many bytes for each pair.
+GRID_RANKS, GRID_WIDTH, GRID_BYTES = 64, 4, 256
 
 
 class Coded(NamedTuple):
@@ -39,10 +40,8 @@ def exchange(
         arriving, results = _direct(comm, leaving, arrays)
         return arriving[:, 0].copy(), results
     widths = np.array([array.itemsize for array in arrays], np.int64)
-    received, data = grid.exchange(
-        comm.rank,
-        comm.size,
-        lambda sizes, data: _direct(comm, sizes, data),
+    received, data = comm.grid().exchange(
+        lambda part, lengths, columns: _direct(part, lengths, columns)[1],
         leaving[:, 0],
         leaving[:, 1:] * widths,
         [array.view(np.uint8) for array in arrays],
@@ -52,7 +51,7 @@ def exchange(
 
 def _many_short(comm: "Comm", arrays: Sequence[np.ndarray]) -> bool:
     """Return whether an exchange is one of many short messages. Collective."""
-    if comm.size < GRID_RANKS:
+    if comm.size < GRID_RANKS or width_of(comm.size) < GRID_WIDTH:
         return False
     nbytes = comm.sum(sum(array.nbytes for array in arrays))
     return bool(nbytes <= GRID_BYTES * comm.size**2)

@@ -2,88 +2,125 @@
 
 If p ranks send something to each other, that is p messages from each, most of them
 short. With the ranks in a grid, what goes to a column first goes to the rank of this
-column in the sender's row, and from there down or up the column: 2 sqrt(p) messages
-from each rank, which carry everything twice (the indirect exchange of KaMSTa; Sanders
-and Schimek, IPDPS 2023).
+column in the sender's row, and from there along the column: 2 sqrt(p) messages from
+each rank, which carry everything twice (the indirect exchange of KaMSTa; Sanders and
+Schimek, IPDPS 2023). Only the ranks of a row, and of a column, ever tell each other how
+much there is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from math import isqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-# Takes for each rank how many bytes of each column go there, and the columns; returns
-# how many have come from each rank, and the bytes of each column, ordered by rank.
-Direct = Callable[
-    [np.ndarray, Sequence[np.ndarray]], tuple[np.ndarray, list[np.ndarray]]
-]
+if TYPE_CHECKING:
+    from .comm import Comm
+
+# Takes ranks, for each of them how many entries of each column go there, and the
+# columns; returns the columns that have come, ordered by rank.
+Direct = Callable[["Comm", np.ndarray, Sequence[np.ndarray]], list[np.ndarray]]
+
+# The label of a parcel: who sends it, to whom, a number, and the bytes of each column.
+SOURCE, DEST, NUMBER, SIZES = 0, 1, 2, 3
 
 
-def rank_between(rank: int, size: int) -> np.ndarray:
-    """Return for every receiver the rank by way of which `rank` sends to it."""
-    width = isqrt(max(0, size - 1)) + 1
-    between = rank // width * width + np.arange(size) % width
-    between[between >= size] -= width  # the last row may be shorter
-    return between
+def width_of(size: int) -> int:
+    """Return how many columns a grid of so many ranks has, the shorter of its sides."""
+    return next(width for width in range(isqrt(size), 0, -1) if size % width == 0)
 
 
-def exchange(
-    rank: int,
-    size: int,
-    direct: Direct,
-    counts: np.ndarray,
-    sizes: np.ndarray,
-    columns: Sequence[np.ndarray],
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Send every rank its slices of some columns of bytes; return what all have sent.
+class Grid:
+    """The ranks beside this one, and those above and below it. Collective."""
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (size,)
-        A number that goes with the slices.
-    sizes : ndarray of int64, shape (size, columns)
-        Bytes of each slice.
+    def __init__(self, comm: "Comm") -> None:
+        self.rank, self.size, self.width = comm.rank, comm.size, width_of(comm.size)
+        row, column = divmod(comm.rank, self.width)
+        self.row, self.column = comm.part(row), comm.part(column)
 
-    Returns
-    -------
-    received : ndarray of int64, shape (size,)
-        The numbers that have come, 0 from ranks that had nothing to send.
-    columns : list of ndarray of uint8
-        What has come, ordered by rank.
-    """
-    dests = np.flatnonzero((counts > 0) | sizes.any(axis=1))
-    sources = np.full(len(dests), rank)
-    parcels = np.column_stack([sources, dests, counts[dests], sizes[dests]])
-    columns = list(columns)
-    for towards in (rank_between(rank, size), np.arange(size)):
-        parcels, columns = _sorted(parcels, columns, towards[parcels[:, 1]])
-        parcels, columns = _sent(direct, parcels, columns, towards)
-    parcels, columns = _sorted(parcels, columns, parcels[:, 0])
-    received = np.zeros(size, np.int64)
-    received[parcels[:, 0]] = parcels[:, 2]
-    return received, columns
+    def free(self) -> None:
+        """Give the communicators back to MPI."""
+        self.row.free()
+        self.column.free()
 
+    def exchange(
+        self,
+        direct: Direct,
+        numbers: np.ndarray,
+        sizes: np.ndarray,
+        columns: Sequence[np.ndarray],
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Send every rank its slices of some columns; return what all have sent.
 
-def _sorted(
-    parcels: np.ndarray, columns: list[np.ndarray], by: np.ndarray
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return parcels, and what is in them, in ascending order of something."""
-    order = np.argsort(by, kind="stable")
-    results = []
-    for sizes, column in zip(parcels.T[3:], columns, strict=True):
-        slices = np.split(column, np.cumsum(sizes)[:-1]) if len(sizes) else []
-        results.append(np.concatenate([column[:0], *(slices[i] for i in order)]))
-    return parcels[order], results
+        Parameters
+        ----------
+        numbers : ndarray of int64, shape (size,)
+            Go with the slices.
+        sizes : ndarray of int64, shape (size, columns)
+            Bytes of each slice.
+        columns : list of ndarray of uint8
+
+        Returns
+        -------
+        received : ndarray of int64, shape (size,)
+            The numbers that have come, 0 from ranks that had nothing to send.
+        columns : list of ndarray of uint8
+            What has come, ordered by rank.
+        """
+        dests = np.flatnonzero((numbers > 0) | sizes.any(axis=1))
+        sources = np.full(len(dests), self.rank)
+        labels = np.column_stack([sources, dests, numbers[dests], sizes[dests]])
+        slices = [_cut(c, s) for c, s in zip(columns, labels.T[SIZES:], strict=True)]
+        parcels = _joined(chain.from_iterable(zip(*slices, strict=True)))
+
+        column = labels[:, DEST] % self.width
+        labels, parcels = _sent(direct, self.row, column, labels, parcels)
+        row = labels[:, DEST] // self.width
+        labels, parcels = _sent(direct, self.column, row, labels, parcels)
+
+        labels, parcels = _sorted(labels[:, SOURCE], labels, parcels)
+        received = np.zeros(self.size, np.int64)
+        received[labels[:, SOURCE]] = labels[:, NUMBER]
+        parts = _cut(parcels, labels[:, SIZES:].ravel())
+        every = range(len(columns))
+        return received, [_joined(parts[i :: len(columns)]) for i in every]
 
 
 def _sent(
-    direct: Direct, parcels: np.ndarray, columns: list[np.ndarray], towards: np.ndarray
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Send parcels to the ranks they go towards, in whose order they are."""
-    labels = np.ascontiguousarray(parcels).view(np.uint8).ravel()
-    width = parcels.shape[1]
-    sizes = np.zeros((len(towards), width - 2), np.int64)
-    label_bytes = np.full((len(parcels), 1), width * parcels.itemsize)
-    np.add.at(sizes, towards[parcels[:, 1]], np.hstack([label_bytes, parcels[:, 3:]]))
-    _, (labels, *columns) = direct(sizes, [labels, *columns])
-    return labels.view(np.int64).reshape(-1, width), columns
+    direct: Direct,
+    part: "Comm",
+    towards: np.ndarray,
+    labels: np.ndarray,
+    parcels: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Send parcels on to some ranks of a part; return those that come."""
+    labels, parcels = _sorted(towards, labels, parcels)
+    leaving = np.zeros((part.size, 2), np.int64)
+    width = labels.shape[1]
+    np.add.at(leaving[:, 0], towards, width)
+    np.add.at(leaving[:, 1], np.sort(towards, kind="stable"), _bytes(labels))
+    labels, parcels = direct(part, leaving, [labels.ravel(), parcels])
+    return labels.reshape(-1, width), parcels
+
+
+def _sorted(
+    by: np.ndarray, labels: np.ndarray, parcels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels and parcels in ascending order of something."""
+    order = np.argsort(by, kind="stable")
+    slices = _cut(parcels, _bytes(labels))
+    return labels[order], _joined(slices[i] for i in order)
+
+
+def _bytes(labels: np.ndarray) -> np.ndarray:
+    return labels[:, SIZES:].sum(axis=1)
+
+
+def _cut(column: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Return slices of some lengths, one after the other."""
+    return np.split(column, np.cumsum(sizes))[:-1]
+
+
+def _joined(slices: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.empty(0, np.uint8), *slices])

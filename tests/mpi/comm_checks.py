@@ -105,16 +105,17 @@ def check_fewer_messages_by_way_of_others(comm: Comm) -> None:
     assert sent() == told + comm.size - 1
     with by_way_of_others():
         sum_of_bytes = int(comm.size > 1)
-        # Labels and slices for three in the row, and three in the column
-        assert comm.size != 16 or sent() == sum_of_bytes + 2 * told + 2 * (3 + 3)
+        # Lengths, labels and parcels for three in the row, and three in the column
+        assert comm.size != 16 or sent() == sum_of_bytes + 3 * (3 + 3)
 
 
 @contextmanager
 def by_way_of_others(most_bytes: int = 1 << 30) -> Iterator[None]:
-    kept = exchanges.GRID_RANKS, exchanges.GRID_BYTES
-    exchanges.GRID_RANKS, exchanges.GRID_BYTES = 1, most_bytes
+    kept = exchanges.GRID_RANKS, exchanges.GRID_WIDTH, exchanges.GRID_BYTES
+    exchanges.GRID_RANKS, exchanges.GRID_WIDTH = 1, 1
+    exchanges.GRID_BYTES = most_bytes
     yield
-    exchanges.GRID_RANKS, exchanges.GRID_BYTES = kept
+    exchanges.GRID_RANKS, exchanges.GRID_WIDTH, exchanges.GRID_BYTES = kept
 
 
 def check_trade(comm: Comm) -> None:

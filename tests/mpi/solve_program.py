@@ -68,7 +68,7 @@ make_backends, fits = hypar.make_backends, Budget.fits
 no_peers, join_on_devices = NumbaBackend.peer, portions.join_on_devices
 cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
-batch, grid_ranks = shared_proposals.BATCH, exchange.GRID_RANKS
+batch, grid = shared_proposals.BATCH, (exchange.GRID_RANKS, exchange.GRID_WIDTH)
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
@@ -77,7 +77,8 @@ for j, config in enumerate(configs):
     scattered.EDGE_BYTES = 1 << 40 if config.pop("much_left", False) else edge_bytes
     shared_contraction.FEW_EDGES = config.pop("few", few)
     shared_proposals.BATCH = config.pop("batch", batch)
-    exchange.GRID_RANKS = 1 if config.pop("grid", False) else grid_ranks
+    chosen = (1, 1) if config.pop("grid", False) else grid
+    exchange.GRID_RANKS, exchange.GRID_WIDTH = chosen
     link = LINKS[config.pop("link", None)]
     hypar.measure = lambda _, link=link: link
     host_peers = config.pop("host_peers", False)
