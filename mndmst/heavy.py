@@ -6,7 +6,7 @@ vertices outside look further into their rows, lightest arc first, until they re
 the giant component (see `backends.numba.finish` for why this is enough).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,11 +19,13 @@ from .backends.numba.outside import UNKNOWN, heavy_arcs
 from .backends.numba.spanning import pair_order
 from .boruvka import cycle_filter
 from .contract import reduced_graph
+from .giant import most_frequent
 from .graph import EdgeList, ReducedGraph
 from .run import Run
 from .scattered import cut_share
 
-SAMPLE = 8192
+# Arcs whose keys, and whose components, are looked at.
+KEY_SAMPLE, GIANT_SAMPLE = 8192, 1024
 # The share of arcs in rows of one component that makes it the giant one.
 GIANT_SHARE = 0.5
 # Bits for all vertices may take this share of the bytes of a rank's rows.
@@ -49,7 +51,8 @@ def bands(run: Run, light_edges: float) -> Iterator[Band]:
     low = run.done
     alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
     if light_edges and not alone and arcs > SPARSE_ARCS_PER_VERTEX * occupied:
-        sample = np.sort(_sample(run, arcs, run.workers[0].rows.keys.dtype, _keys))
+        key_dtype = run.workers[0].rows.keys.dtype
+        sample = np.sort(_sample(run, KEY_SAMPLE, arcs, key_dtype, _keys))
         share = 2 * light_edges * occupied / arcs
         while share < 0.5 and len(sample):
             high = int(sample[int(share * len(sample))])
@@ -73,11 +76,8 @@ def giant_component(run: Run) -> int | None:
         tails = np.searchsorted(rows.indptr, positions, side="right") - 1
         return run.directory.parent[rows.first + tails - run.directory.first]
 
-    sample = _sample(run, arcs, run.directory.parent.dtype, labels)
-    components, counts = np.unique(sample, return_counts=True)
-    if len(sample) == 0 or counts.max() <= GIANT_SHARE * len(sample):
-        return None
-    return int(components[counts.argmax()])
+    sample = _sample(run, GIANT_SAMPLE, arcs, run.directory.parent.dtype, labels)
+    return most_frequent(sample, GIANT_SHARE)
 
 
 def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
@@ -185,13 +185,15 @@ def _graph_of_arcs(
     return cycle_filter(run.backend, replace(graph, own=own))
 
 
-def _sample(run: Run, arcs: int, dtype: np.dtype, value) -> np.ndarray:
-    """Return value(rows, positions) of a few random arcs of the graph. Collective."""
+def _sample(
+    run: Run, size: int, arcs: int, dtype: np.dtype, value: Callable
+) -> np.ndarray:
+    """Return value(rows, positions) of some random arcs of the graph. Collective."""
     generator = np.random.default_rng(run.comm.rank)
     picked = [np.empty(0, dtype)]
     for worker in run.workers:
         rows = worker.rows
-        count = -(-SAMPLE * rows.num_arcs // max(1, int(arcs)))
+        count = -(-size * rows.num_arcs // max(1, int(arcs)))
         if rows.num_arcs:
             picked.append(value(rows, generator.integers(0, rows.num_arcs, count)))
     return run.comm.concatenate(np.concatenate(picked).astype(dtype))

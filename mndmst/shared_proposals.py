@@ -12,6 +12,7 @@ stays for ever.
 """
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .backends.numba.kruskal import LOW
 from .backends.numba.proposals import NOBODY, decide, find_places, propose
 from .backends.numba.threads import Threads
 from .comm import Comm
+from .giant import most_frequent
 from .order import id_dtype
 from .shared_memory import Shape, SharedMemory
 
@@ -33,6 +35,16 @@ BLOCKS = 64
 
 Columns = list[np.ndarray]
 Range = tuple[int, int]
+
+
+class _Room(NamedTuple):
+    """The proposals of all workers for a batch; see `backends.numba.proposals`."""
+
+    component: np.ndarray
+    other: np.ndarray
+    keys: np.ndarray
+    position: np.ndarray
+    places: np.ndarray
 
 
 class Proposals:
@@ -66,9 +78,10 @@ class Proposals:
         ]  # fmt: skip
         # One batch is written while the other is looked at.
         *arrays, self._chosen = memory.scratch(*columns, *columns, (edges, np.bool_))
+        shape = workers, workers + 2
         self._rooms = [
-            (*half[:4], half[4].reshape(workers, workers + 2))
-            for half in (arrays[:5], arrays[5:])
+            _Room._make(half)._replace(places=half[-1].reshape(shape))
+            for half in (arrays[: len(columns)], arrays[len(columns) :])
         ]
 
     def hook_lightest(
@@ -92,64 +105,104 @@ class Proposals:
         """
         parts = self.threads.ranges(len(key))
         longest = max(end - begin for begin, end in parts)
-        sample = _sampled_ends(pairs)
-        every = self.comm.every(np.array([len(key), longest, *sample]))
+        every = self.comm.every(np.array([len(key), longest, *_sampled_ends(pairs)]))
         first = int(every[: self.comm.rank, 0].sum())
-        idle = _most_frequent(every[:, 2:])
         mine = self._chosen[first : first + len(key)]
         mine[:] = False
-        shift, owner, owned = self._owners(components)
-        owned = owned[self._me : self._me + self._threads_of_rank]
-        none = np.iinfo(self._position_dtype).max
-        best, least = (
-            [np.full(e - b, np.iinfo(dtype).max, dtype) for b, e in owned]
-            for dtype in (self._key_dtype, self._position_dtype)
-        )
+        idle = _idle(every[:, 2:])
+        owners = Owners.of(components, self.comm.size * self._threads_of_rank)
+        owned = owners.ranges[self._me : self._me + self._threads_of_rank]
+        types = self._key_dtype, self._position_dtype
+        lightest = [[np.full(e - b, _last(t), t) for t in types] for b, e in owned]
+        work = _Round(key, pairs, first, idle, owners, self._me, lightest, hook)
 
         for batch in range(-(-int(every[:, 1].max()) // BATCH)):
-            *columns, places = self._rooms[batch % 2]
-            places[self._me : self._me + self._threads_of_rank] = 0
-
-            def write(worker, begin, end, columns=columns, places=places[self._me :]):
-                place, part = 2 * BATCH * (self._me + worker), slice(begin, end)
-                find_places(pairs[part], shift, owner, idle, place, places[worker])
-                propose(
-                    key[part], pairs[part], first + begin, shift, owner, idle,
-                    places[worker], *columns,
-                )  # fmt: skip
-
-            def take(worker, begin, _, columns=columns, places=places):
-                component, other, keys, position = columns
-                decide(
-                    component, other, keys, position, places, self._me + worker,
-                    begin, best[worker], least[worker], hook,
-                )  # fmt: skip
-
-            self.threads.map(write, list(_batch_of(parts, batch)))
+            room = self._rooms[batch % 2]
+            room.places[self._me : self._me + self._threads_of_rank] = 0
+            shares = [(room, *share) for share in _batch_of(parts, batch)]
+            self.threads.map(work.propose, shares)
             self.comm.barrier()
-            self.threads.map(take, [(i, *part) for i, part in enumerate(owned)])
-        for positions in least:
-            self._chosen[positions[positions != none]] = True
+            self.threads.map(work.decide, [(room, i) for i in range(len(owned))])
+        for _, positions in lightest:
+            self._chosen[positions[positions != _last(positions.dtype)]] = True
         self.comm.barrier()
         return mine.copy(), idle
 
-    def _owners(self, components: int) -> tuple[int, np.ndarray, list[Range]]:
-        """Return which workers own which components.
 
-        Returns
-        -------
-        shift, owner
-            Of a component c it is owner[c >> shift].
-        ranges : list of (int, int)
-            The components of each.
-        """
-        owners = self.comm.size * self._threads_of_rank
-        shift = max(0, (components // (BLOCKS * owners)).bit_length() - 1)
+class Owners(NamedTuple):
+    """Which workers own which components: owner[c >> shift] has component c.
+
+    Attributes
+    ----------
+    ranges : list of (int, int)
+        The components of each worker.
+    """
+
+    shift: int
+    owner: np.ndarray
+    ranges: list[Range]
+
+    @classmethod
+    def of(cls, components: int, workers: int) -> "Owners":
+        """Deal components to workers, blocks of them at a time."""
+        shift = max(0, (components // (BLOCKS * workers)).bit_length() - 1)
         blocks = -(-components // (1 << shift))
-        bounds = blocks * np.arange(owners + 1) // owners
-        owner = np.repeat(np.arange(owners, dtype=np.uint32), np.diff(bounds))
+        bounds = blocks * np.arange(workers + 1) // workers
+        owner = np.repeat(np.arange(workers, dtype=np.uint32), np.diff(bounds))
         ends = np.minimum(bounds << shift, components).tolist()
-        return shift, owner, list(pairwise(ends))
+        return cls(shift, owner, list(pairwise(ends)))
+
+
+class _Round(NamedTuple):
+    """What the workers of a rank do in a round.
+
+    Attributes
+    ----------
+    first : int
+        The position of this rank's first edge.
+    me : int
+        The first worker of this rank.
+    lightest : list of [ndarray, ndarray]
+        For each worker the keys and positions of the lightest edges proposed so far.
+    """
+
+    key: np.ndarray
+    pairs: np.ndarray
+    first: int
+    idle: int
+    owners: Owners
+    me: int
+    lightest: list[list[np.ndarray]]
+    hook: np.ndarray
+
+    def propose(self, room: _Room, worker: int, begin: int, end: int) -> None:
+        """Propose a worker's edges of a batch to their owners."""
+        shift, owner, _ = self.owners
+        pairs, places = self.pairs[begin:end], room.places[self.me + worker]
+        place = 2 * BATCH * (self.me + worker)
+        find_places(pairs, shift, owner, self.idle, place, places)
+        propose(
+            self.key[begin:end], pairs, self.first + begin, shift, owner, self.idle,
+            places, room.component, room.other, room.keys, room.position,
+        )  # fmt: skip
+
+    def decide(self, room: _Room, worker: int) -> None:
+        """Take the lightest of the edges of a batch proposed to a worker."""
+        me, (best, least) = self.me + worker, self.lightest[worker]
+        decide(
+            room.component, room.other, room.keys, room.position, room.places, me,
+            self.owners.ranges[me][0], best, least, self.hook,
+        )  # fmt: skip
+
+
+def _last(dtype: np.dtype) -> int:
+    return int(np.iinfo(dtype).max)
+
+
+def _idle(sample: np.ndarray) -> int:
+    """Return the component of a sample that is to be idle, or NOBODY."""
+    idle = most_frequent(sample[sample != NOBODY], IDLE_SHARE)
+    return NOBODY if idle is None else idle
 
 
 def _sampled_ends(pairs: np.ndarray) -> np.ndarray:
@@ -158,14 +211,6 @@ def _sampled_ends(pairs: np.ndarray) -> np.ndarray:
     sample = np.full(SAMPLE, NOBODY)
     sample[: 2 * len(picked)] = np.concatenate([picked >> HALF, picked & LOW])
     return sample
-
-
-def _most_frequent(sample: np.ndarray) -> int:
-    """Return the component that is to be idle: one with very many edges."""
-    components, counts = np.unique(sample[sample != NOBODY], return_counts=True)
-    if counts.max(initial=0) <= IDLE_SHARE * counts.sum():
-        return NOBODY
-    return int(components[counts.argmax()])
 
 
 def _batch_of(parts: list[Range], batch: int) -> list[tuple[int, int, int]]:

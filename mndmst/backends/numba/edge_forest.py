@@ -8,6 +8,7 @@ each vertex tells, and all the bits together stay in cache.
 import numpy as np
 from numba import njit
 
+from ...giant import most_frequent
 from ...graph import EdgeList
 from ..base import Forest
 from .cuts import LIGHT_EDGES_PER_VERTEX, SPARSE_ARCS_PER_VERTEX
@@ -55,7 +56,7 @@ def forest_of_edges(
         found.append(edges.take(kept))
         if high == largest:
             break
-        giant, low = _giant(src, parent), high
+        giant, low = most_frequent(parent[_sample(src)], GIANT_SHARE), high
         if giant is not None:
             outside = np.packbits(parent != giant, bitorder="little")
     columns = (
@@ -81,16 +82,6 @@ def _cuts(num_vertices: int, key: np.ndarray) -> list[int]:
 def _sample(values: np.ndarray) -> np.ndarray:
     generator = np.random.default_rng(len(values))
     return values[generator.integers(0, len(values), SAMPLE)]
-
-
-def _giant(src: np.ndarray, parent: np.ndarray) -> int | None:
-    """Return the component most edges begin in, if it has a majority."""
-    if len(src) == 0:
-        return None
-    components, counts = np.unique(parent[_sample(src)], return_counts=True)
-    if counts.max() <= GIANT_SHARE * SAMPLE:
-        return None
-    return int(components[counts.argmax()])
 
 
 def _band(src, dst, key, low, high, parent, outside, threads: Threads) -> EdgeList:

@@ -69,6 +69,18 @@ def grown(array, used, more):
 
 
 @njit(nogil=True, cache=True)
+def fetch_ahead(indptr, indices, keys, rows, i, end):
+    """Fetch what some rows ahead in a list of them begin with, up to place `end`."""
+    if i + 2 * ROWS_AHEAD < end:
+        prefetch(indptr, np.intp(rows[i + 2 * ROWS_AHEAD]))
+    if i + ROWS_AHEAD < end:
+        ahead = np.intp(indptr[rows[i + ROWS_AHEAD]])
+        for line in range(PREFETCHED_ARCS // 16):
+            prefetch(keys, ahead + 16 * line)
+            prefetch(indices, ahead + 16 * line)
+
+
+@njit(nogil=True, cache=True)
 def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
     """Return the edges of some rows outside the giant component that may matter.
 
@@ -95,13 +107,7 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
     used = np.uint64(0)
     heavier = keys.dtype.type(above + 1)
     for i in range(len(vertices)):
-        if i + 2 * ROWS_AHEAD < len(vertices):
-            prefetch(indptr, np.intp(vertices[i + 2 * ROWS_AHEAD]))
-        if i + ROWS_AHEAD < len(vertices):
-            ahead = np.intp(indptr[vertices[i + ROWS_AHEAD]])
-            for line in range(PREFETCHED_ARCS // 16):
-                prefetch(keys, ahead + 16 * line)
-                prefetch(indices, ahead + 16 * line)
+        fetch_ahead(indptr, indices, keys, vertices, i, len(vertices))
         tail = np.uint64(vertices[i])
         begin, end = indptr[tail], indptr[tail + np.uint64(1)]
         if used + np.uint64(PROBES + end - begin) > np.uint64(len(key)):

@@ -7,8 +7,7 @@ whether they are in the giant component, if anything is.
 import numpy as np
 from numba import njit
 
-from .finish import PROBES, ROWS_AHEAD, following, grown, lightest_from
-from .intrinsics import prefetch
+from .finish import PROBES, fetch_ahead, following, grown, lightest_from
 
 UNKNOWN = -1
 
@@ -63,9 +62,7 @@ def heavy_arcs(
         end = begin  # nothing is heavier than the largest key
     heavier = keys.dtype.type(above + 1)
     for i in range(begin, end):
-        if i + ROWS_AHEAD < end:
-            prefetch(keys, np.intp(indptr[rows[i + ROWS_AHEAD]]))
-            prefetch(indices, np.intp(indptr[rows[i + ROWS_AHEAD]]))
+        fetch_ahead(indptr, indices, keys, rows, i, end)
         row = np.uint64(rows[i])
         low, high = indptr[row], indptr[row + np.uint64(1)]
         more = high - low

@@ -1,0 +1,17 @@
+"""A giant component shows in a sample: much of it is that component."""
+
+import numpy as np
+
+
+def most_frequent(sample: np.ndarray, share: float) -> int | None:
+    """Return the most frequent value, if it is more than a share of all, else None.
+
+    Parameters
+    ----------
+    sample : ndarray of integers
+    share : float
+    """
+    values, counts = np.unique(sample, return_counts=True)
+    if counts.max(initial=0) <= share * len(sample):
+        return None
+    return int(values[counts.argmax()])
