@@ -1,15 +1,8 @@
-"""Edges in the order of their ends, and others put among them."""
+"""Edges put among others that are in (u, v) order."""
 
 import numpy as np
 
-from .backends.numba.spanning import pair_order
-from .backends.numba.threads import ALONE, Threads
 from .graph import EdgeList
-
-
-def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
-    """Return edges in (u, v) order."""
-    return edges.take(pair_order(edges.u, edges.v, edges.key, threads))
 
 
 def places_among(edges: EdgeList, others: EdgeList) -> np.ndarray:

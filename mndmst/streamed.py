@@ -8,10 +8,11 @@ waits takes as much memory as the rows: then the limit is refused.
 
 from .backends.base import Band
 from .backends.numba.columns import room_for
+from .backends.numba.edge_order import in_order
 from .boruvka import Contraction, contract, contract_rows, cycle_filter
 from .contract import merge, rename
 from .graph import ReducedGraph, Rows
-from .ordered import Ordered, in_order
+from .ordered import Ordered
 from .run import Run
 from .stored import StoredRows
 

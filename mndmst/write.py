@@ -5,11 +5,13 @@ of its smaller end, so the forest is sorted over all ranks, the file is the same
 every number of ranks, and nobody holds all of it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .backends.numba.edge_order import in_order
 from .backends.numba.homes import by_home
 from .backends.numba.survey import in_row_order
 from .backends.numba.threads import ALONE, Threads
@@ -19,7 +21,7 @@ from .io.forest import ForestHeader
 from .io.forest_writer import write_forest as write_forest_file
 from .io.totals import exact_total, forest_digest
 from .order import keys_to_weights
-from .ordered import in_order, places_among
+from .ordered import places_among
 from .report import write_report
 from .run import Run
 
@@ -138,22 +140,28 @@ def at_home(directory: Directory, lists: list[EdgeList], threads: Threads) -> Ed
 
     Collective. Of parallel edges only the lightest is left.
     """
-    columns = [
+    here, away = zip(*(_parted(directory, edges) for edges in lists), strict=True)
+    u, v, key = _joined(away)
+    order, counts = by_home(u, directory.vtxdist)
+    columns = (column[order] for column in (u, v, key))
+    _, arrived = directory.comm.exchange(counts, *columns)
+    return in_order(EdgeList(*_joined([*here, EdgeList(*arrived)])), threads)
+
+
+def _parted(directory: Directory, edges: EdgeList) -> tuple[EdgeList, EdgeList]:
+    """Return the edges whose smaller end is at home here, and the others."""
+    here = (edges.u >= directory.first) & (edges.u < directory.last)
+    if here.all():  # as most of them are where there is locality
+        return edges, edges.take(np.empty(0, np.int64))
+    return edges.take(here), edges.take(~here)
+
+
+def _joined(lists: Sequence[EdgeList]) -> list[np.ndarray]:
+    """Return the columns of all edges of some lists."""
+    return [
         np.concatenate([getattr(edges, name) for edges in lists])
         for name in ("u", "v", "key")
     ]
-    if not directory.comm.min(int(_in_range(columns[0], directory))):
-        order, counts = by_home(columns[0], directory.vtxdist)
-        columns = [column[order] for column in columns]
-        _, columns = directory.comm.exchange(counts, *columns)
-    return in_order(EdgeList(*columns), threads)
-
-
-def _in_range(ends: np.ndarray, directory: Directory) -> bool:
-    """Return whether vertices are all at home here."""
-    if len(ends) == 0:
-        return True
-    return bool(directory.first <= ends.min() and ends.max() < directory.last)
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from mndmst.backends.numba.edge_order import in_order
 from mndmst.backends.numba.homes import by_home, lightest_proposals
 from mndmst.backends.numba.lists import living, marked
 from mndmst.backends.numba.survey import in_row_order
 from mndmst.graph import EdgeList
-from mndmst.ordered import Ordered, in_order, places_among
+from mndmst.ordered import Ordered, places_among
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

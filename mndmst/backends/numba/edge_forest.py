@@ -12,9 +12,10 @@ from ...giant import most_frequent
 from ...graph import EdgeList
 from ..base import Forest
 from .cuts import LIGHT_EDGES_PER_VERTEX, SPARSE_ARCS_PER_VERTEX
+from .edge_order import in_order
 from .intrinsics import trailing_zeros
 from .select import BLOCK, CHUNK, masks
-from .spanning import pair_order, spanning_edges
+from .spanning import spanning_edges
 from .threads import Threads
 
 SAMPLE = 4096
@@ -63,7 +64,7 @@ def forest_of_edges(
         np.concatenate([getattr(edges, name) for edges in found])
         for name in ("u", "v", "key")
     )
-    return Forest(_sorted(EdgeList(*columns), threads), parent)
+    return Forest(in_order(EdgeList(*columns), threads), parent)
 
 
 def _cuts(num_vertices: int, key: np.ndarray) -> list[int]:
@@ -94,15 +95,7 @@ def _band(src, dst, key, low, high, parent, outside, threads: Threads) -> EdgeLi
 
     chunks = threads.map(chunk, threads.ranges(len(key)))
     u, v, chosen = (np.concatenate(column) for column in zip(*chunks, strict=True))
-    return _sorted(EdgeList(u, v, chosen), threads)
-
-
-def _sorted(edges: EdgeList, threads: Threads) -> EdgeList:
-    """Return edges in (u, v) order, only the lightest of parallel ones."""
-    u, v = edges.u, edges.v
-    if ((u[1:] > u[:-1]) | ((u[1:] == u[:-1]) & (v[1:] > v[:-1]))).all():
-        return edges
-    return edges.take(pair_order(u, v, edges.key, threads))
+    return in_order(EdgeList(u, v, chosen), threads)
 
 
 @njit(nogil=True, cache=True)

@@ -24,10 +24,11 @@ from .bands import all_chunks, band_chunks, pieces
 from .between import between
 from .columns import joined, room_for
 from .cuts import Cut, Sample, next_cut, segments
+from .edge_order import in_order
 from .finish import heavy_edges
 from .hooks import NUMBER, Hooks, apart, outside_of, settle
 from .lists import take
-from .spanning import pair_order, spanning_pairs
+from .spanning import spanning_pairs
 from .threads import Threads
 from .tree_names import tree_names
 
@@ -163,9 +164,7 @@ class _Solver:
             return False
         ranges = self.threads.ranges(len(outside), grain=WALKS)
         parts = self.threads.map(lambda begin, end: walk(outside[begin:end]), ranges)
-        edges = EdgeList(*joined(parts, self.threads))
-        order = pair_order(edges.u, edges.v, edges.key, self.threads)
-        edges = edges.take(order)
+        edges = in_order(EdgeList(*joined(parts, self.threads)), self.threads)
         self.join([self.apart(edges.u, edges.v, edges.key)])
         return True
 

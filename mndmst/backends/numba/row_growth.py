@@ -21,6 +21,7 @@ from .bands import all_chunks, band_chunks, chunks_of
 from .borders import FINAL, WAITS, edges_of_rest, grow, leaving, number_ghosts
 from .columns import joined, room_for, without_repeats
 from .cuts import Sample, band_segments
+from .edge_order import in_order
 from .hooks import HALF, Hooks
 from .kruskal import LOW, flatten
 from .lists import take
@@ -94,8 +95,8 @@ def _apart(
         return *(column[:left] for column in columns), ghosts[:away]
 
     lower = joined(chunks_of(chunks, 3), threads)
-    parts = [_in_order(lower, threads), *(chunk[:3] for chunk in chunks)]
-    found = threads.map(work, [*parts, _in_order(rest, threads)])
+    lower, rest = (_in_order(columns, threads) for columns in (lower, rest))
+    found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), rest])
     ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
     bounds = np.cumsum([0, *(len(part[4]) for part in found)]).tolist()
     threads.map(
@@ -108,5 +109,5 @@ def _apart(
 
 def _in_order(columns: Sequence[np.ndarray], threads: Threads) -> list[np.ndarray]:
     """Return the edges in (u, v) order."""
-    order = pair_order(*columns, threads)
-    return [column[order] for column in columns]
+    edges = in_order(EdgeList(*columns), threads)
+    return [edges.u, edges.v, edges.key]

@@ -16,6 +16,7 @@ from llvmlite.binding import get_host_cpu_name
 from ...graph import EdgeList, ReducedGraph, Rows
 from ..base import Backend, Band
 from .between import between
+from .edge_order import in_order
 from .homes import by_home, lightest_proposals
 from .hooks import ROOT
 from .inspect import inspect_rows
@@ -123,6 +124,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     by_home(edges.u, np.array([0, 64]))
     lightest_proposals(edges.u.astype(np.int64), edges.u, edges.v, edges.key, 0, 64)
     pair_order(edges.u, edges.v, edges.key)
+    in_order(edges.take(order[::-1]))
     in_row_order(edges.u, edges.v)
     sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
     heavy_arcs(
