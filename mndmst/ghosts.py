@@ -43,7 +43,7 @@ class Directory:
         self.vtxdist = vtxdist
         self.first = int(vtxdist[comm.rank])
         self.last = int(vtxdist[comm.rank + 1])
-        self.parent = np.arange(self.first, self.last).astype(id_dtype(vtxdist[-1]))
+        self.parent = np.arange(self.first, self.last, dtype=id_dtype(vtxdist[-1]))
 
     def homes(self, ids: np.ndarray) -> np.ndarray:
         """Return how many of some ascending ids are at home on each rank."""

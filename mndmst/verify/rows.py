@@ -100,7 +100,7 @@ def check_rows(
     rows = Piece(begin, indptr, indices, weights_to_keys(weights), graph.weight_dtype)
     problems = dict(_absent_edges(rows, candidate))
     flaw = np.zeros(len(indices), np.uint8)
-    vertices = np.arange(begin, end).astype(indices.dtype)
+    vertices = np.arange(begin, end, dtype=indices.dtype)
     heads, nodes = candidate.nodes(vertices), candidate.nodes(indices)
     distinct, balance = check_arcs(
         *rows[:4], heads, nodes, candidate.a, candidate.b, candidate.ranked,

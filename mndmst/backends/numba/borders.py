@@ -129,7 +129,7 @@ def grow(order, pairs, own, parent, fate):
     fate : ndarray of uint8
         Set to FINAL or WAITS at the position of each edge of the forest.
     """
-    reached = np.arange(len(parent)).astype(np.uint32)
+    reached = parent.copy()
     frozen = np.zeros(len(parent), np.bool_)
     frozen[own:] = True
     count = len(pairs)
