@@ -1,7 +1,7 @@
 """The few MPI patterns the program uses.
 
 Every pattern counts the bytes it sends, and keeps no array that grows with the square
-of the number of ranks. Nothing but this file and `mpi_library.py` imports `mpi4py.MPI`.
+of the number of ranks.
 """
 
 import os
@@ -94,11 +94,11 @@ class Comm:
         return self._reduce(value, "MIN")
 
     def _reduce(self, value: Any, operation: str) -> Any:
-        from mpi4py import MPI
-
         array = np.atleast_1d(np.asarray(value))
         result = np.empty_like(array)
-        self.all_ranks("Allreduce", array, result, op=getattr(MPI, operation))
+        self.all_ranks(
+            "Allreduce", array, result, op=getattr(mpi_library.load(), operation)
+        )
         self.count(array.nbytes if self.size > 1 else 0, self.size > 1)
         return result if np.ndim(value) else result[0].item()
 
@@ -144,11 +144,9 @@ class Comm:
 
     def split(self, color: int | None) -> "Comm | None":
         """Do what `part` does, but return None without a colour."""
-        from mpi4py import MPI
-
         if color is not None:
             return self.part(color)
-        self.mpi.Split(MPI.UNDEFINED, self.rank)
+        self.mpi.Split(mpi_library.load().UNDEFINED, self.rank)
         return None
 
     def grid(self) -> Grid:
@@ -158,9 +156,7 @@ class Comm:
 
     def node(self) -> "Comm":
         """Return the ranks on this rank's machine."""
-        from mpi4py import MPI
-
-        part = self.mpi.Split_type(MPI.COMM_TYPE_SHARED, self.rank)
+        part = self.mpi.Split_type(mpi_library.load().COMM_TYPE_SHARED, self.rank)
         return Comm(part, self._shared)
 
     def lacks_cores(self) -> bool:

@@ -1,17 +1,19 @@
 """The MPI library: loaded, named, and started.
 
-`mpi4py.MPI` is loaded here, and only when somebody asks, so that commands without MPI
-never start it.
+`mpi4py.MPI` is imported here and nowhere else, and only when somebody asks, so that
+commands without MPI never start it.
 """
 
 import os
 import re
+from functools import cache
 from typing import Any
 
 from .errors import MissingExtraError
 from .launcher import prepare_environment, slurm_started_nodes
 
 
+@cache
 def load() -> Any:
     """Return mpi4py's module. It does not start MPI by itself.
 
