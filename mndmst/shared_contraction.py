@@ -21,8 +21,13 @@ from .graph import EdgeList
 from .shared_memory import SharedMemory
 from .shared_proposals import Columns, Proposals, Range
 
-# Rounds end when so few edges are left; then all ranks merge along them alike.
-FEW_EDGES = 1 << 16
+# Rounds end when so few edges are left; then all ranks merge along them alike. So few
+# workers, on all ranks, do that whatever is left, if there is room: a round takes them
+# 100 ns an edge, all told, and that takes 20, but each of them.
+FEW_EDGES, FEW_WORKERS = 1 << 16, 4
+# Bytes of an edge there: its key, both ends, and its place while keys are sorted; and
+# how many at the most, for Open MPI 4 refuses counts of 2^31.
+EDGE_BYTES, MOST_EDGES = 40, 1 << 30
 # With so many edges for each component that has any, a rank first drops those outside
 # their forest: few components with many edges between them stay so round after round.
 EDGES_PER_COMPONENT = 3
@@ -30,6 +35,11 @@ EDGES_PER_COMPONENT = 3
 
 class SharedContraction:
     """Numbered components of vertices; its calls are collective.
+
+    Parameters
+    ----------
+    room : int
+        Bytes that this rank may take for the edges of all.
 
     Attributes
     ----------
@@ -45,12 +55,21 @@ class SharedContraction:
     """
 
     def __init__(
-        self, comm: Comm, threads: Threads, memory: SharedMemory, vertices: int
+        self,
+        comm: Comm,
+        threads: Threads,
+        memory: SharedMemory,
+        vertices: int,
+        room: int,
     ) -> None:
         self.comm, self.threads, self.memory = comm, threads, memory
         (self.hook,) = memory.arrays((vertices, np.uint32))
         self.count = self.alive = vertices
         self.lone = 0
+        self._few = FEW_EDGES
+        if comm.size * comm.max(threads.count) <= FEW_WORKERS:
+            fit = min(comm.min(room) // EDGE_BYTES, MOST_EDGES)
+            self._few = max(FEW_EDGES, fit)
 
     def link(self, part: Range, step: np.ndarray) -> list[int]:
         """Find the roots of the hooks in a range; return how many each thread has.
@@ -128,7 +147,7 @@ class SharedContraction:
         while left:
             self.hook[slice(*part)] = np.arange(*part, dtype=np.uint32)
             idle = NOBODY
-            if left > FEW_EDGES:
+            if left > self._few:
                 key, pairs = columns[2:]
                 proposals = proposals or Proposals(
                     self.comm, self.threads, self.memory, key.dtype, left
@@ -137,7 +156,7 @@ class SharedContraction:
                     key, pairs, self.alive, self.hook
                 )
             else:
-                chosen = self._hook_few(columns)
+                chosen = self._hook_alike(columns)
             fixed.append(EdgeList(*columns[:3]).take(chosen))
             alive, count = self.alive, self.count
             self.number(part, self.step, self.link(part, self.step), idle)
@@ -164,18 +183,24 @@ class SharedContraction:
         kept = np.flatnonzero(spanning_pairs(key, pairs, parent, self.threads))
         return [column[kept] for column in columns]
 
-    def _hook_few(self, columns: Columns) -> np.ndarray:
+    def _hook_alike(self, columns: Columns) -> np.ndarray:
         """Hook components onto their trees in the forest; mark its edges here."""
         _, _, key, pairs = columns
         before = self.comm.prefix(len(key))
         keys, pairs = self.comm.concatenate(key), self.comm.concatenate(pairs)
-        ends = np.concatenate([pairs >> HALF, pairs & LOW]).view(np.int64)
-        labels, places = distinct(ends, self.threads)
-        parent = np.arange(len(labels), dtype=np.uint32)
-        a, b = np.split(places, 2)
-        kept = spanning_edges(keys, a, b, parent, self.threads)
-        if self.comm.rank == 0:  # all have cleared their hooks: their edges are here
-            self.hook[labels] = labels[parent]
+        if self.alive <= len(keys):
+            parent = np.arange(self.alive, dtype=np.uint32)
+            kept = spanning_pairs(keys, pairs, parent, self.threads)
+            mine = slice(*self.share_of(self.alive))
+            self.hook[mine] = parent[mine]
+        else:
+            ends = np.concatenate([pairs >> HALF, pairs & LOW]).view(np.int64)
+            labels, places = distinct(ends, self.threads)
+            parent = np.arange(len(labels), dtype=np.uint32)
+            a, b = np.split(places, 2)
+            kept = spanning_edges(keys, a, b, parent, self.threads)
+            if self.comm.rank == 0:  # all have cleared theirs: their edges are here
+                self.hook[labels] = labels[parent]
         self.comm.barrier()
         return kept[before : before + len(key)]
 

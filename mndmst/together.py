@@ -42,7 +42,8 @@ class Together:
         self.run, self.comm, self.memory = run, run.comm, memory
         n = run.num_vertices
         (self.component,) = memory.arrays((n, np.uint32))
-        self.contraction = SharedContraction(run.comm, run.threads, memory, n)
+        room = run.budget.room() - VERTEX_BYTES * n
+        self.contraction = SharedContraction(run.comm, run.threads, memory, n, room)
 
     @classmethod
     def of(cls, run: Run) -> "Together | None":

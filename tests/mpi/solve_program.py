@@ -68,6 +68,7 @@ make_backends, fits = hypar.make_backends, Budget.fits
 no_peers, join_on_devices = NumbaBackend.peer, portions.join_on_devices
 cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
+few_workers = shared_contraction.FEW_WORKERS
 batch, grid = shared_proposals.BATCH, (exchange.GRID_RANKS, exchange.GRID_WIDTH)
 target = folder / f"forest-{comm.size}.h5"
 found = []
@@ -75,6 +76,7 @@ for j, config in enumerate(configs):
     two = config.pop("two_workers", False)
     no_room = config.pop("no_room", False)
     scattered.EDGE_BYTES = 1 << 40 if config.pop("much_left", False) else edge_bytes
+    shared_contraction.FEW_WORKERS = 0 if "few" in config else few_workers
     shared_contraction.FEW_EDGES = config.pop("few", few)
     shared_proposals.BATCH = config.pop("batch", batch)
     chosen = (1, 1) if config.pop("grid", False) else grid
