@@ -95,11 +95,11 @@ def _sent(
     parcels: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Send parcels on to some ranks of a part; return those that come."""
-    labels, parcels = _sorted(towards, labels, parcels)
-    leaving = np.zeros((part.size, 2), np.int64)
     width = labels.shape[1]
+    leaving = np.zeros((part.size, 2), np.int64)
     np.add.at(leaving[:, 0], towards, width)
-    np.add.at(leaving[:, 1], np.sort(towards, kind="stable"), _bytes(labels))
+    np.add.at(leaving[:, 1], towards, _bytes(labels))
+    labels, parcels = _sorted(towards, labels, parcels)
     labels, parcels = direct(part, leaving, [labels.ravel(), parcels])
     return labels.reshape(-1, width), parcels
 

@@ -6,6 +6,8 @@ numbers of components; each is on one rank, and ranks one after the other have t
 (u, v) order, so that positions over all ranks break ties.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .backends.numba.columns import keep_in_place
@@ -25,9 +27,9 @@ from .shared_proposals import Columns, Proposals, Range
 # workers, on all ranks, do that whatever is left, if there is room: a round takes them
 # 100 ns an edge, all told, and that takes 20, but each of them.
 FEW_EDGES, FEW_WORKERS = 1 << 16, 4
-# Bytes of an edge there: its key, both ends, and its place while keys are sorted; and
-# how many at the most, for Open MPI 4 refuses counts of 2^31.
-EDGE_BYTES, MOST_EDGES = 40, 1 << 30
+# Bytes of an edge there, while ends are numbered and keys are sorted; and how many at
+# the most, for Open MPI 4 refuses counts of 2^31.
+EDGE_BYTES, MOST_EDGES = 104, 1 << 30
 # With so many edges for each component that has any, a rank first drops those outside
 # their forest: few components with many edges between them stay so round after round.
 EDGES_PER_COMPONENT = 3
@@ -38,8 +40,8 @@ class SharedContraction:
 
     Parameters
     ----------
-    room : int
-        Bytes that this rank may take for the edges of all.
+    has : callable
+        Whether this rank can take so many more bytes (`Budget.has`).
 
     Attributes
     ----------
@@ -60,16 +62,14 @@ class SharedContraction:
         threads: Threads,
         memory: SharedMemory,
         vertices: int,
-        room: int,
+        has: Callable[[int], bool],
     ) -> None:
         self.comm, self.threads, self.memory = comm, threads, memory
+        self._has = has
         (self.hook,) = memory.arrays((vertices, np.uint32))
         self.count = self.alive = vertices
         self.lone = 0
-        self._few = FEW_EDGES
-        if comm.size * comm.max(threads.count) <= FEW_WORKERS:
-            fit = min(comm.min(room) // EDGE_BYTES, MOST_EDGES)
-            self._few = max(FEW_EDGES, fit)
+        self._few_workers = comm.size * comm.max(threads.count) <= FEW_WORKERS
 
     def link(self, part: Range, step: np.ndarray) -> list[int]:
         """Find the roots of the hooks in a range; return how many each thread has.
@@ -147,7 +147,7 @@ class SharedContraction:
         while left:
             self.hook[slice(*part)] = np.arange(*part, dtype=np.uint32)
             idle = NOBODY
-            if left > self._few:
+            if not self._merges_alike(left):
                 key, pairs = columns[2:]
                 proposals = proposals or Proposals(
                     self.comm, self.threads, self.memory, key.dtype, left
@@ -182,6 +182,13 @@ class SharedContraction:
         parent = np.arange(self.alive, dtype=np.uint32)
         kept = np.flatnonzero(spanning_pairs(key, pairs, parent, self.threads))
         return [column[kept] for column in columns]
+
+    def _merges_alike(self, left: int) -> bool:
+        """Return whether all ranks are to merge along so many edges alike."""
+        if left <= FEW_EDGES or not self._few_workers:
+            return left <= FEW_EDGES
+        fits = left <= MOST_EDGES and self._has(EDGE_BYTES * left)
+        return bool(self.comm.min(int(fits)))
 
     def _hook_alike(self, columns: Columns) -> np.ndarray:
         """Hook components onto their trees in the forest; mark its edges here."""

@@ -42,8 +42,9 @@ class Together:
         self.run, self.comm, self.memory = run, run.comm, memory
         n = run.num_vertices
         (self.component,) = memory.arrays((n, np.uint32))
-        room = run.budget.room() - VERTEX_BYTES * n
-        self.contraction = SharedContraction(run.comm, run.threads, memory, n, room)
+        self.contraction = SharedContraction(
+            run.comm, run.threads, memory, n, run.budget.has
+        )
 
     @classmethod
     def of(cls, run: Run) -> "Together | None":

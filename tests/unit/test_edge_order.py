@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mndmst.backends.numba.edge_order import SHORT_RUN, in_order
+from mndmst.backends.numba.edge_order import in_order
+from mndmst.backends.numba.sorting import SHORT_RUN
 from mndmst.backends.numba.threads import Threads
 from mndmst.graph import EdgeList
 

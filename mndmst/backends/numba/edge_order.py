@@ -11,14 +11,12 @@ from numba import njit
 from ...graph import EdgeList
 from .columns import joined
 from .intrinsics import prefetch
-from .sorting import sort_positions
+from .sorting import SHORT_RUN, sort_positions
 from .survey import in_row_order
 from .threads import ALONE, Threads
 
 # How many edges ahead columns are fetched.
 AHEAD = 24
-# Runs of one u up to this length are sorted by insertion.
-SHORT_RUN = 24
 
 
 def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
