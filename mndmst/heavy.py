@@ -15,7 +15,9 @@ import numpy as np
 from .absorb import absorb
 from .backends.base import Band
 from .backends.numba.cuts import SPARSE_ARCS_PER_VERTEX
+from .backends.numba.hooks import outside_of
 from .backends.numba.outside import UNKNOWN, heavy_arcs
+from .backends.numba.rows import count_occupied
 from .backends.numba.spanning import pair_order
 from .boruvka import cycle_filter
 from .contract import reduced_graph
@@ -45,7 +47,7 @@ def bands(run: Run, light_edges: float) -> Iterator[Band]:
     arcs, occupied = run.comm.sum(
         np.array([
             sum(worker.rows.num_arcs for worker in run.workers),
-            sum(np.count_nonzero(np.diff(w.rows.indptr)) for w in run.workers),
+            sum(count_occupied(worker.rows.indptr) for worker in run.workers),
         ])
     )  # fmt: skip
     low = run.done
@@ -87,16 +89,17 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
     there: its members know the lightest edge that leaves it.
     """
     directory = run.directory
-    outside = directory.parent != giant
-    known = _bits_of_all(run, outside)
+    known = _bits_of_outsiders(run, giant)
     columns = []
     for worker in run.workers:
-        rows = worker.rows
-        label, left = (
-            column[rows.first - directory.first : rows.last - directory.first]
-            for column in (directory.parent, outside)
-        )
-        chosen = np.flatnonzero(left & (np.diff(rows.indptr) > 0))
+        rows, first = worker.rows, worker.rows.first
+        label = directory.parent[first - directory.first : rows.last - directory.first]
+
+        def outsiders(begin, end, rows=rows, label=label):
+            return outside_of(giant, label, rows.indptr, begin, end)
+
+        ranges = run.threads.ranges(len(rows))
+        chosen = np.concatenate(run.threads.map(outsiders, ranges))
 
         def walk(begin, end, rows=rows, label=label, chosen=chosen):
             return heavy_arcs(
@@ -112,8 +115,8 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
     return absorb(run, _graph_of_arcs(run, (tail, head, key, near, far), giant), giant)
 
 
-def _bits_of_all(run: Run, mark: np.ndarray) -> np.ndarray:
-    """Return a bit for each vertex of the graph, from marks of those at home.
+def _bits_of_outsiders(run: Run, giant: int) -> np.ndarray:
+    """Return a bit for each vertex of the graph, set outside the giant component.
 
     Collective. Empty, if few arcs lead to other ranks, or if there is no room.
     """
@@ -124,7 +127,7 @@ def _bits_of_all(run: Run, mark: np.ndarray) -> np.ndarray:
         return np.empty(0, np.uint8)
     begin = directory.first // 8 * 8
     padded = np.zeros(directory.last - begin, np.bool_)
-    padded[directory.first - begin :] = mark
+    np.not_equal(directory.parent, giant, out=padded[directory.first - begin :])
     parts = run.comm.concatenate(np.packbits(padded, bitorder="little"))
     bits = np.zeros(directory.vtxdist[-1] // 8 + 1, np.uint8)
     done = 0

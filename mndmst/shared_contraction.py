@@ -11,11 +11,11 @@ from collections.abc import Callable
 import numpy as np
 
 from .backends.numba.columns import keep_in_place
-from .backends.numba.hooks import HALF, NUMBER, climb, link
+from .backends.numba.hooks import HALF, climb, link
 from .backends.numba.kruskal import LOW
 from .backends.numba.numbering import distinct
 from .backends.numba.proposals import NOBODY, left_apart
-from .backends.numba.shared import count_lone, number_roots_apart
+from .backends.numba.shared import count_lone, number_roots_apart, renumber
 from .backends.numba.spanning import spanning_edges, spanning_pairs
 from .backends.numba.threads import Threads
 from .comm import Comm
@@ -160,11 +160,13 @@ class SharedContraction:
             fixed.append(EdgeList(*columns[:3]).take(chosen))
             alive, count = self.alive, self.count
             self.number(part, self.step, self.link(part, self.step), idle)
-            shift = np.uint32(count - self.count)
             part = self.share_of(self.alive)
-            finished = number >= alive
-            number[finished] -= shift
-            number[~finished] = self.step[number[~finished]] & NUMBER
+            self.threads.map(
+                lambda b, e, shift=count - self.count, alive=alive: renumber(
+                    number[b:e], self.step, alive, shift
+                ),
+                self.threads.ranges(len(number)),
+            )
             columns = keep_in_place(
                 lambda u, v, key, pairs: left_apart(u, v, key, pairs, self.step),
                 columns,

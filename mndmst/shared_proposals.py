@@ -18,7 +18,7 @@ import numpy as np
 
 from .backends.numba.hooks import HALF
 from .backends.numba.kruskal import LOW
-from .backends.numba.proposals import NOBODY, decide, find_places, propose
+from .backends.numba.proposals import NOBODY, decide, find_places, mark, propose
 from .backends.numba.threads import Threads
 from .comm import Comm
 from .giant import most_frequent
@@ -113,7 +113,7 @@ class Proposals:
         owners = Owners.of(components, self.comm.size * self._threads_of_rank)
         owned = owners.ranges[self._me : self._me + self._threads_of_rank]
         types = self._key_dtype, self._position_dtype
-        lightest = [[np.full(e - b, _last(t), t) for t in types] for b, e in owned]
+        lightest = [tuple(np.full(e - b, _last(t), t) for t in types) for b, e in owned]
         work = _Round(key, pairs, first, idle, owners, self._me, lightest, hook)
 
         for batch in range(-(-int(every[:, 1].max()) // BATCH)):
@@ -123,8 +123,7 @@ class Proposals:
             self.threads.map(work.propose, shares)
             self.comm.barrier()
             self.threads.map(work.decide, [(room, i) for i in range(len(owned))])
-        for _, positions in lightest:
-            self._chosen[positions[positions != _last(positions.dtype)]] = True
+        self.threads.map(lambda _, least: mark(least, self._chosen), lightest)
         self.comm.barrier()
         return mine.copy(), idle
 
@@ -162,7 +161,7 @@ class _Round(NamedTuple):
         The position of this rank's first edge.
     me : int
         The first worker of this rank.
-    lightest : list of [ndarray, ndarray]
+    lightest : list of (ndarray, ndarray)
         For each worker the keys and positions of the lightest edges proposed so far.
     """
 
@@ -172,7 +171,7 @@ class _Round(NamedTuple):
     idle: int
     owners: Owners
     me: int
-    lightest: list[list[np.ndarray]]
+    lightest: list[tuple[np.ndarray, ...]]
     hook: np.ndarray
 
     def propose(self, room: _Room, worker: int, begin: int, end: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from .backends.base import Band
 from .backends.numba.columns import joined, keep_in_place
 from .backends.numba.finish import heavy_edges
-from .backends.numba.hooks import NUMBER, apart
+from .backends.numba.hooks import NUMBER, apart, outside_of
 from .backends.numba.row_hooks import as_whole, edges_of_hooks
 from .backends.numba.shared import name_vertices, settle_and_name
 from .errors import ConfigError
@@ -98,20 +98,17 @@ class Together:
         giant = self.component[giant]
         columns = []
         for worker in self.run.workers:
-            rows = worker.rows
-            outside = self.component[rows.first : rows.last] != giant
-            chosen = np.flatnonzero(outside & (np.diff(rows.indptr) > 0))
-            chosen = (chosen + rows.first).astype(np.uint32)
-            whole = as_whole(rows)
+            whole = as_whole(worker.rows)
 
-            def walk(begin, end, rows=whole, chosen=chosen):
+            def walk(begin, end, rows=whole):
                 return heavy_edges(
                     rows.indptr, rows.indices, rows.keys, self.component, giant,
                     rows.keys.dtype.type(above), self.run.num_vertices,
-                    chosen[begin:end],
+                    outside_of(giant, self.component, rows.indptr, begin, end),
                 )  # fmt: skip
 
-            columns += self.run.threads.map(walk, self.run.threads.ranges(len(chosen)))
+            home = worker.rows.first, worker.rows.last
+            columns += self.run.threads.map(walk, self.contraction.ranges(home))
         lists = [EdgeList(*part) for part in columns]
         directory = self.run.directory
         for edges in lists:

@@ -94,7 +94,7 @@ def heavy_edges(indptr, indices, keys, root, giant, above, vertex, vertices):
         The giant component.
     above, vertex : same type as `keys`, int
         Edges before this cut (`cuts.Cut`) have been dealt with.
-    vertices : ndarray of int64
+    vertices : ndarray of uint32
         Vertices outside the giant component.
 
     Returns

@@ -44,7 +44,7 @@ def heavy_arcs(
     outside : ndarray of uint8
         A bit for each vertex of the graph, lowest first, that is not in the giant
         component; empty, if nothing is known of ghosts.
-    rows : ndarray of int64
+    rows : ndarray of uint32
         The rows to walk are those at the places [begin, end).
 
     Returns

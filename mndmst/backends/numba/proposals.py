@@ -76,6 +76,14 @@ def propose(
 
 
 @njit(nogil=True, cache=True)
+def mark(least, chosen):
+    """Mark the lightest edges of some components; see `decide`."""
+    for position in least:
+        if np.uint64(position) < np.uint64(len(chosen)):
+            chosen[np.uint64(position)] = True
+
+
+@njit(nogil=True, cache=True)
 def decide(component, other, keys, position, places, me, begin, best, least, hook):
     """Hook components of an owner along the lightest edge proposed to each so far.
 

@@ -1,4 +1,4 @@
-"""Chosen rows of a CSR graph, side by side."""
+"""Rows of a CSR graph: how many have arcs, and chosen ones side by side."""
 
 import numpy as np
 from numba import njit
@@ -6,6 +6,15 @@ from numba import njit
 from .intrinsics import prefetch
 
 AHEAD = 16  # short rows that lie apart are asked for before they are needed
+
+
+@njit(nogil=True, cache=True)
+def count_occupied(indptr):
+    """Return how many rows have arcs."""
+    count = 0
+    for row in range(len(indptr) - 1):
+        count += indptr[row] != indptr[row + 1]
+    return count
 
 
 @njit(nogil=True, cache=True)

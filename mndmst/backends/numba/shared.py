@@ -40,6 +40,27 @@ def number_roots_apart(parent, hook, begin, end, idle, number, lone):
 
 
 @njit(nogil=True, cache=True)
+def renumber(number, step, alive, shift):
+    """Update numbers of components, of which those from `alive` on were finished.
+
+    Parameters
+    ----------
+    number : ndarray of uint32
+        Updated.
+    step : ndarray of uint32, shape (alive,)
+        The new numbers of the others.
+    shift : int
+        By how much those of the finished ones are smaller now.
+    """
+    for i in range(len(number)):
+        old = np.uint64(number[i])
+        if old < np.uint64(alive):
+            number[i] = step[old] & NUMBER
+        else:
+            number[i] = old - np.uint64(shift)
+
+
+@njit(nogil=True, cache=True)
 def settle_and_name(component, number, shift, begin, end, names):
     """Update the components of the vertices in [begin, end), and name them.
 

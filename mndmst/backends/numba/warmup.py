@@ -18,7 +18,7 @@ from ..base import Backend, Band
 from .between import between
 from .edge_order import in_order
 from .homes import by_home, lightest_proposals
-from .hooks import ROOT
+from .hooks import ROOT, outside_of
 from .inspect import inspect_rows
 from .kruskal import still_apart
 from .lists import compact as compact_by_hash
@@ -27,13 +27,14 @@ from .msf import msf
 from .names import follow, in_both
 from .numbering import compact, distinct
 from .outside import heavy_arcs
-from .proposals import NOBODY, decide, find_places, left_apart, propose
-from .rows import copy_rows
+from .proposals import NOBODY, decide, find_places, left_apart, mark, propose
+from .rows import copy_rows, count_occupied
 from .select import select
 from .shared import (
     count_lone,
     name_vertices,
     number_roots_apart,
+    renumber,
     settle_and_name,
 )
 from .sorting import sort_positions
@@ -127,9 +128,12 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     in_order(edges.take(order[::-1]))
     in_row_order(edges.u, edges.v)
     sort_positions(np.arange(2 * GRAIN, dtype=rows.keys.dtype), Threads(2))
+    count_occupied(part.indptr)
+    names = vertices.astype(rows.indices.dtype)
+    outside = outside_of(8, names, part.indptr, 0, 32)
     heavy_arcs(
-        part.indptr, part.indices, part.keys, 8, vertices.astype(rows.indices.dtype), 8,
-        np.zeros(8, np.uint8), rows.keys.dtype.type(0), vertices - 8, 0, 32,
+        part.indptr, part.indices, part.keys, 8, names, 8, np.zeros(8, np.uint8),
+        rows.keys.dtype.type(0), outside, 0, len(outside),
     )  # fmt: skip
     csr = rows.indptr, rows.indices, rows.keys
     component, pairs = (np.zeros(64, dtype) for dtype in (np.uint32, np.uint64))
@@ -156,9 +160,11 @@ def _run_shared(edges: EdgeList) -> None:
         best, least = np.zeros(64, columns[2].dtype), np.zeros(64, position)
         propose(edges.key, pairs, 0, 6, owner, NOBODY, places[0], *columns)
         decide(*columns, places, 0, 0, best, least, hook)
+        mark(least, np.empty(64, np.bool_))
     left_apart(edges.u.copy(), edges.v.copy(), edges.key.copy(), pairs, hook)
     lone = count_lone(hook, 0, 64, NOBODY)
     number_roots_apart(hook | ROOT, hook, 0, 64, NOBODY, 0, lone)
+    renumber(hook.copy(), hook, 64, 0)
     settle_and_name(np.zeros(64, np.uint32), hook, 0, 0, 64, np.zeros(1, np.uint32))
     name_vertices(hook, hook, 0, np.empty(64, edges.u.dtype))
 
