@@ -9,7 +9,7 @@ Sanders and Schimek, IPDPS 2023, in place of the ghost lists of MND-MST).
 
 import numpy as np
 
-from .backends.numba.names import follow
+from .backends.numba.names import follow, leading_away
 from .backends.numba.numbering import distinct
 from .backends.numba.wire import (
     decode_ascending,
@@ -24,6 +24,8 @@ from .order import id_dtype
 PHASE = 1 << 22
 # Names here that are followed at once.
 STEP = 1 << 16
+# No component is called so.
+NOBODY = -1
 
 
 class Directory:
@@ -140,13 +142,12 @@ class Directory:
         Parameters
         ----------
         but : int
-            A component that is not asked about, or -1.
+            A component that is not asked about, or NOBODY.
         """
-        named = self.parent.astype(np.int64)
-        foreign = (named < self.first) | (named >= self.last)
-        asked, _ = distinct(named[foreign & (named != but)])
+        foreign = self.parent[leading_away(self.parent, self.first, but)]
+        asked, _ = distinct(foreign.astype(np.int64))
         _, told, _ = self._tell(self.homes(asked), asked)
-        shared = np.zeros(len(named), np.bool_)
+        shared = np.zeros(len(self.parent), np.bool_)
         shared[told - self.first] = True
         return shared
 
@@ -156,8 +157,7 @@ class Directory:
         Paths that leave the rank leave it from few vertices, mostly, so only these
         ask other ranks.
         """
-        away = (self.parent < self.first) | (self.parent >= self.last)
-        self.jump(np.flatnonzero(away))
+        self.jump(leading_away(self.parent, self.first, NOBODY))
         self.shorten()
 
     def shorten(self) -> None:

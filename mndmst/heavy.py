@@ -21,6 +21,7 @@ from .backends.numba.rows import count_occupied
 from .backends.numba.spanning import pair_order
 from .boruvka import cycle_filter
 from .contract import reduced_graph
+from .ghosts import NOBODY
 from .giant import most_frequent
 from .graph import EdgeList, ReducedGraph
 from .run import Run
@@ -182,7 +183,7 @@ def _graph_of_arcs(
     edges = EdgeList(u, v, key).take(order)
     run.giant, first, last = giant, run.directory.first, run.directory.last
     graph = reduced_graph(edges, ends, first, last, own=True)
-    shared = run.directory.members_elsewhere(-1 if giant is None else giant)
+    shared = run.directory.members_elsewhere(NOBODY if giant is None else giant)
     own = graph.own & (graph.labels != giant)
     own[own] = ~shared[graph.labels[own] - first]
     return cycle_filter(run.backend, replace(graph, own=own))

@@ -147,7 +147,8 @@ class SharedContraction:
         while left:
             self.hook[slice(*part)] = np.arange(*part, dtype=np.uint32)
             idle = NOBODY
-            if not self._merges_alike(left):
+            alike = self._merges_alike(left)
+            if not alike:
                 key, pairs = columns[2:]
                 proposals = proposals or Proposals(
                     self.comm, self.threads, self.memory, key.dtype, left
@@ -167,6 +168,8 @@ class SharedContraction:
                 ),
                 self.threads.ranges(len(number)),
             )
+            if alike:
+                break  # nothing is left between components
             columns = keep_in_place(
                 lambda u, v, key, pairs: left_apart(u, v, key, pairs, self.step),
                 columns,

@@ -9,10 +9,26 @@ from .lists import first_of_pairs, repeats
 from .threads import Threads
 
 
+# Where in a page a column begins, times its number; a multiple of a cache line.
+PAGE, STAGGER = 4096, 1088
+
+
 def room_for(rows: Rows, length: int) -> list[np.ndarray]:
-    """Return u, v, key for edges; NumPy's large arrays get huge pages, Numba's not."""
-    ids, keys = rows.indices.dtype, rows.keys.dtype
-    return [np.empty(length, dtype) for dtype in (ids, ids, keys)]
+    """Return u, v, key for edges; NumPy's large arrays get huge pages, Numba's not.
+
+    The columns begin at different places of a page. Those of a graph with a power of
+    two of vertices would begin at one: what is read of them at a time shares a set of
+    the cache then, and AMD's cores even take one for the other.
+    """
+    columns = []
+    for number, dtype in enumerate(
+        (rows.indices.dtype, rows.indices.dtype, rows.keys.dtype), 1
+    ):
+        nbytes = length * dtype.itemsize
+        room = np.empty(nbytes + PAGE, np.uint8)
+        begin = (number * STAGGER - room.ctypes.data) % PAGE
+        columns.append(room[begin : begin + nbytes].view(dtype))
+    return columns
 
 
 def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.ndarray]:

@@ -44,6 +44,31 @@ def follow(parent, first, positions):
 
 
 @njit(nogil=True, cache=True)
+def leading_away(parent, first, but):
+    """Return the positions of entries that point away from home.
+
+    Parameters
+    ----------
+    parent : ndarray of uint32 or int64
+        The parents of the vertices from `first` on.
+    but : int
+        Those that point there are left out.
+
+    Returns
+    -------
+    ndarray of int64
+    """
+    found = np.empty(len(parent) + 1, np.int64)  # what is not used is not touched
+    count = np.uint64(0)
+    for position in range(len(parent)):
+        name = np.int64(parent[position])
+        away = np.uint64(name - first) >= np.uint64(len(parent))
+        found[count] = position
+        count += np.uint64(away & (name != but))
+    return found[:count].copy()
+
+
+@njit(nogil=True, cache=True)
 def in_both(u1, v1, counts1, u2, v2, counts2):
     """Mark the pairs of one list that another has, slice by slice.
 

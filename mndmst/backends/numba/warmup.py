@@ -24,7 +24,7 @@ from .kruskal import still_apart
 from .lists import compact as compact_by_hash
 from .lists import lightest_edges, living, marked
 from .msf import msf
-from .names import follow, in_both
+from .names import follow, in_both, leading_away
 from .numbering import compact, distinct
 from .outside import heavy_arcs
 from .proposals import NOBODY, decide, find_places, left_apart, mark, propose
@@ -180,3 +180,4 @@ def _run_wire(ids: np.ndarray) -> None:
     encode_near(names.astype(ids.dtype), labels, counts)
     in_both(labels, labels, counts, labels, labels, counts)
     follow(labels.astype(ids.dtype), 0, labels)
+    leading_away(labels.astype(ids.dtype), 0, -1)
