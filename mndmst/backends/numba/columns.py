@@ -8,7 +8,6 @@ from ...graph import EdgeList, Rows
 from .lists import first_of_pairs, repeats
 from .threads import Threads
 
-
 # Where in a page a column begins, times its number; a multiple of a cache line.
 PAGE, STAGGER = 4096, 1088
 
