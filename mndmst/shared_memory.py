@@ -1,15 +1,10 @@
 """Arrays that the ranks of one host have in common.
 
-They lie in files without names, which ranks open by way of the one that has made them.
-So they are not bound by what the system gives to /dev/shm, and gone with the last
-process that has them, however that ends. What a rank has written the others see after
-a barrier.
-
-Every rank makes the file of a part: the system gives the pages of one file one at a
-time, and 16 ranks that touch new ones together wait 11 µs for each, in place of 2.
+They lie in a file without a name, which the other ranks open by way of rank 0. So it is
+not bound by what the system gives to /dev/shm, and gone with the last process that has
+it, however that ends. What a rank has written the others see after a barrier.
 """
 
-import ctypes
 import mmap
 import os
 from collections.abc import Sequence
@@ -20,9 +15,6 @@ from .comm import Comm
 from .errors import ConfigError
 
 CACHE_LINE = 64
-# Parts of memory are no smaller: to map a file takes as long as to touch some pages.
-PART_BYTES = 1 << 20
-MAP_FIXED = 0x10  # as the system calls it; the module `mmap` has no word for it
 
 Shape = tuple[int, type | np.dtype]
 
@@ -93,80 +85,28 @@ class SharedMemory:
 
     def _block(self, nbytes: int) -> mmap.mmap | None:
         """Return zeros that all ranks see, or None on all of them. Collective."""
-        share = -(-nbytes // self.comm.size)
-        part = max(PART_BYTES, -(-share // mmap.PAGESIZE) * mmap.PAGESIZE)
-        parts = -(-nbytes // part)
-        # The first file reaches over all, so that the others find room to lie over it.
-        length = nbytes if self.comm.rank == 0 else part
-        mine = _new_file(length) if self.comm.rank < parts else -1
-        file = os.getpid(), mine, os.fstat(mine).st_ino if mine >= 0 else -1
-        files = self.comm.every(np.array(file))[:parts]
-        block = _mapped(files.tolist(), nbytes, part)
-        everywhere = self.comm.min(int(block is not None))  # opened by all by now
-        if mine >= 0:
-            os.close(mine)
-        return block if everywhere else None
-
-
-def _new_file(length: int) -> int:
-    """Return the descriptor of a new file of zeros; -1 if there is none."""
-    try:
-        descriptor = os.memfd_create("mndmst")
-    except (OSError, AttributeError):  # not Linux
-        return -1
-    try:
-        os.ftruncate(descriptor, length)
-    except OSError:
-        os.close(descriptor)
-        return -1
-    return descriptor
-
-
-def _mapped(
-    files: list[tuple[int, int, int]], nbytes: int, part: int
-) -> mmap.mmap | None:
-    """Return the memory of files, or None if they cannot be had.
-
-    Parameters
-    ----------
-    files : list of (int, int, int)
-        A process that has a file open, its descriptor there, its inode.
-    part : int
-        Bytes from where one begins to where the next does.
-    """
-    block = None
-    for place, (process, number, inode) in enumerate(files):
+        descriptor, block, file = -1, None, None
         try:
-            descriptor = os.open(f"/proc/{process}/fd/{number}", os.O_RDWR)
-        except OSError:
-            return None
+            if self.comm.rank == 0:
+                descriptor = os.memfd_create("mndmst")
+                os.ftruncate(descriptor, nbytes)
+                file = os.getpid(), descriptor, os.fstat(descriptor).st_ino
+        except (OSError, AttributeError):  # not Linux
+            pass
+        file = self.comm.share(file)
         try:
+            if file is not None and self.comm.rank > 0:
+                process, number, _ = file
+                descriptor = os.open(f"/proc/{process}/fd/{number}", os.O_RDWR)
             # In a container of its own another process may have this number.
-            if os.fstat(descriptor).st_ino != inode:
-                return None
-            if block is None:
+            if file is not None and os.fstat(descriptor).st_ino == file[2]:
                 block = mmap.mmap(descriptor, nbytes)
-            else:
-                _lay_over(block, place * part, part, descriptor)
         except OSError:
-            return None
-        finally:
+            pass
+        everywhere = self.comm.min(int(block is not None))  # opened by all by now
+        if descriptor >= 0:
             os.close(descriptor)
-    return block
-
-
-def _lay_over(block: mmap.mmap, place: int, nbytes: int, descriptor: int) -> None:
-    """Map a file at a place of a block, with which it goes."""
-    library = ctypes.CDLL(None, use_errno=True)
-    library.mmap.restype = ctypes.c_void_p
-    address = ctypes.addressof(ctypes.c_char.from_buffer(block)) + place
-    given = library.mmap(
-        ctypes.c_void_p(address), ctypes.c_size_t(min(nbytes, len(block) - place)),
-        mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | MAP_FIXED, descriptor,
-        ctypes.c_long(0),
-    )  # fmt: skip
-    if given != address:
-        raise OSError(ctypes.get_errno(), "mmap")
+        return block if everywhere else None
 
 
 def _places(shapes: Sequence[Shape]) -> list[int]:
