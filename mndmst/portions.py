@@ -21,9 +21,9 @@ from .run import Run
 from .scattered import CUT_SHARE, can_list_vertices, cut_share, join_scattered
 from .together import Together
 
-# Where most edges of a band travel to other ranks, it has this part of the edges; and
-# where most stay, this: one joined before ranks merge costs less than one after.
-TRAVELLING, STAYING = 0.75, 1.15
+# How wide the first band is where most of its edges travel to other ranks, where ranks
+# share them, and where most stay: the less an edge costs before ranks merge, the wider.
+TRAVELLING, SHARED, STAYING = 0.75, 0.9, 1.15
 
 
 def portions(run: Run) -> Iterator[Band | ReducedGraph]:
@@ -49,8 +49,9 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
     shared = scattered and merge != "messages" and not run.resumed
     together = Together.of(run) if shared else None
     at_once = scattered and not together and can_list_vertices(run)
-    travels = scattered and not together and not at_once
-    width = TRAVELLING if travels else 1 if scattered else STAYING
+    width = STAYING
+    if scattered:
+        width = SHARED if together else 1 if at_once else TRAVELLING
     for number, band in enumerate(bands(run, width * run.config.light_edges)):
         run.done = band.low
         edges: Band | ReducedGraph | None = band
