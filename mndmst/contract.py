@@ -61,19 +61,8 @@ def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
 
 def drop_unused(graph: ReducedGraph) -> ReducedGraph:
     """Drop components without edges: their trees are finished."""
-    used = np.zeros(len(graph.labels), np.bool_)
-    used[graph.a] = True
-    used[graph.b] = True
-    if used.all():
-        return graph
-    number = (np.cumsum(used) - 1).astype(np.uint32)
-    return replace(
-        graph,
-        a=number[graph.a],
-        b=number[graph.b],
-        labels=graph.labels[used],
-        own=graph.own[used],
-    )
+    used, a, b = lists.used_ends(graph.a, graph.b, len(graph.labels))
+    return replace(graph, a=a, b=b, labels=graph.labels[used], own=graph.own[used])
 
 
 def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGraph:

@@ -157,6 +157,26 @@ def marked(mark, a, b, alive, new_a, new_b, count):
 
 
 @njit(nogil=True, cache=True)
+def used_ends(a, b, count):
+    """Return which of `count` components edges have, and new numbers of the ends.
+
+    Those that none has are left out; the others keep their order.
+    """
+    used = np.zeros(count, np.bool_)
+    for i in range(np.uint64(len(a))):
+        used[a[i]] = used[b[i]] = True
+    number = np.empty(count, np.uint32)
+    place = np.uint64(0)
+    for component in range(np.uint64(count)):
+        number[component] = place
+        place += np.uint64(used[component])
+    new_a, new_b = np.empty(len(a), np.uint32), np.empty(len(b), np.uint32)
+    for i in range(np.uint64(len(a))):
+        new_a[i], new_b[i] = number[a[i]], number[b[i]]
+    return used, new_a, new_b
+
+
+@njit(nogil=True, cache=True)
 def lightest_edges(a, b, key, count):
     """Return for each of `count` components, all with edges, its lightest edge.
 

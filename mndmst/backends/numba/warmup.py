@@ -22,7 +22,7 @@ from .hooks import ROOT, outside_of
 from .inspect import inspect_rows
 from .kruskal import still_apart
 from .lists import compact as compact_by_hash
-from .lists import lightest_edges, living, marked
+from .lists import lightest_edges, living, marked, used_ends
 from .msf import msf
 from .names import follow, in_both, leading_away
 from .numbering import compact, distinct
@@ -121,6 +121,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     still_apart(order, packed(a, b, Threads(1)), roots, 0, len(a))
     lightest_edges(a, b, edges.key, len(labels))
     alive, _, _ = living(a, b, labels)
+    used_ends(a, b, len(labels))
     marked(graph.own, a, b, alive, a, b, len(labels))
     by_home(edges.u, np.array([0, 64]))
     lightest_proposals(edges.u.astype(np.int64), edges.u, edges.v, edges.key, 0, 64)
