@@ -138,6 +138,12 @@ class Comm:
         """Wait for all ranks."""
         self.all_ranks("Barrier", idle=True)
 
+    def rest(self) -> None:
+        """Wait for all ranks, and leave this rank's core to others meanwhile."""
+        before, self._shared.polite = self._shared.polite, True
+        self.barrier()
+        self._shared.polite = before
+
     def part(self, color: int) -> "Comm":
         """Return the ranks with the same colour, in rank order."""
         return Comm(self.mpi.Split(color, self.rank), self._shared)
@@ -159,10 +165,14 @@ class Comm:
         part = self.mpi.Split_type(mpi_library.load().COMM_TYPE_SHARED, self.rank)
         return Comm(part, self._shared)
 
+    def cores(self) -> set[int]:
+        """Return the cores that any of these ranks, on one machine, may use."""
+        return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
+
     def lacks_cores(self) -> bool:
         """Return whether ranks of this machine have to share a core. Collective."""
         node = self.node()
-        cores = set().union(*node.mpi.allgather(os.sched_getaffinity(0)))
+        cores = node.cores()
         node.free()
         return node.size > len(cores)
 

@@ -15,6 +15,7 @@ from .comm import Comm
 from .contract import empty_graph, merge
 from .costs import FIRST, LATER, Costs, Left
 from .graph import ReducedGraph
+from .leading import whole_host
 from .ring import pack, ring_rounds, unpack
 from .rounds import agree, first_round, global_round
 from .run import Run, contract_graph, learn_names
@@ -89,8 +90,11 @@ def _level(
     if stride * group_size < run.comm.size or run.config.merge == "ring":
         graph = ring_rounds(run, group, graph)
     graph = _make_room(run, group, graph)
-    with run.report.stage("leaders", level=level):
-        graph = contract_graph(run, to_leader(run, group, graph))
+    last = stride * group_size >= run.comm.size
+    with run.report.stage("leaders", level=level) as entry:
+        with whole_host(run, run.comm.sum(len(graph)) if last else 0):
+            entry["threads"] = run.threads.count
+            graph = contract_graph(run, to_leader(run, group, graph))
         graph = learn_names(run, graph)
     run.report.level(f"level {level}", run.comm.sum(len(graph)))
     if group is not None:

@@ -168,8 +168,9 @@ class SharedContraction:
                 ),
                 self.threads.ranges(len(number)),
             )
-            if alike:
-                break  # nothing is left between components
+            if alike:  # nothing is left between components
+                self.comm.barrier()  # all have looked at `step`
+                break
             columns = keep_in_place(
                 lambda u, v, key, pairs: left_apart(u, v, key, pairs, self.step),
                 columns,

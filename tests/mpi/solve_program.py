@@ -8,6 +8,7 @@ merges all that is left after all vertices have hooked, `few` is how few edges e
 rounds in shared memory and `batch` how many are proposed there at once, with `grid`
 messages go by way of others, `link` is how the network between ranks is found to be,
 and with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do. With
+`lent` the last leader has all cores of its host, however little is left. With
 `stored` the rows stay in their file and pass in pieces of so many; with `stopped` the
 run goes on from the checkpoint that another has left at its first safe point.
 """
@@ -25,6 +26,7 @@ from host_peer import HostPeer
 from mndmst import (
     exchange,
     hypar,
+    leading,
     portions,
     read,
     scattered,
@@ -68,7 +70,7 @@ make_backends, fits = hypar.make_backends, Budget.fits
 no_peers, join_on_devices = NumbaBackend.peer, portions.join_on_devices
 cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
-few_workers = shared_contraction.FEW_WORKERS
+few_workers, many_edges = shared_contraction.FEW_WORKERS, leading.MANY_EDGES
 batch, grid = shared_proposals.BATCH, (exchange.GRID_RANKS, exchange.GRID_WIDTH)
 target = folder / f"forest-{comm.size}.h5"
 found = []
@@ -83,6 +85,7 @@ for j, config in enumerate(configs):
     exchange.GRID_RANKS, exchange.GRID_WIDTH = chosen
     link = LINKS[config.pop("link", None)]
     hypar.measure = lambda _, link=link: link
+    leading.MANY_EDGES = 0 if config.pop("lent", False) else many_edges
     host_peers = config.pop("host_peers", False)
     NumbaBackend.peer = (lambda *a: HostPeer(*a)) if host_peers else no_peers
     no_peer = config.pop("no_peer", False)

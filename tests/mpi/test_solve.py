@@ -25,7 +25,7 @@ CONFIGS: list[dict] = [
     {"merge": "messages"},
     {"group_size": 2, "merge": "ring", "leader_edges": 0, "ring_gain": 0.0},
     {"group_size": 3, "merge": "ring", "leader_edges": 0, "light_edges": 0},
-    {"group_size": 8, "merge": "ring", "light_edges": 0.4},
+    {"group_size": 8, "merge": "ring", "light_edges": 0.4, "lent": True},
     {"merge": "boruvka", "grid": True},
     {"merge": "devices"},
     {"host_peers": True},

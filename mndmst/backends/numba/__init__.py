@@ -43,6 +43,10 @@ class NumbaBackend(Backend):
         keep_freed()
         self.threads = Threads(threads)
 
+    def with_threads(self, count: int) -> "NumbaBackend":
+        """See `Backend.with_threads`."""
+        return NumbaBackend(count)
+
     def describe(self) -> str:
         """Return the number of threads."""
         return f"cpu, {self.threads.count} threads"
