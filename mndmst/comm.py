@@ -134,14 +134,11 @@ class Comm:
         self.count(array.nbytes * (self.size - 1), self.size - 1)
         return result
 
-    def barrier(self) -> None:
-        """Wait for all ranks."""
+    def barrier(self, politely: bool = False) -> None:
+        """Wait for all ranks; politely, if others can use this rank's core."""
+        before = self._shared.polite
+        self._shared.polite |= politely
         self.all_ranks("Barrier", idle=True)
-
-    def rest(self) -> None:
-        """Wait for all ranks, and leave this rank's core to others meanwhile."""
-        before, self._shared.polite = self._shared.polite, True
-        self.barrier()
         self._shared.polite = before
 
     def part(self, color: int) -> "Comm":

@@ -39,7 +39,7 @@ def whole_host(run: Run, edges: float) -> Iterator[None]:
             yield
     else:
         yield
-    run.comm.rest()
+    run.comm.barrier(politely=True)
 
 
 @contextmanager

@@ -5,7 +5,9 @@ import pytest
 
 from mndmst.backends.numba.edge_order import in_order
 from mndmst.backends.numba.homes import by_home, lightest_proposals
-from mndmst.backends.numba.lists import living, marked
+from mndmst.backends.numba.lists import living, marked, used_ends
+from mndmst.backends.numba.names import leading_away
+from mndmst.backends.numba.rows import count_occupied
 from mndmst.backends.numba.survey import in_row_order
 from mndmst.graph import EdgeList
 from mndmst.ordered import Ordered, places_among
@@ -45,6 +47,29 @@ def test_edges_whose_ends_get_one_name_are_dropped() -> None:
     assert marked(mark, a, b, alive, new_a, new_b, 2).tolist() == [False, False]
     mark[3] = True
     assert marked(mark, a, b, alive, new_a, new_b, 2).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("ends", [np.uint32, np.int64])
+def test_components_without_edges_are_left_out(ends: type) -> None:
+    a, b = np.array([[1, 4, 1], [4, 5, 6]], ends)
+    used, new_a, new_b = used_ends(a, b, 8)
+    assert used.tolist() == [False, True, False, False, True, True, True, False]
+    assert (new_a.tolist(), new_b.tolist()) == ([0, 1, 0], [1, 2, 3])
+    used, new_a, _ = used_ends(a[:0], b[:0], 2)
+    assert (used.tolist(), len(new_a)) == ([False, False], 0)
+
+
+@pytest.mark.parametrize("ids", [np.uint32, np.int64])
+def test_entries_that_point_away_from_home(ids: type) -> None:
+    parent = np.array([10, 3, 13, 14, 9, 2, 12], ids)  # of the vertices 10 to 16
+    assert leading_away(parent, 10, -1).tolist() == [1, 4, 5]
+    assert leading_away(parent, 10, 9).tolist() == [1, 5]
+    assert leading_away(parent[:0], 10, -1).tolist() == []
+
+
+def test_rows_with_arcs_are_counted() -> None:
+    assert count_occupied(np.array([0, 0, 2, 2, 5])) == 2
+    assert count_occupied(np.array([0])) == 0
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

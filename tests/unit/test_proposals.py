@@ -8,9 +8,10 @@ from mndmst.backends.numba.proposals import (
     decide,
     find_places,
     left_apart,
+    mark,
     propose,
 )
-from mndmst.backends.numba.shared import count_lone, number_roots_apart
+from mndmst.backends.numba.shared import count_lone, number_roots_apart, renumber
 
 COMPONENTS, EDGES, WORKERS = 40, 300, 3
 
@@ -50,7 +51,7 @@ def test_every_component_gets_its_lightest_edge(
         count = min(end, COMPONENTS) - begin
         best, least = np.full(count, top, keys), np.full(count, none, positions)
         decide(*columns, places, me, begin, best, least, hook)
-        chosen[least[least != none]] = True
+        mark(least, chosen)
     lightest = {}
     for place in np.lexsort((np.arange(EDGES), key)).tolist():
         for near, far in ((a[place], b[place]), (b[place], a[place])):
@@ -85,3 +86,10 @@ def test_finished_components_are_numbered_behind_the_others() -> None:
     assert count_lone(hook, 0, 5, 4) == 1
     number_roots_apart(parent, hook, 0, 5, 4, 7, 100)
     assert (parent & number).tolist() == [7, 0, 100, 1, 8]
+
+
+def test_numbers_follow_those_that_have_finished() -> None:
+    step = np.array([4, 0, 4], np.uint32) | np.uint32(1 << 31)
+    number = np.array([2, 9, 1, 3, 0], np.uint32)
+    renumber(number, step, 3, 2)
+    assert number.tolist() == [4, 7, 0, 1, 4]

@@ -1,0 +1,30 @@
+"""What the ranks run in test_leading.py, each bound to one core."""
+
+import os
+from types import SimpleNamespace
+
+from mndmst.backends.numba import NumbaBackend
+from mndmst.backends.numba.threads import ALONE
+from mndmst.comm import world
+from mndmst.launcher import launched_rank
+from mndmst.leading import MANY_EDGES, whole_host
+from mndmst.run import Worker
+
+every = sorted(os.sched_getaffinity(0))
+own = {every[launched_rank() % len(every)]}
+os.sched_setaffinity(0, own)
+comm = world()
+workers = [Worker(NumbaBackend(1), None)]
+run = SimpleNamespace(comm=comm, threads=ALONE, workers=workers)
+cores = comm.cores()
+assert cores == set(every[: comm.size])
+leads = comm.rank == 0 and comm.size > 1
+with whole_host(run, MANY_EDGES):
+    assert os.sched_getaffinity(0) == (cores if leads else own)
+    assert run.threads.count == (len(cores) if leads else 1)
+    assert run.workers[0].backend.threads.count == run.threads.count
+for edges in (MANY_EDGES - 1, 0):
+    assert os.sched_getaffinity(0) == own
+    assert run.threads is ALONE and run.workers is workers
+    with whole_host(run, edges):
+        assert run.threads is ALONE
