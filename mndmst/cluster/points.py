@@ -7,6 +7,7 @@ are denser than that; `single_linkage` joins what falls apart at an infinite dis
 """
 
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def read_points(source: str | Path) -> np.ndarray:
             points = np.load(path, allow_pickle=False)
         else:
             points = np.loadtxt(path, delimiter=",", comments="#", ndmin=2)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "
             "array, a point a row, or numbers separated by commas."

@@ -175,6 +175,14 @@ def test_points_that_are_none_are_refused(tmp_path: Path) -> None:
     table.write_text("1,2\n3\n")
     with pytest.raises(InputError, match=r"points\.csv"):
         read_points(table)
+    array = tmp_path / "points.npy"
+    np.save(array, np.ones((3, 2)))
+    contents = array.read_bytes()
+    first = contents.index(b"descr")
+    for at in range(first, contents.index(b"}")):  # NumPy fails in several ways
+        array.write_bytes(contents[:at] + b"\0\0" + contents[at + 2 :])
+        with pytest.raises(InputError, match=r"points\.npy"):
+            read_points(array)
 
 
 def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:

@@ -82,6 +82,15 @@ def test_damaged_files(name: str, tmp_path_factory: pytest.TempPathFactory) -> N
     fuzz()
 
 
+def test_a_header_of_numpy_that_ends_early(tmp_path: Path) -> None:
+    contents = (DATA / "square-rows.npz").read_bytes()
+    for at in range(contents.index(b"{'descr'"), contents.index(b"}") + 1):
+        for what in (b"\0", b"\0\0", b"\n\n", b"(", b"'"):
+            path = tmp_path / "header.npz"
+            path.write_bytes(contents[:at] + what + contents[at + len(what) :])
+            check(path)
+
+
 @pytest.mark.parametrize("which", [".graph", ".properties"])
 def test_damaged_web_graphs(
     which: str, tmp_path_factory: pytest.TempPathFactory

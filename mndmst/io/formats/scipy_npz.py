@@ -6,6 +6,7 @@ they lie; of others SciPy reads all.
 """
 
 import io
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -25,7 +26,7 @@ from .rows import RowsFile
 _DAMAGES = (
     ValueError, TypeError, OSError, EOFError, KeyError, IndexError, SyntaxError,
     NotImplementedError, RuntimeError, OverflowError, MemoryError,
-    zipfile.BadZipFile, zlib.error,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 _LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
 
