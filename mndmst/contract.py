@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from .backends.numba import lists
+from .backends.numba.columns import taken
 from .backends.numba.numbering import compact, distinct
 from .backends.numba.spanning import pair_order
 from .backends.numba.threads import ALONE, Threads
@@ -79,15 +80,19 @@ def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGr
     labels, position = distinct(labels, threads)
     is_own = np.zeros(len(labels), np.bool_)
     is_own[position[own]] = True
-    order = pair_order(u, v, key, threads)
-    starts = np.cumsum([len(graph.labels) for graph in filled])
-    places = np.split(position, starts[:-1])
+    starts = np.cumsum([0, *(len(graph.labels) for graph in filled)])
     a, b = (
-        np.concatenate([place[ends] for place, ends in zip(places, end, strict=True)])
-        for end in ([graph.a for graph in filled], [graph.b for graph in filled])
+        np.concatenate(
+            [
+                taken([position[start:]], end, threads)[0]
+                for start, end in zip(starts, ends, strict=False)
+            ]
+        )
+        for ends in ([graph.a for graph in filled], [graph.b for graph in filled])
     )
-    edges = EdgeList(u, v, key).take(order)
-    return ReducedGraph(edges, a[order], b[order], labels, is_own)
+    order = pair_order(u, v, key, threads)
+    u, v, key, a, b = taken([u, v, key, a, b], order, threads)
+    return ReducedGraph(EdgeList(u, v, key), a, b, labels, is_own)
 
 
 def cut_off(

@@ -93,9 +93,12 @@ def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
 def positions(index: np.ndarray) -> np.ndarray:
     """Return the positions that a mask chooses; those of positions are themselves.
 
-    Several columns are cut down faster by positions than by a mask.
+    Several columns are cut down faster by positions than by a mask, and by NumPy's own
+    type of them than by another, which it would convert for every column.
     """
-    return np.flatnonzero(index) if index.dtype == np.bool_ else index
+    if index.dtype == np.bool_:
+        return np.flatnonzero(index)
+    return index.view(np.intp) if index.dtype == np.uint64 else index
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class EdgeList:
     def take(self, index: np.ndarray) -> "EdgeList":
         """Return the edges chosen by a mask or by ascending positions."""
         index = positions(index)
-        return EdgeList(self.u[index], self.v[index], self.key[index])
+        return EdgeList(self.u.take(index), self.v.take(index), self.key.take(index))
 
     def followed_by(self, other: "EdgeList") -> "EdgeList":
         """Return these edges and then others, in no order."""
@@ -179,6 +182,5 @@ class ReducedGraph:
     def take(self, index: np.ndarray) -> "ReducedGraph":
         """Return the graph with the chosen edges only; labels stay as they are."""
         index = positions(index)
-        return replace(
-            self, edges=self.edges.take(index), a=self.a[index], b=self.b[index]
-        )
+        ends = {"a": self.a.take(index), "b": self.b.take(index)}
+        return replace(self, edges=self.edges.take(index), **ends)

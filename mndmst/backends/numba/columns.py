@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...graph import EdgeList, Rows
+from ...graph import EdgeList, Rows, positions
 from .lists import first_of_pairs, repeats
 from .threads import Threads
 
@@ -42,6 +42,22 @@ def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.n
         copies += zip(np.split(result, ends[:-1]), column, strict=True)
         results.append(result)
     threads.map(np.copyto, copies)
+    return results
+
+
+def taken(
+    columns: Sequence[np.ndarray], index: np.ndarray, threads: Threads
+) -> list[np.ndarray]:
+    """Return the entries of columns at some positions."""
+    index = positions(index)
+    results = [np.empty(len(index), column.dtype) for column in columns]
+
+    def work(begin: int, end: int) -> None:
+        for column, result in zip(columns, results, strict=True):
+            # Without the mode NumPy would fill a copy first.
+            np.take(column, index[begin:end], out=result[begin:end], mode="clip")
+
+    threads.map(work, threads.ranges(len(index)))
     return results
 
 
