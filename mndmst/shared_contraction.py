@@ -24,12 +24,11 @@ from .shared_memory import SharedMemory
 from .shared_proposals import Columns, Proposals, Range
 
 # Rounds end when so few edges are left; then all ranks merge along them alike. So few
-# workers, on all ranks, do that whatever is left, if there is room: a round takes them
-# 100 ns an edge, all told, and that takes 20, but each of them.
-FEW_EDGES, FEW_WORKERS = 1 << 16, 4
-# Bytes of an edge there, while ends are numbered and keys are sorted; and how many at
-# the most, for Open MPI 4 refuses counts of 2^31.
-EDGE_BYTES, MOST_EDGES = 104, 1 << 30
+# workers, on all ranks, do that with more, if there is room: a round takes them 100 ns
+# an edge, all told, and that takes 20, but each of them, and 40 beyond the cache.
+FEW_EDGES, FEW_WORKERS, MOST_EDGES = 1 << 16, 3, 1 << 21
+# Bytes of an edge there, while ends are numbered and keys are sorted.
+EDGE_BYTES = 104
 # With so many edges for each component that has any, a rank first drops those outside
 # their forest: few components with many edges between them stay so round after round.
 EDGES_PER_COMPONENT = 3
@@ -191,10 +190,9 @@ class SharedContraction:
 
     def _merges_alike(self, left: int) -> bool:
         """Return whether all ranks are to merge along so many edges alike."""
-        if left <= FEW_EDGES or not self._few_workers:
+        if left <= FEW_EDGES or left > MOST_EDGES or not self._few_workers:
             return left <= FEW_EDGES
-        fits = left <= MOST_EDGES and self._has(EDGE_BYTES * left)
-        return bool(self.comm.min(int(fits)))
+        return bool(self.comm.min(int(self._has(EDGE_BYTES * left))))
 
     def _hook_alike(self, columns: Columns) -> np.ndarray:
         """Hook components onto their trees in the forest; mark its edges here."""
