@@ -24,8 +24,9 @@ from .shared_memory import SharedMemory
 from .shared_proposals import Columns, Proposals, Range
 
 # Rounds end when so few edges are left; then all ranks merge along them alike. So few
-# workers, on all ranks, do that with more, if there is room: a round takes them 100 ns
-# an edge, all told, and that takes 20, but each of them, and 40 beyond the cache.
+# workers, on all ranks, do that with so many at the most, if there is room: a round
+# takes them 100 ns an edge, all told, and that takes 20, but each of them, and 40 where
+# the components do not fit the cache.
 FEW_EDGES, FEW_WORKERS, MOST_EDGES = 1 << 16, 3, 1 << 21
 # Bytes of an edge there, while ends are numbered and keys are sorted.
 EDGE_BYTES = 104
