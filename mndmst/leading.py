@@ -46,8 +46,7 @@ def whole_host(run: Run, edges: float) -> Iterator[None]:
 def _computing_on(run: Run, cores: set[int], threads: int) -> Iterator[None]:
     """Let this rank have some cores, and as many threads as it gets of them."""
     own, before = os.sched_getaffinity(0), (run.threads, run.workers)
-    with suppress(OSError):  # what starts ranks may forbid it
-        os.sched_setaffinity(0, cores)
+    _bind(cores)
     run.threads = Threads(min(threads, len(os.sched_getaffinity(0))))
     run.workers = [
         replace(worker, backend=worker.backend.with_threads(run.threads.count))
@@ -56,5 +55,11 @@ def _computing_on(run: Run, cores: set[int], threads: int) -> Iterator[None]:
     try:
         yield
     finally:
-        os.sched_setaffinity(0, own)
+        _bind(own)
         run.threads, run.workers = before
+
+
+def _bind(cores: set[int]) -> None:
+    """Let this thread, and those it starts, have some cores, if the system lets it."""
+    with suppress(OSError):
+        os.sched_setaffinity(0, cores)

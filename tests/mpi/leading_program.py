@@ -2,6 +2,7 @@
 
 import os
 from types import SimpleNamespace
+from unittest.mock import patch
 
 from mndmst.backends.numba import NumbaBackend
 from mndmst.backends.numba.threads import ALONE
@@ -23,6 +24,11 @@ with whole_host(run, MANY_EDGES):
     assert os.sched_getaffinity(0) == (cores if leads else own)
     assert run.threads.count == (len(cores) if leads else 1)
     assert run.workers[0].backend.threads.count == run.threads.count
+with (
+    patch("os.sched_setaffinity", side_effect=PermissionError),
+    whole_host(run, MANY_EDGES),
+):
+    assert run.threads.count == 1
 for edges in (MANY_EDGES - 1, 0):
     assert os.sched_getaffinity(0) == own
     assert run.threads is ALONE and run.workers is workers
