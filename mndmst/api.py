@@ -182,6 +182,7 @@ def solve(
 
     from .comm import Comm, world
     from .config import Config
+    from .memory import give_back_freed
     from .pipeline import Targets
     from .pipeline import solve as solve_shards
     from .progress import Progress
@@ -195,7 +196,9 @@ def solve(
         config = replace(config, **options)
     targets = Targets(_path(output), _path(report), labels)
     progress = Progress(ranks.rank == 0 and not quiet)
-    return solve_shards(ranks, path, config, targets, progress)
+    summary = solve_shards(ranks, path, config, targets, progress)
+    give_back_freed()  # the program goes on
+    return summary
 
 
 def _forest_on_device(

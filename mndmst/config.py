@@ -59,7 +59,7 @@ class Config:
     threads : int
         Threads of the CPU worker; 0 takes this rank's share of the cores.
     memory : int
-        Bytes a rank may hold; 0 is no limit.
+        Bytes a rank may hold; 0 is its share of what its host, or its job, has.
     gpu_memory : int
         Bytes of its GPU that a rank may take; 0 is its share of what is free. Rows
         that do not fit are streamed from host memory.

@@ -54,7 +54,7 @@ from .io.shards import open_graph
 from .memory import Budget, resident_bytes
 from .network import measure
 from .portions import portions
-from .read import balanced_vtxdist, read_rows
+from .read import balanced_vtxdist, keep_to_host, read_rows
 from .report import Report
 from .run import Run, contract_graph, learn_names, merge_contractions
 from .streamed import contract_stored
@@ -100,8 +100,13 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         backends = make_backends(comm, config, report)
     with report.stage("kernels"):
         background = warm_up(comm, backends, graph, report.progress)
-        if budget.limit:  # what the kernels take is not left for the rows
+        if budget.given:  # what the kernels take is not left for the rows
             background.loaded()
+        elif keep_to_host(comm, graph, budget, background.loaded):
+            report.progress.say(
+                "the rows may not fit the memory of the hosts: each rank keeps to "
+                f"{budget.limit:,} bytes, as with --memory"
+            )
     with report.stage("network"):
         network = measure(comm)
         report.facts["network"] = network._asdict()

@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from .cgroups import allowed_bytes
+from .comm import Comm
 from .errors import ConfigError
 
 MIB = 1 << 20
@@ -17,11 +19,23 @@ def resident_bytes() -> int:
 
 
 def free_bytes() -> int:
-    """Return the bytes of this machine that processes may still take."""
+    """Return the bytes of this machine that this process may still take."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
-            return 1024 * int(line.split()[1])
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+            free = 1024 * int(line.split()[1])
+    return min(free, allowed_bytes())
+
+
+def share_of_host(comm: Comm) -> int:
+    """Return the bytes that each rank may have of its host. Collective.
+
+    The same on all ranks: those of the fullest host.
+    """
+    node = comm.node()
+    share = free_bytes() // node.size
+    node.free()
+    return comm.min(share)
 
 
 def give_back_freed() -> None:
@@ -43,12 +57,14 @@ class Budget:
     Parameters
     ----------
     limit : int
-        Bytes, or 0 for no limit.
+        Bytes, or 0 for no limit yet.
     one_band : bool
         Whether all edges of the rows are contracted at once.
 
     Attributes
     ----------
+    given : bool
+        Whether the limit was asked for; else it may become the host's.
     enough : int
         Bytes that would do for any graph with as many rows and arcs on each rank.
     """
@@ -70,6 +86,7 @@ class Budget:
 
     def __init__(self, limit: int, one_band: bool = False) -> None:
         self.limit = limit
+        self.given = limit > 0
         self.one_band = one_band
         self.enough = 0
 
@@ -118,6 +135,12 @@ class Budget:
     def exceeded(self, path: Path, what: str, ranks: int) -> ConfigError:
         """Return the error that says that something does not fit, and what would do."""
         enough = self.enough // MIB + 2  # what a program holds varies a little
+        if not self.given:
+            return ConfigError(
+                f"{path}: {self.limit:,} bytes, what each rank can have of its host, "
+                f"are too little for {what}. On {ranks} ranks {enough} MiB each would "
+                "do; take more hosts, with fewer ranks on each."
+            )
         return ConfigError(
             f"{path}: --memory {self.limit:,} is too little for {what}. On {ranks} "
             f"ranks --memory {enough}MiB would do; more ranks need less each."

@@ -11,19 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from .backends.numba.heap import keep_nothing
+from .backends.numba.heap import keep_freed, keep_nothing
 from .backends.numba.inspect import add_to_buckets, arcs_of_bucket
 from .backends.numba.threads import Threads
 from .comm import Comm
 from .errors import InputError
 from .graph import Rows
 from .io.shards import ShardedGraph
-from .memory import Budget, held_bytes
+from .memory import Budget, held_bytes, share_of_host
 from .order import keys_to_weights
 from .stored import Clock, StoredRows, load_rows
 
 VERTEX_COST = 16
 BUCKETS = 4096
+# What may be kept of freed memory, of that which the rows leave a rank.
+KEPT_SHARE = 4
+# More than kernels take once they are loaded.
+KERNEL_BYTES = 128 << 20
 
 
 def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
@@ -106,6 +110,34 @@ def read_rows(
     return rows, stored, comm.sum(sum(facts.edges for facts in found))
 
 
+def keep_to_host(
+    comm: Comm, graph: ShardedGraph, budget: Budget, load_kernels: Callable[[], object]
+) -> bool:
+    """Limit a budget to what the hosts have for each rank, if the rows need more.
+
+    Collective; returns whether they do. If not, much of what they leave may be kept
+    for the next step.
+
+    Parameters
+    ----------
+    load_kernels : callable
+        Called if that is close, for what they take is not left for the rows.
+    """
+    rows, arcs = -(-graph.num_vertices // comm.size), -(-graph.num_arcs // comm.size)
+    row_bytes = _row_bytes(graph, rows, arcs)
+    work = budget.for_rows(rows, arcs, row_bytes, comm.size) - row_bytes
+    needed = row_bytes + work // 2  # it plans for the worst, and that may fit, too
+    share = share_of_host(comm)
+    if needed + KERNEL_BYTES > share:
+        load_kernels()
+        share = share_of_host(comm)
+    if needed > share:
+        budget.limit = comm.min(held_bytes()) + share
+        return True
+    keep_freed((share - row_bytes) // KEPT_SHARE)
+    return False
+
+
 def cut_rows(
     comm: Comm, graph: ShardedGraph, begin: int, end: int, budget: Budget
 ) -> list[int] | None:
@@ -118,16 +150,15 @@ def cut_rows(
     with comm.together():
         indptr = graph.read_indptr(begin, end)
     indptr -= indptr[0]
-    rows, arcs, wide = end - begin, int(indptr[-1]), graph.num_vertices > 1 << 32
-    arc_bytes = graph.weight_dtype.itemsize + 4 * (1 + wide)
-    row_bytes = indptr.nbytes + arcs * arc_bytes
+    rows, arcs = end - begin, int(indptr[-1])
+    row_bytes = _row_bytes(graph, rows, arcs)
     needed = budget.for_rows(rows, arcs, row_bytes, comm.size)
     budget.enough = comm.max(held + needed)
     if budget.enough <= budget.limit:
         return None
     keep_nothing()
     cost = indptr  # of all vertices before each
-    cost *= budget.ARC_BYTES + arc_bytes
+    cost *= budget.ARC_BYTES + _arc_bytes(graph)
     cost += budget.PIECE_ROW_BYTES * np.arange(len(cost))
     # A piece ends with the row in which it becomes as large.
     size = budget.for_piece(budget.limit - held, rows, comm.size)
@@ -137,6 +168,15 @@ def cut_rows(
             raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
     cuts = np.searchsorted(cost, np.arange(size, cost[-1], size))
     return [begin, *(begin + np.unique(cuts[cuts < rows])).tolist(), end]
+
+
+def _row_bytes(graph: ShardedGraph, rows: int, arcs: int) -> int:
+    """Return the bytes of some rows in memory."""
+    return 8 * (rows + 1) + arcs * _arc_bytes(graph)
+
+
+def _arc_bytes(graph: ShardedGraph) -> int:
+    return graph.weight_dtype.itemsize + (8 if graph.num_vertices > 1 << 32 else 4)
 
 
 def _asymmetry(

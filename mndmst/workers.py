@@ -9,6 +9,7 @@ from .backends import cuda
 from .backends.base import Backend
 from .backends.fallback import Fallback
 from .backends.numba import NumbaBackend
+from .backends.numba.heap import keep_freed
 from .background import Background
 from .comm import Comm
 from .config import Config
@@ -45,6 +46,7 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
     place = locate(comm).equipped([] if reason else cuda.device_ids(), config.threads)
     for warning in warnings(comm.collect(place) or []):
         report.progress.say(warning)
+    keep_freed()
     backends: list[Backend] = [NumbaBackend(place.threads)]
     if place.gpus:
         gpu = cuda.CudaBackend(

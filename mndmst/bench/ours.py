@@ -13,6 +13,7 @@ import numpy as np
 
 from ..backends.base import Forest
 from ..backends.numba import NumbaBackend
+from ..backends.numba.heap import keep_freed
 from ..backends.numba.warmup import warm_up_kernels
 from ..graph import Rows
 from ..io.totals import ExactSum
@@ -41,6 +42,7 @@ class Kernel(Contender):
         self.rows = rows
         self.dtype = np.dtype(dtype)
         self.backend = NumbaBackend(threads)
+        keep_freed()
         warm_up_kernels(self.backend, rows.indices.dtype, rows.keys.dtype, _say)
 
     def solve(self) -> Forest:

@@ -20,6 +20,7 @@ from ..errors import ConfigError
 from ..io.build import symmetric_rows
 from ..io.generate import generate_edges
 from ..io.recipe import Recipe, load_recipe, open_recipe
+from ..memory import free_bytes
 from .contender import Answer, Contender
 from .graphs import Graph
 from .ours import Kernel
@@ -146,8 +147,7 @@ def _choose(
     """Return what to run for a recipe: its name and file, or a graph that stands in."""
     file = plan.data / recipe.source.get("file", "")
     arcs = recipe.counts.get("arcs", 0)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    if file.is_file() and arcs * _ARC_BYTES < memory:
+    if file.is_file() and arcs * _ARC_BYTES < free_bytes():
         return recipe.name, file
     vertices = recipe.counts.get("vertices", 1 << plan.scale)
     scale = min(plan.scale, round(log2(vertices)))

@@ -8,10 +8,10 @@ import numpy as np
 
 from ...errors import ConfigError
 from ...graph import EdgeList, ReducedGraph, Rows
+from ...memory import free_bytes
 from ..base import Backend, Band, Forest, Growth, Memory, RowGrowth
 from .blas import leave_out_blas
 from .cache import use_cache_of_these_sources
-from .heap import keep_freed
 
 leave_out_blas()
 use_cache_of_these_sources()
@@ -40,7 +40,6 @@ class NumbaBackend(Backend):
     name = "cpu"
 
     def __init__(self, threads: int = 1) -> None:
-        keep_freed()
         self.threads = Threads(threads)
 
     def with_threads(self, count: int) -> "NumbaBackend":
@@ -53,9 +52,8 @@ class NumbaBackend(Backend):
 
     def memory(self) -> Memory:
         """Return the memory of the machine."""
-        page = os.sysconf("SC_PAGE_SIZE")
-        total, free = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_AVPHYS_PAGES")
-        return Memory(total * page, free * page)
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return Memory(total, free_bytes())
 
     def rows_nbytes(self, rows: Rows) -> int:
         """Return the bytes the steps on rows need beyond the rows themselves.

@@ -8,21 +8,24 @@ it is told not to.
 
 import ctypes
 
-# Larger arrays are mapped one by one; so much that is free is kept. `Budget` has it
-# given back before it counts.
-MAPPED_BYTES, KEPT_BYTES = 64 << 20, 256 << 20
+# Larger arrays are mapped one by one, where glibc takes such a bound; before 2.35 it
+# took none above the other.
+MAPPED_BYTES, MAPPED_BYTES_ONCE = 64 << 20, 32 << 20
+# So much that is free is kept while nothing else is said, and at the most, for it is an
+# int. `Budget` has it given back before it counts.
+KEPT_BYTES, MOST_BYTES = 256 << 20, (1 << 31) - 1
 # Where rows do not fit, nothing is kept.
 TIGHT_BYTES = 1 << 20
 # See mallopt(3).
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 
-def keep_freed() -> None:
-    """Let glibc keep freed memory for this process, up to a limit; others do nothing.
+def keep_freed(nbytes: int = KEPT_BYTES) -> None:
+    """Let glibc keep so much freed memory for this process; others do nothing.
 
     Numba's arrays and NumPy's both come from malloc.
     """
-    _set_bounds(MAPPED_BYTES, KEPT_BYTES)
+    _set_bounds(MAPPED_BYTES, min(max(nbytes, TIGHT_BYTES), MOST_BYTES))
 
 
 def keep_nothing() -> None:
@@ -33,6 +36,7 @@ def keep_nothing() -> None:
 def _set_bounds(mapped: int, kept: int) -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, mapped)
+        if not mallopt(_M_MMAP_THRESHOLD, mapped):
+            mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES_ONCE)
         mallopt(_M_TRIM_THRESHOLD, kept)
         mallopt(_M_ARENA_MAX, 1)  # what one thread has freed is there for all
