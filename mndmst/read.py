@@ -22,7 +22,7 @@ from .memory import Budget, held_bytes, share_of_host
 from .order import keys_to_weights
 from .stored import Clock, StoredRows, load_rows
 
-VERTEX_COST = 16
+VERTEX_COST = 28
 BUCKETS = 4096
 # What may be kept of freed memory, of that which the rows leave a rank.
 KEPT_SHARE = 4

@@ -62,7 +62,7 @@ class Hooks:
             def number(i, begin, end):
                 number_roots(component, begin, end, numbers[i])
                 bounds = begin - numbers[i], end - numbers[i + 1]
-                hooked_edges(hook, best, component, begin, end, *bounds, *forest)
+                hooked_edges(hook, best, component, 0, begin, end, *bounds, *forest)
 
             threads.map(number, [(i, *bounds) for i, bounds in enumerate(ranges)])
         threads.map(lambda b, e: climb(component, b, e), ranges)
@@ -97,19 +97,19 @@ def number_roots(parent, begin, end, number):
 
 
 @njit(nogil=True, cache=True)
-def hooked_edges(hook, best, parent, begin, end, place, stop, u, v, key):
+def hooked_edges(hook, best, parent, first, begin, end, place, stop, u, v, key):
     """Write the edges along which the vertices in [begin, end) hook.
 
     They fill the places [place, stop); nothing behind is touched, since it may be
-    another thread's.
+    another thread's. `best` begins with the key of the vertex `first`.
     """
-    place = np.uint64(place)
+    place, first = np.uint64(place), np.uint64(first)
     for vertex in range(np.uint64(begin), np.uint64(end)):
         if place == np.uint64(stop):
             break
         other = np.uint64(hook[vertex])
         u[place], v[place] = min(vertex, other), max(vertex, other)
-        key[place] = best[vertex]
+        key[place] = best[vertex - first]
         place += np.uint64((parent[vertex] & ROOT) == 0)
 
 

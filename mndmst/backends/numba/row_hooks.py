@@ -57,7 +57,5 @@ def edges_of_hooks(
     """
     count = np.count_nonzero(component[first:last] & ROOT == 0)
     u, v, key = (np.empty(count, dtype) for dtype in (hook.dtype,) * 2 + (best.dtype,))
-    keys = np.empty(len(hook), best.dtype)
-    keys[first:last] = best
-    hooked_edges(hook, keys, component, first, last, 0, count, u, v, key)
+    hooked_edges(hook, best, component, first, first, last, 0, count, u, v, key)
     return EdgeList(u, v, key)

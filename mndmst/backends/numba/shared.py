@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from .hooks import NUMBER, ROOT
+from .intrinsics import choose
 
 
 @njit(nogil=True, cache=True)
@@ -29,14 +30,12 @@ def number_roots_apart(parent, hook, begin, end, idle, number, lone):
     As `hooks.number_roots`, from `number` and `lone` on; see `count_lone`.
     """
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        if (parent[vertex] & ROOT) == 0:
-            continue
-        if (hook[vertex] == vertex) & (vertex != np.uint64(idle)):
-            parent[vertex] = ROOT | np.uint32(lone)
-            lone += 1
-        else:
-            parent[vertex] = ROOT | np.uint32(number)
-            number += 1
+        root = (parent[vertex] & ROOT) != 0
+        alone = (hook[vertex] == vertex) & (vertex != np.uint64(idle))
+        named = np.uint32(ROOT | choose(alone, np.uint32(lone), np.uint32(number)))
+        parent[vertex] = choose(root, named, parent[vertex])
+        lone += root & alone
+        number += root & ~alone
 
 
 @njit(nogil=True, cache=True)
