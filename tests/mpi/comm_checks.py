@@ -182,6 +182,13 @@ def check_shared_memory(comm: Comm) -> None:
     comm.barrier()
     np.testing.assert_array_equal(mine, np.arange(comm.size) + 1)
     assert bits.tolist() == [place < comm.size for place in range(3)]
+    for length in (3 << 20, (comm.size << 17) + 5):  # several files, the last one short
+        (words,) = memory.arrays((length, np.int64))
+        assert not words.any()
+        comm.barrier()
+        words[comm.rank :: comm.size] = np.arange(comm.rank, length, comm.size)
+        comm.barrier()
+        np.testing.assert_array_equal(words, np.arange(length))
 
 
 def check_memory_that_cannot_be_shared(comm: Comm) -> None:
