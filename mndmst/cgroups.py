@@ -6,6 +6,8 @@ machine is free all the same, and ends a process that goes beyond its group's bo
 
 import sys
 from collections.abc import Iterator
+from functools import cache
+from itertools import starmap
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -18,6 +20,8 @@ class _Files(NamedTuple):
     cache: str
 
 
+# The first version writes the largest number there is, in whole pages.
+_NO_BOUND = 1 << 62
 _ONE = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _TWO = _Files("memory.max", "memory.current", "inactive_file")
 
@@ -34,14 +38,21 @@ def allowed_bytes(
     mounted : Path
         Where groups are told of. In a container it may begin at the process's own.
     """
-    left = sys.maxsize
     try:
-        for root, group, files in _hierarchies(own, mounted):
-            for path in (group, *group.parents):
-                left = min(left, _left(root / path.relative_to("/"), files))
+        return min(starmap(_left, _bounded(own, mounted)), default=sys.maxsize)
     except (OSError, ValueError):  # no such system, or not as we know it
-        return left
-    return left
+        return sys.maxsize
+
+
+@cache
+def _bounded(own: Path, mounted: Path) -> list[tuple[Path, _Files]]:
+    """Return the groups of this process that bound memory: most often there is none."""
+    return [
+        (root / path.relative_to("/"), files)
+        for root, group, files in _hierarchies(own, mounted)
+        for path in (group, *group.parents)
+        if _limit(root / path.relative_to("/"), files) < _NO_BOUND
+    ]
 
 
 def _hierarchies(
@@ -56,14 +67,18 @@ def _hierarchies(
             yield mounted, PurePosixPath(group), _TWO
 
 
-def _left(group: Path, files: _Files) -> int:
-    """Return what a group allows; sys.maxsize if it is not there, or has no bound."""
+def _limit(group: Path, files: _Files) -> int:
+    """Return the bound of a group; _NO_BOUND if it has none, or is not there."""
     try:
-        limit, usage = ((group / name).read_text().strip() for name in files[:2])
-        if limit == "max":
-            return sys.maxsize
-        counts = dict(map(str.split, (group / "memory.stat").read_text().splitlines()))
+        limit = (group / files.limit).read_text().strip()
     except OSError:
-        return sys.maxsize
+        return _NO_BOUND
+    return _NO_BOUND if limit == "max" else int(limit)
+
+
+def _left(group: Path, files: _Files) -> int:
+    """Return what a group allows."""
+    used = int((group / files.usage).read_text())
+    counts = dict(map(str.split, (group / "memory.stat").read_text().splitlines()))
     # Pages of files that nobody needs go before a process does.
-    return max(0, int(limit) - int(usage) + int(counts.get(files.cache, 0)))
+    return max(0, _limit(group, files) - used + int(counts.get(files.cache, 0)))
