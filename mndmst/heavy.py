@@ -68,18 +68,21 @@ def bands(run: Run, light_edges: float) -> Iterator[Band]:
     yield Band(low, None)
 
 
-def giant_component(run: Run) -> int | None:
+def giant_component(run: Run, component: np.ndarray) -> int | None:
     """Return the component most arcs leave from, if it has a majority. Collective.
 
-    The directory must have been resolved.
+    Parameters
+    ----------
+    component : ndarray of integers
+        That of each vertex at home here.
     """
     arcs = run.comm.sum(sum(worker.rows.num_arcs for worker in run.workers))
 
     def labels(rows, positions):
         tails = np.searchsorted(rows.indptr, positions, side="right") - 1
-        return run.directory.parent[rows.first + tails - run.directory.first]
+        return component[rows.first + tails - run.directory.first]
 
-    sample = _sample(run, GIANT_SAMPLE, arcs, run.directory.parent.dtype, labels)
+    sample = _sample(run, GIANT_SAMPLE, arcs, component.dtype, labels)
     return most_frequent(sample, GIANT_SHARE)
 
 

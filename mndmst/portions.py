@@ -59,10 +59,9 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
             with run.report.stage("band", band=number):
                 edges = band_graph(run, band)
         elif together:
-            with run.report.stage("hook"):
-                together.join_band(band)
-            edges = None
-            run.safe_point()
+            if _join_together(run, together, band):
+                return
+            continue
         elif at_once:
             with run.report.stage("hook"):
                 edges = join_scattered(run, band)
@@ -75,12 +74,8 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         with run.report.stage("resolve", band=number):
             if edges is not None:
                 run.directory.resolve()
-            giant = giant_component(run)
+            giant = giant_component(run, run.directory.parent)
         if giant is not None:
-            if together and number == 0:
-                with run.report.stage("heavy"):
-                    together.join_heavy(giant, band.high)
-                return
             with run.report.stage("heavy"):
                 edges = heavy_graph(run, giant, band.high)
             yield edges
@@ -96,3 +91,26 @@ def _solve_alone(run: Run) -> bool:
         forest = worker.backend.msf(worker.placed)
     run.take_forest(*forest, "indComp")
     return True
+
+
+def _join_together(run: Run, together: Together, band: Band) -> bool:
+    """Join the lightest band in shared memory, and all others if they go at once.
+
+    Collective; returns whether they did: where there is a giant component.
+    """
+    giant = None
+    with run.report.stage("hook"):
+        together.join_band(band)
+    if run.checkpoint is not None:
+        together.publish()
+        run.safe_point()
+    if band.high is not None:
+        with run.report.stage("resolve"):
+            giant = giant_component(run, together.at_home)
+        if giant is not None:
+            with run.report.stage("heavy"):
+                together.join_heavy(giant, band.high)
+    with run.report.stage("publish"):
+        together.publish()
+    run.safe_point()
+    return band.high is None or giant is not None

@@ -40,6 +40,8 @@ class SharedContraction:
 
     Parameters
     ----------
+    hook : ndarray of uint32, shape (vertices,)
+        Shared.
     has : callable
         Whether this rank can take so many more bytes (`Budget.has`).
 
@@ -61,13 +63,13 @@ class SharedContraction:
         comm: Comm,
         threads: Threads,
         memory: SharedMemory,
-        vertices: int,
+        hook: np.ndarray,
         has: Callable[[int], bool],
     ) -> None:
         self.comm, self.threads, self.memory = comm, threads, memory
         self._has = has
-        (self.hook,) = memory.arrays((vertices, np.uint32))
-        self.count = self.alive = vertices
+        self.hook = hook
+        self.count = self.alive = len(hook)
         self.lone = 0
         self._few_workers = comm.size * comm.max(threads.count) <= FEW_WORKERS
 

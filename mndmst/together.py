@@ -14,7 +14,7 @@ from .backends.numba.columns import joined, keep_in_place
 from .backends.numba.finish import heavy_edges
 from .backends.numba.hooks import NUMBER, apart, outside_of
 from .backends.numba.row_hooks import as_whole, edges_of_hooks
-from .backends.numba.shared import name_vertices, settle_and_name
+from .backends.numba.shared import name_components, name_vertices, settle
 from .errors import ConfigError
 from .graph import EdgeList
 from .run import Run
@@ -30,7 +30,7 @@ VERTEX_BYTES = 32
 class Together:
     """What the ranks of a host share while they merge; its calls are collective.
 
-    The directory knows all components after each of them.
+    The directory gets to know the components by `publish`.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Together:
     def __init__(self, run: Run, memory: SharedMemory) -> None:
         self.run, self.comm, self.memory = run, run.comm, memory
         n = run.num_vertices
-        (self.component,) = memory.arrays((n, np.uint32))
+        self.component, hook = memory.arrays((n, np.uint32), (n, np.uint32))
         self.contraction = SharedContraction(
-            run.comm, run.threads, memory, n, run.budget.has
+            run.comm, run.threads, memory, hook, run.budget.has
         )
 
     @classmethod
@@ -58,6 +58,11 @@ class Together:
             return None if memory is None else cls(run, memory)
         except ConfigError:  # on all ranks: there is no room for that much
             return None
+
+    @property
+    def at_home(self) -> np.ndarray:
+        """The components of the vertices at home here."""
+        return self.component[self.run.directory.first : self.run.directory.last]
 
     def join_band(self, band: Band) -> None:
         """Merge along the lightest edges of all rows and the forest of a band.
@@ -93,9 +98,9 @@ class Together:
         Parameters
         ----------
         giant : int
-            The vertex that the giant component is called after.
+            The number of the giant component.
         """
-        giant = self.component[giant]
+        giant = self.component.dtype.type(giant)
         columns = []
         for worker in self.run.workers:
             whole = as_whole(worker.rows)
@@ -131,16 +136,29 @@ class Together:
         self._settle(*shared.join(columns, self.run.fixed))
 
     def _settle(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:
-        """Give vertices at home their present components, and names to these."""
-        directory, shared = self.run.directory, self.contraction
-        named = shared.count - shared.lone
-        before = named - shift  # components that `number` tells of, on all ranks
-        present, names = shared.hook[:before], shared.step[:named]
+        """Give all vertices their present components."""
+        shared = self.contraction
+        before = shared.count - shared.lone - shift  # that `number` tells of
+        present = shared.hook[:before]
         present[slice(*part)] = number
-        names[slice(*shared.share_of(named))] = 0
         self.comm.barrier()
         self.run.threads.map(
-            lambda b, e: settle_and_name(self.component, present, shift, b, e, names),
+            lambda b, e: settle(self.component, present, shift, b, e),
+            shared.ranges(shared.share_of(self.run.num_vertices)),
+        )
+        self.comm.barrier()
+
+    def publish(self) -> None:
+        """Tell the directory the components: each is called after one of its vertices.
+
+        A vertex without any edge needs no name.
+        """
+        directory, shared = self.run.directory, self.contraction
+        names = shared.step[: shared.count - shared.lone]
+        names[slice(*shared.share_of(len(names)))] = 0
+        self.comm.barrier()
+        self.run.threads.map(
+            lambda b, e: name_components(self.component, b, e, names),
             shared.ranges(shared.share_of(self.run.num_vertices)),
         )
         self.comm.barrier()

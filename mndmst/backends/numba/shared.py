@@ -60,8 +60,8 @@ def renumber(number, step, alive, shift):
 
 
 @njit(nogil=True, cache=True)
-def settle_and_name(component, number, shift, begin, end, names):
-    """Update the components of the vertices in [begin, end), and name them.
+def settle(component, number, shift, begin, end):
+    """Update the components of the vertices in [begin, end).
 
     Parameters
     ----------
@@ -71,10 +71,6 @@ def settle_and_name(component, number, shift, begin, end, names):
         The present numbers of the components that had edges.
     shift : int
         Is added to the numbers of the others.
-    names : ndarray of uint32
-        Set to one of the vertices of a component, counted from 1, where it was 0.
-        Others may find a 0 there at the same time: the name that is written last is
-        the one that all see in the end. A vertex without any edge needs no name.
     """
     for vertex in range(np.uint64(begin), np.uint64(end)):
         place = np.uint64(component[vertex] & NUMBER)
@@ -83,6 +79,22 @@ def settle_and_name(component, number, shift, begin, end, names):
         else:
             place += np.uint64(shift)
         component[vertex] = place
+
+
+@njit(nogil=True, cache=True)
+def name_components(component, begin, end, names):
+    """Call components after vertices in [begin, end).
+
+    Parameters
+    ----------
+    component : ndarray of uint32, shape (vertices,)
+    names : ndarray of uint32
+        Set to one of the vertices of a component, counted from 1, where it was 0.
+        Others may find a 0 there at the same time: the name that is written last is
+        the one that all see in the end.
+    """
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        place = np.uint64(component[vertex])
         if place < np.uint64(len(names)) and names[place] == 0:
             names[place] = vertex + np.uint64(1)
 

@@ -32,10 +32,11 @@ from .rows import copy_rows, count_occupied
 from .select import select
 from .shared import (
     count_lone,
+    name_components,
     name_vertices,
     number_roots_apart,
     renumber,
-    settle_and_name,
+    settle,
 )
 from .sorting import sort_positions
 from .spanning import packed, pair_order
@@ -166,7 +167,8 @@ def _run_shared(edges: EdgeList) -> None:
     lone = count_lone(hook, 0, 64, NOBODY)
     number_roots_apart(hook | ROOT, hook, 0, 64, NOBODY, 0, lone)
     renumber(hook.copy(), hook, 64, 0)
-    settle_and_name(np.zeros(64, np.uint32), hook, 0, 0, 64, np.zeros(1, np.uint32))
+    settle(np.zeros(64, np.uint32), hook, 0, 0, 64)
+    name_components(hook, 0, 64, np.zeros(1, np.uint32))
     name_vertices(hook, hook, 0, np.empty(64, edges.u.dtype))
 
 
