@@ -53,7 +53,10 @@ class Directory:
 
     def record_here(self, old: np.ndarray, new: np.ndarray) -> None:
         """Note that components at home here are now part of others, also here."""
-        self.parent[old - self.first] = new
+        if len(old) == len(self.parent):
+            self.parent[:] = new
+        else:
+            self.parent[old - self.first] = new
 
     def known(self, ids: np.ndarray) -> np.ndarray:
         """Return what is known here of the components of some ids (int64)."""

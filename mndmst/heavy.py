@@ -23,7 +23,7 @@ from .boruvka import cycle_filter
 from .contract import reduced_graph
 from .ghosts import NOBODY
 from .giant import most_frequent
-from .graph import EdgeList, ReducedGraph
+from .graph import EdgeList, ReducedGraph, Rows
 from .run import Run
 from .scattered import cut_share
 
@@ -98,25 +98,31 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
     for worker in run.workers:
         rows, first = worker.rows, worker.rows.first
         label = directory.parent[first - directory.first : rows.last - directory.first]
-
-        def outsiders(begin, end, rows=rows, label=label):
-            return outside_of(giant, label, rows.indptr, begin, end)
-
-        ranges = run.threads.ranges(len(rows))
-        chosen = np.concatenate(run.threads.map(outsiders, ranges))
-
-        def walk(begin, end, rows=rows, label=label, chosen=chosen):
-            return heavy_arcs(
-                rows.indptr, rows.indices, rows.keys, rows.first, label, giant, known,
-                rows.keys.dtype.type(above), chosen, begin, end,
-            )  # fmt: skip
-
-        columns += run.threads.map(walk, run.threads.ranges(len(chosen)))
+        columns += walks(run, rows, label, giant, known, above)
     tail, head, key, far = (np.concatenate(c) for c in zip(*columns, strict=True))
     unknown = np.flatnonzero(far == UNKNOWN)
     far[unknown] = directory.lookup_any(head[unknown])
     near = directory.parent[tail - directory.first].astype(np.int64)
     return absorb(run, _graph_of_arcs(run, (tail, head, key, near, far), giant), giant)
+
+
+def walks(
+    run: Run, rows: Rows, label: np.ndarray, giant: int, known: np.ndarray, above: int
+) -> list[tuple[np.ndarray, ...]]:
+    """Return tail, head, key and far component of arcs, a list for each thread."""
+
+    def outsiders(begin, end):
+        return outside_of(giant, label, rows.indptr, begin, end)
+
+    chosen = np.concatenate(run.threads.map(outsiders, run.threads.ranges(len(rows))))
+
+    def walk(begin, end):
+        return heavy_arcs(
+            rows.indptr, rows.indices, rows.keys, rows.first, label, giant, known,
+            rows.keys.dtype.type(above), chosen, begin, end,
+        )  # fmt: skip
+
+    return run.threads.map(walk, run.threads.ranges(len(chosen)))
 
 
 def _bits_of_outsiders(run: Run, giant: int) -> np.ndarray:
@@ -175,6 +181,21 @@ def _graph_of_arcs(
 
     Collective. Components with all their vertices here are own, but the giant one.
     """
+    graph, first = reduced_arcs(run, columns), run.directory.first
+    run.giant = giant
+    shared = run.directory.members_elsewhere(NOBODY if giant is None else giant)
+    own = graph.own & (graph.labels != giant)
+    own[own] = ~shared[graph.labels[own] - first]
+    return cycle_filter(run.backend, replace(graph, own=own))
+
+
+def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
+    """Return the reduced graph of arcs, in which all components at home here are own.
+
+    Parameters
+    ----------
+    columns : (tail, head, key, component, component)
+    """
     apart = np.flatnonzero(columns[3] != columns[4])
     tail, head, key, near, far = (column[apart] for column in columns)
     ids = run.directory.parent.dtype
@@ -184,12 +205,8 @@ def _graph_of_arcs(
     order = pair_order(u, v, key, run.threads)
     ends = (np.where(upward, near, far)[order], np.where(upward, far, near)[order])
     edges = EdgeList(u, v, key).take(order)
-    run.giant, first, last = giant, run.directory.first, run.directory.last
-    graph = reduced_graph(edges, ends, first, last, own=True)
-    shared = run.directory.members_elsewhere(NOBODY if giant is None else giant)
-    own = graph.own & (graph.labels != giant)
-    own[own] = ~shared[graph.labels[own] - first]
-    return cycle_filter(run.backend, replace(graph, own=own))
+    first, last = run.directory.first, run.directory.last
+    return reduced_graph(edges, ends, first, last, own=True)
 
 
 def _sample(

@@ -51,6 +51,7 @@ from .ghosts import Directory
 from .graph import ReducedGraph
 from .hierarchy import finish, merge_ranks
 from .io.shards import open_graph
+from .local import contract_rest
 from .memory import Budget, resident_bytes
 from .network import measure
 from .portions import portions
@@ -170,6 +171,8 @@ def ind_comp(
             for worker in run.workers
         ])  # fmt: skip
         left = merge_contractions(run, contractions)
+        if edges.rest and edges.high is not None:
+            return contract_rest(run, left, edges.high)
         return contract_graph(run, left) if len(contractions) > 1 else left
 
 

@@ -17,6 +17,7 @@ from .backends.base import Band
 from .devices import join_on_devices
 from .graph import ReducedGraph
 from .heavy import band_graph, bands, giant_component, heavy_graph
+from .local import is_local
 from .run import Run
 from .scattered import CUT_SHARE, can_list_vertices, cut_share, join_scattered
 from .together import Together
@@ -52,12 +53,15 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
     width = STAYING
     if scattered:
         width = SHARED if together else 1 if at_once else TRAVELLING
+    local = not scattered and is_local(run)
     for number, band in enumerate(bands(run, width * run.config.light_edges)):
         run.done = band.low
         edges: Band | ReducedGraph | None = band
         if number > 0 or run.resumed:
             with run.report.stage("band", band=number):
                 edges = band_graph(run, band)
+        elif local:
+            edges = band._replace(rest=True)
         elif together:
             if _join_together(run, together, band):
                 return
@@ -69,7 +73,7 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         if edges is not None:
             yield edges
             run.scattered = False
-        if band.high is None:
+        if band.high is None or run.rest_done:
             return
         with run.report.stage("resolve", band=number):
             if edges is not None:

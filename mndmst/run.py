@@ -65,6 +65,8 @@ class Run:
     giant : int or None
         The component that the present edges were looked up from outside of: ranks
         with members of it do not know its edges. None if there is none like that.
+    rest_done : bool
+        Whether ranks have gone through all edges above a band by themselves.
     scattered : bool
         Whether every present edge is on one rank, wherever its ends are at home.
     checkpoint : Checkpoint or None
@@ -92,6 +94,7 @@ class Run:
     done: int | None = None
     resumed: bool = False
     giant: int | None = None
+    rest_done: bool = False
     scattered: bool = False
     checkpoint: Checkpoint | None = None
     renamed: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)

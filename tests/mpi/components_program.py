@@ -4,7 +4,8 @@ Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.jso
 list of options, and a stride: the runs whose case and configuration add up to a
 multiple of it are done. With `exception` in a configuration the calls of `hypar` are
 made here, as another program would make them, with that exception condition. With
-`two_workers` every rank has two CPU workers.
+`two_workers` every rank has two CPU workers, with `near` it goes through all edges by
+itself, however many lead to others.
 """
 
 import json
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mndmst import hypar
+from mndmst import hypar, local, portions
 from mndmst.backends.base import Growth
 from mndmst.backends.numba import NumbaBackend
 from mndmst.comm import world
@@ -62,9 +63,12 @@ folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
 make_backends = hypar.make_backends
+thresholds = local.NEAR_SHARE, portions.CUT_SHARE
 found = []
 for j, options in enumerate(configs):
     exception = options.pop("exception", None)
+    forced = options.pop("near", False)
+    local.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else thresholds
     hypar.make_backends = (
         (lambda *_: [NumbaBackend(1), NumbaBackend(2)])
         if options.pop("two_workers", False)

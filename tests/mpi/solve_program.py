@@ -8,7 +8,8 @@ merges all that is left after all vertices have hooked, `few` is how few edges e
 rounds in shared memory and `batch` how many are proposed there at once, with `grid`
 messages go by way of others, `link` is how the network between ranks is found to be,
 and with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do. With
-`lent` the last leader has all cores of its host, however little is left. With
+`lent` the last leader has all cores of its host, however little is left; with `near`
+ranks go through all edges by themselves, however many lead to others. With
 `stored` the rows stay in their file and pass in pieces of so many; with `stopped` the
 run goes on from the checkpoint that another has left at its first safe point.
 """
@@ -27,6 +28,7 @@ from mndmst import (
     exchange,
     hypar,
     leading,
+    local,
     portions,
     read,
     scattered,
@@ -72,6 +74,7 @@ cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
 few_workers, many_edges = shared_contraction.FEW_WORKERS, leading.MANY_EDGES
 batch, grid = shared_proposals.BATCH, (exchange.GRID_RANKS, exchange.GRID_WIDTH)
+near, no_locality = local.NEAR_SHARE, portions.CUT_SHARE
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
@@ -86,6 +89,8 @@ for j, config in enumerate(configs):
     link = LINKS[config.pop("link", None)]
     hypar.measure = lambda _, link=link: link
     leading.MANY_EDGES = 0 if config.pop("lent", False) else many_edges
+    forced = config.pop("near", False)
+    local.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else (near, no_locality)
     host_peers = config.pop("host_peers", False)
     NumbaBackend.peer = (lambda *a: HostPeer(*a)) if host_peers else no_peers
     no_peer = config.pop("no_peer", False)

@@ -22,6 +22,9 @@ CONFIGS: list[dict] = [
     {"exception": "nothing"},
     {"exception": "lightest cut edge", "merge": "boruvka"},
     {"exception": "any cut edge", "merge": "ring", "leader_edges": 0},
+    {"near": True},
+    {"near": True, "exception": "nothing"},
+    {"near": True, "exception": "any cut edge", "light_edges": 0.4},
 ]
 
 pytestmark = pytest.mark.mpi

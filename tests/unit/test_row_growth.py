@@ -2,12 +2,15 @@
 
 import graphs
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.numba import NumbaBackend
+from mndmst.backends.numba.names import step_up
+from mndmst.backends.numba.outside import cut_arcs
 from mndmst.boruvka import contract
 from mndmst.contract import reduced_graph
 from mndmst.graph import EdgeList, Rows
@@ -123,3 +126,29 @@ def test_where_rows_hook(
         if begin <= pair[0] < end and key <= high:
             lightest[pair] = min(key, lightest.get(pair, key))
     assert triples(edges) == sorted((*pair, key) for pair, key in lightest.items())
+
+
+@settings(max_examples=80, deadline=None)
+@given(cut_graphs(), st.sampled_from([0, 1 << 33]), st.data())
+def test_cut_arcs_are_those_that_lead_out(
+    case: tuple[graphs.Graph, int, int], shift: int, data: st.DataObject
+) -> None:
+    graph, begin, end = case
+    rows = rows_of(graph, shift).cut(begin, end)
+    above = data.draw(st.sampled_from([0, *rows.keys.tolist()]))
+    tails = rows.first + np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+    out = (rows.indices < rows.first) | (rows.indices >= rows.last)
+    out &= rows.keys > above
+    csr, key = (rows.indptr, rows.indices, rows.keys), rows.keys.dtype.type(above)
+    halves = (0, len(rows) // 2), (len(rows) // 2, len(rows))
+    found = [cut_arcs(*csr, rows.first, key, *half) for half in halves]
+    expected = tails[out], rows.indices[out], rows.keys[out]
+    for columns, column in zip(zip(*found, strict=True), expected, strict=True):
+        assert np.concatenate(columns).tolist() == column.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.int64])
+def test_names_are_replaced_by_their_parents(dtype: type) -> None:
+    names = np.array([7, 5, 8, 7], dtype)
+    step_up(names, 5, np.array([6, 6, 5, 8], dtype), names)
+    assert names.tolist() == [5, 6, 8, 5]

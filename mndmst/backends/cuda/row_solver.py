@@ -226,7 +226,7 @@ class _Choice(NamedTuple):
 def key_bounds(band: Band, key: type) -> tuple[Any, Any]:
     """Return the least and the greatest key of a band."""
     top = int(np.iinfo(key).max)
-    low, high = band
+    low, high = band.low, band.high
     if low is not None and low >= top:
         return key(1), key(0)  # no key at all
     return key(0 if low is None else low + 1), key(top if high is None else high)

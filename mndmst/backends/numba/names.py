@@ -44,6 +44,13 @@ def follow(parent, first, positions):
 
 
 @njit(nogil=True, cache=True)
+def step_up(names, first, parent, found):
+    """Write the parents of names at home, those of the vertices from `first` on."""
+    for i in range(np.uint64(len(names))):
+        found[i] = parent[np.uint64(names[i]) - np.uint64(first)]
+
+
+@njit(nogil=True, cache=True)
 def leading_away(parent, first, but):
     """Return the positions of entries that point away from home.
 

@@ -1,7 +1,8 @@
 """Heavy arcs of vertices outside the giant component, of rows that have ghosts.
 
 As `finish.heavy_edges`, but of the far ends outside these rows it is only known
-whether they are in the giant component, if anything is.
+whether they are in the giant component, if anything is. And arcs to such far ends,
+wherever they begin, for ranks that ask nobody.
 """
 
 import numpy as np
@@ -86,3 +87,43 @@ def heavy_arcs(
                 key[used], far[used] = keys[rest], other
                 used += np.uint64(keys[rest] >= keys[arc] and other != near)
     return tail[:used], head[:used], key[:used], far[:used]
+
+
+@njit(nogil=True, cache=True)
+def cut_arcs(indptr, indices, keys, first, above, begin, end):
+    """Return the arcs of the rows [begin, end) behind a key that lead out of all rows.
+
+    Parameters
+    ----------
+    indptr, indices, keys, first
+        The rows (`graph.Rows`).
+
+    Returns
+    -------
+    tail, head : ndarray of int64
+    key : ndarray
+    """
+    before, rows = np.uint64(first), np.uint64(len(indptr) - 1)
+    border = np.empty(end - begin, np.uint32)  # what is not used is not touched
+    count, room = np.uint64(0), np.int64(1)  # one to spare for a write that is undone
+    for row in range(np.uint64(begin), np.uint64(end)):
+        low, high = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        if low == high:
+            continue
+        # Far ends ascend, so the first and the last tell of all.
+        lowest = np.uint64(indices[low]) - before
+        highest = np.uint64(indices[high - np.uint64(1)]) - before
+        if lowest >= rows or highest >= rows:
+            border[count] = row
+            count += np.uint64(1)
+            room += np.int64(high - low)
+    tail, head = np.empty(room, np.int64), np.empty(room, np.int64)
+    key = np.empty(room, keys.dtype)
+    used = np.uint64(0)
+    for row in border[:count]:
+        for arc in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            far = np.uint64(indices[arc])
+            tail[used], head[used] = np.int64(first) + np.int64(row), np.int64(far)
+            key[used] = keys[arc]
+            used += np.uint64((far - before >= rows) & (keys[arc] > above))
+    return tail[:used], head[:used], key[:used]

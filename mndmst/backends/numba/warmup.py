@@ -24,9 +24,9 @@ from .kruskal import still_apart
 from .lists import compact as compact_by_hash
 from .lists import lightest_edges, living, marked, used_ends
 from .msf import msf
-from .names import follow, in_both, leading_away
+from .names import follow, in_both, leading_away, step_up
 from .numbering import compact, distinct
-from .outside import heavy_arcs
+from .outside import cut_arcs, heavy_arcs
 from .proposals import NOBODY, decide, find_places, left_apart, mark, propose
 from .rows import copy_rows, count_occupied
 from .select import select
@@ -137,6 +137,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
         part.indptr, part.indices, part.keys, 8, names, 8, np.zeros(8, np.uint8),
         rows.keys.dtype.type(0), outside, 0, len(outside),
     )  # fmt: skip
+    cut_arcs(part.indptr, part.indices, part.keys, 8, rows.keys.dtype.type(0), 0, 32)
     csr = rows.indptr, rows.indices, rows.keys
     component, pairs = (np.zeros(64, dtype) for dtype in (np.uint32, np.uint64))
     key, ends = np.empty(64, rows.keys.dtype), np.empty(64, rows.indices.dtype)
@@ -183,4 +184,7 @@ def _run_wire(ids: np.ndarray) -> None:
     encode_near(names.astype(ids.dtype), labels, counts)
     in_both(labels, labels, counts, labels, labels, counts)
     follow(labels.astype(ids.dtype), 0, labels)
+    step_up(
+        labels.astype(ids.dtype), 0, labels.astype(ids.dtype), names.astype(ids.dtype)
+    )
     leading_away(labels.astype(ids.dtype), 0, -1)
