@@ -139,7 +139,7 @@ def ind_comp(
     edges: Band | ReducedGraph,
     exception: ExceptionCondition = lightest_cut_edge,
 ) -> ReducedGraph:
-    """Contract what each rank holds, without any message (indComp).
+    """Contract what each rank holds by itself (indComp). Collective.
 
     Both devices of a rank work at once; what was the border between them is not one
     any more when they are done, so what they have left is contracted once again.

@@ -16,16 +16,15 @@ from .giant import most_frequent
 from .graph import ReducedGraph, Rows, component_of
 from .heavy import GIANT_SAMPLE, GIANT_SHARE, reduced_arcs, walks
 from .run import Run, contract_graph
-from .scattered import cut_share
 
 # Up to this share of cut arcs, for each of which a rank may have to keep an edge.
 NEAR_SHARE = 0.02
 
 
-def is_local(run: Run) -> bool:
-    """Return whether ranks are to go through all edges by themselves. Collective."""
+def can_go_alone(run: Run) -> bool:
+    """Return whether ranks can go through all edges by themselves. Collective."""
     able = len(run.workers) == 1 and run.stored is None and not run.resumed
-    return bool(run.comm.min(int(able))) and cut_share(run) <= NEAR_SHARE
+    return bool(run.comm.min(int(able)))
 
 
 def contract_rest(run: Run, left: ReducedGraph, above: int) -> ReducedGraph:

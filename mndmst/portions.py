@@ -17,7 +17,7 @@ from .backends.base import Band
 from .devices import join_on_devices
 from .graph import ReducedGraph
 from .heavy import band_graph, bands, giant_component, heavy_graph
-from .local import is_local
+from .local import NEAR_SHARE, can_go_alone
 from .run import Run
 from .scattered import CUT_SHARE, can_list_vertices, cut_share, join_scattered
 from .together import Together
@@ -46,14 +46,15 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         return
     if merge == "devices":
         run.report.progress.say("merging on the hosts: not all devices can")
-    scattered = merge not in ("ring", "boruvka") and cut_share(run) > CUT_SHARE
+    share = cut_share(run)
+    scattered = merge not in ("ring", "boruvka") and share > CUT_SHARE
     shared = scattered and merge != "messages" and not run.resumed
     together = Together.of(run) if shared else None
     at_once = scattered and not together and can_list_vertices(run)
     width = STAYING
     if scattered:
         width = SHARED if together else 1 if at_once else TRAVELLING
-    local = not scattered and is_local(run)
+    local = not scattered and share <= NEAR_SHARE and can_go_alone(run)
     for number, band in enumerate(bands(run, width * run.config.light_edges)):
         run.done = band.low
         edges: Band | ReducedGraph | None = band

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mndmst import hypar, local, portions
+from mndmst import hypar, portions
 from mndmst.backends.base import Growth
 from mndmst.backends.numba import NumbaBackend
 from mndmst.comm import world
@@ -63,12 +63,12 @@ folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
 make_backends = hypar.make_backends
-thresholds = local.NEAR_SHARE, portions.CUT_SHARE
+thresholds = portions.NEAR_SHARE, portions.CUT_SHARE
 found = []
 for j, options in enumerate(configs):
     exception = options.pop("exception", None)
     forced = options.pop("near", False)
-    local.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else thresholds
+    portions.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else thresholds
     hypar.make_backends = (
         (lambda *_: [NumbaBackend(1), NumbaBackend(2)])
         if options.pop("two_workers", False)

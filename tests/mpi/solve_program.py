@@ -28,7 +28,6 @@ from mndmst import (
     exchange,
     hypar,
     leading,
-    local,
     portions,
     read,
     scattered,
@@ -74,7 +73,7 @@ cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
 few_workers, many_edges = shared_contraction.FEW_WORKERS, leading.MANY_EDGES
 batch, grid = shared_proposals.BATCH, (exchange.GRID_RANKS, exchange.GRID_WIDTH)
-near, no_locality = local.NEAR_SHARE, portions.CUT_SHARE
+near, no_locality = portions.NEAR_SHARE, portions.CUT_SHARE
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
@@ -90,7 +89,7 @@ for j, config in enumerate(configs):
     hypar.measure = lambda _, link=link: link
     leading.MANY_EDGES = 0 if config.pop("lent", False) else many_edges
     forced = config.pop("near", False)
-    local.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else (near, no_locality)
+    portions.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else (near, no_locality)
     host_peers = config.pop("host_peers", False)
     NumbaBackend.peer = (lambda *a: HostPeer(*a)) if host_peers else no_peers
     no_peer = config.pop("no_peer", False)
