@@ -61,7 +61,7 @@ def portions(run: Run) -> Iterator[Band | ReducedGraph]:
         if number > 0 or run.resumed:
             with run.report.stage("band", band=number):
                 edges = band_graph(run, band)
-        elif local:
+        elif local and band.high is not None:
             edges = band._replace(rest=True)
         elif together:
             if _join_together(run, together, band):

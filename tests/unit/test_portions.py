@@ -1,0 +1,21 @@
+"""Which edges the steps are made for."""
+
+from pathlib import Path
+
+import graphs
+
+from mndmst.backends.base import Band
+from mndmst.comm import world
+from mndmst.config import Config
+from mndmst.hypar import part_graph
+from mndmst.portions import portions
+from mndmst.progress import Progress
+from mndmst.report import Report
+
+
+def test_a_sparse_graph_is_one_band(tmp_path: Path) -> None:
+    """Devices have a way of their own for all edges at once, and know it by that."""
+    path = graphs.write_graph(tmp_path / "graph", graphs.path(100))
+    comm, config = world(), Config(backend="cpu", merge="messages")
+    run = part_graph(comm, path, config, Report(comm, Progress(False)))
+    assert next(portions(run)) == Band()
