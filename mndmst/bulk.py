@@ -5,7 +5,7 @@ as much memory in some transports.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,8 @@ PIECE_BYTES = 64 << 20
 SHORTEST_PAUSE, LONGEST_PAUSE = 20e-6, 200e-6
 IDLE_SHARE, LONGEST_IDLE_PAUSE = 0.01, 20e-3
 
+# The type and length of an array
+Kind = tuple[str, int]
 Count = Callable[[int, int], None]
 
 
@@ -38,18 +40,25 @@ class Shared:
         self.seconds_waited += time.perf_counter() - begin
 
 
-def send(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:
-    """Begin to send a contiguous array; `count` is told bytes and messages."""
+def kinds(arrays: Sequence[np.ndarray]) -> list[Kind]:
+    """Return what a rank must know to receive some arrays."""
+    return [(array.dtype.str, len(array)) for array in arrays]
+
+
+def send(mpi: Any, arrays: Sequence[np.ndarray], dest: int, count: Count) -> list[Any]:
+    """Begin to send several arrays; `count` is told bytes and messages."""
     requests = []
-    for piece in _pieces(array):
-        requests.append(mpi.Isend(piece, dest))
-        count(piece.nbytes, 1)
+    for array in arrays:
+        requests += _send(mpi, np.ascontiguousarray(array), dest, count)
     return requests
 
 
-def receive(mpi: Any, array: np.ndarray, source: int) -> list[Any]:
-    """Begin to receive what another rank sends, as long as `array`."""
-    return [mpi.Irecv(piece, source) for piece in _pieces(array)]
+def receive(
+    mpi: Any, arriving: Sequence[Kind], source: int
+) -> tuple[list[np.ndarray], list[Any]]:
+    """Begin to receive arrays of some types and lengths; return them, and requests."""
+    results = [np.empty(length, dtype) for dtype, length in arriving]
+    return results, [r for array in results for r in _receive(mpi, array, source)]
 
 
 def move(
@@ -82,11 +91,11 @@ def move(
         if rank == mpi.rank:
             part[:] = column[starts[rank] : starts[rank + 1]]
         else:
-            requests += receive(mpi, part, rank)
+            requests += _receive(mpi, part, rank)
     for rank in np.flatnonzero(leaving).tolist():
         if rank != mpi.rank:
             part = column[starts[rank] : starts[rank + 1]]
-            requests += send(mpi, part, rank, count)
+            requests += _send(mpi, part, rank, count)
     return result, requests
 
 
@@ -108,6 +117,20 @@ def wait(requests: list[Any], shared: Shared, idle: bool = False) -> None:
                     longest = max(LONGEST_PAUSE, min(share, LONGEST_IDLE_PAUSE))
                 pause = min(2 * pause, longest)
             request.Wait()
+
+
+def _send(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:
+    """Begin to send a contiguous array."""
+    requests = []
+    for piece in _pieces(array):
+        requests.append(mpi.Isend(piece, dest))
+        count(piece.nbytes, 1)
+    return requests
+
+
+def _receive(mpi: Any, array: np.ndarray, source: int) -> list[Any]:
+    """Begin to receive what another rank sends, as long as `array`."""
+    return [mpi.Irecv(piece, source) for piece in _pieces(array)]
 
 
 def _pieces(array: np.ndarray) -> Iterator[np.ndarray]:

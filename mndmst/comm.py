@@ -5,7 +5,7 @@ of the number of ranks.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -207,22 +207,15 @@ class Comm:
         """
         return exchange(self, counts, columns)
 
-    def send(self, array: np.ndarray, dest: int) -> None:
-        """Send an array of any length to a rank that calls `receive`."""
-        self.send_all([array], dest)
+    def send(self, arrays: Sequence[np.ndarray], dest: int) -> None:
+        """Send arrays of any length to a rank that calls `receive`."""
+        self.mpi.send(bulk.kinds(arrays), dest)
+        self.wait(bulk.send(self.mpi, arrays, dest, self.count))
 
-    def receive(self, source: int) -> np.ndarray:
-        """Return the array that a rank sends with `send`."""
-        return self.receive_all(source)[0]
-
-    def send_all(self, arrays: Sequence[np.ndarray], dest: int) -> None:
-        """Send several arrays to a rank that calls `receive_all`."""
-        self.mpi.send(_kinds(arrays), dest)
-        self.wait(self._send(arrays, dest))
-
-    def receive_all(self, source: int) -> list[np.ndarray]:
-        """Return the arrays that a rank sends with `send_all`."""
-        results, requests = self._receive(self.mpi.recv(source=source), source)
+    def receive(self, source: int) -> list[np.ndarray]:
+        """Return the arrays that a rank sends with `send`."""
+        arriving = self.mpi.recv(source=source)
+        results, requests = bulk.receive(self.mpi, arriving, source)
         self.wait(requests)
         return results
 
@@ -230,28 +223,27 @@ class Comm:
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> list[np.ndarray]:
         """Send arrays to one rank while receiving as many from another."""
-        arriving = self.mpi.sendrecv(_kinds(arrays), dest, source=source)
-        results, requests = self._receive(arriving, source)
-        self.wait(requests + self._send(arrays, dest))
-        return results
+        return self.begin_trade(arrays, dest, source)()
 
-    def _send(self, arrays: Sequence[np.ndarray], dest: int) -> list[Any]:
-        """Begin to send several arrays."""
-        requests = []
-        for array in arrays:
-            data = np.ascontiguousarray(array)
-            requests += bulk.send(self.mpi, data, dest, self.count)
-        return requests
+    def begin_trade(
+        self, arrays: Sequence[np.ndarray], dest: int, source: int
+    ) -> Callable[[], list[np.ndarray]]:
+        """Begin to trade arrays, which must not change until the trade is over.
 
-    def _receive(
-        self, kinds: Sequence[tuple[str, int]], source: int
-    ) -> tuple[list[np.ndarray], list[Any]]:
-        """Begin to receive arrays of some types and lengths."""
-        results, requests = [], []
-        for dtype, length in kinds:
-            results.append(np.empty(length, dtype))
-            requests += bulk.receive(self.mpi, results[-1], source)
-        return results, requests
+        Returns
+        -------
+        finish : callable
+            Waits for the end of the trade, and returns what has arrived.
+        """
+        arriving = self.mpi.sendrecv(bulk.kinds(arrays), dest, source=source)
+        results, requests = bulk.receive(self.mpi, arriving, source)
+        requests += bulk.send(self.mpi, arrays, dest, self.count)
+
+        def finish() -> list[np.ndarray]:
+            self.wait(requests)
+            return results
+
+        return finish
 
     def wait(self, requests: list[Any]) -> None:
         """Wait for requests of MPI, politely where ranks share cores."""
@@ -291,8 +283,3 @@ class Comm:
             shared: MndmstError = self.share(error, root=first)
             shared.ranks = self.size
             raise shared
-
-
-def _kinds(arrays: Sequence[np.ndarray]) -> list[tuple[str, int]]:
-    """Return what a rank must know to receive some arrays."""
-    return [(array.dtype.str, len(array)) for array in arrays]

@@ -95,25 +95,24 @@ def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGr
     return ReducedGraph(EdgeList(u, v, key), a, b, labels, is_own)
 
 
-def cut_off(
-    graph: ReducedGraph, chosen: np.ndarray
-) -> tuple[ReducedGraph, ReducedGraph]:
-    """Cut some own components off a graph.
+def segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
+    """Return some own components of a graph and their edges; all others are ghosts.
 
     Parameters
     ----------
     chosen : ndarray of bool
-        The components to cut off, own ones only.
+        The components, own ones only.
+    """
+    leaves = chosen[graph.a] | chosen[graph.b]
+    return drop_unused(replace(graph.take(leaves), own=chosen))
 
-    Returns
-    -------
-    segment, rest : ReducedGraph
-        In each the components of the other are ghosts; an edge between the two is
-        in both.
+
+def without_segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
+    """Return what stays when `segment` is gone: its components are ghosts now.
+
+    An edge between one that stays and one that is gone is in both.
     """
     leaves = chosen[graph.a] | chosen[graph.b]
     stays = graph.own & ~chosen
     remains = ~leaves | stays[graph.a] | stays[graph.b]
-    segment = replace(graph.take(leaves), own=chosen)
-    rest = replace(graph.take(remains), own=stays)
-    return drop_unused(segment), drop_unused(rest)
+    return drop_unused(replace(graph.take(remains), own=stays))

@@ -25,9 +25,9 @@ CAUTION = 1.5
 # Messages of a round, each after the other, most of them all to all; of a level; and
 # of a member's graph.
 ROUND_EXCHANGES, LEVEL_EXCHANGES, GRAPH_MESSAGES = 16, 4, 2
-# A rank sends so much of the bytes of its graph in a round: a proposal for each
-# component, and names.
-ROUND_BYTES = 0.6
+# A rank sends so much of the bytes of its graph in a round, a proposal for each
+# component and names; and if it gives the graph away, ids as differences.
+ROUND_BYTES, PARCEL_BYTES = 0.6, 0.6
 # Seconds of computing: in all cases; for each message; and for each edge that a rank
 # has in a round, and that a leader merges and filters.
 ROUND_SECONDS, LEVEL_SECONDS = 8e-3, 1e-3
@@ -109,7 +109,7 @@ class Costs(NamedTuple):
     def _merging(self, left: Left, holders: int, group_size: int) -> float:
         """Return the seconds of merging by groups until one rank has all."""
         edges, seconds = left.edges, 0.0
-        edge_bytes = left.nbytes / max(1, left.edges)
+        edge_bytes = PARCEL_BYTES * left.nbytes / max(1, left.edges)
         while holders > 1:
             members = min(group_size, holders)
             held, stride = edges / holders, self.ranks // holders

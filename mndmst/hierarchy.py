@@ -16,7 +16,8 @@ from .contract import empty_graph, merge
 from .costs import FIRST, LATER, Costs, Left
 from .graph import ReducedGraph
 from .leading import whole_host
-from .ring import pack, ring_rounds, unpack
+from .parcels import pack, unpack
+from .ring import ring_rounds
 from .rounds import agree, first_round, global_round
 from .run import Run, contract_graph, learn_names
 
@@ -116,9 +117,10 @@ def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph
         return graph
     if group.rank > 0:
         run.report.ship(len(graph))
-        group.send_all(pack(graph), dest=0)
+        group.send(pack(graph), dest=0)
         return empty_graph(graph.edges)
-    others = [unpack(group.receive_all(source=m)) for m in range(1, group.size)]
+    ids = graph.edges.u.dtype
+    others = [unpack(group.receive(source=m), ids) for m in range(1, group.size)]
     return cycle_filter(run.backend, merge([graph, *others], run.threads))
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from .boruvka import cycle_filter
 from .comm import Comm
-from .contract import cut_off, merge
-from .graph import EdgeList, ReducedGraph
+from .contract import merge, segment, without_segment
+from .graph import ReducedGraph
+from .parcels import pack, unpack
 from .run import Run, contract_graph, learn_names
 
 
@@ -44,17 +45,23 @@ def ring_rounds(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGra
 
 
 def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
-    """Send a segment to the left neighbour, merge the one from the right."""
+    """Send a segment to the left neighbour, merge the one from the right.
+
+    While they travel the rank cuts down what it keeps, and numbers its components.
+    """
     left, right = (group.rank - 1) % group.size, (group.rank + 1) % group.size
     room = np.array([run.budget.room() // run.budget.COPIES])
     left_room = int(group.trade([room], dest=right, source=left)[0][0])
-    segment, rest = cut_off(graph, _segment(graph, group.size, left_room))
-    run.report.ship(len(segment))
-    arrived = unpack(group.trade(pack(segment), dest=left, source=right))
+    chosen = _choose(graph, group.size, left_room)
+    leaving = segment(graph, chosen)
+    run.report.ship(len(leaving))
+    arrival = group.begin_trade(pack(leaving), dest=left, source=right)
+    rest = without_segment(graph, chosen)
+    arrived = unpack(arrival(), graph.edges.u.dtype)
     return cycle_filter(run.backend, merge([rest, arrived], run.threads))
 
 
-def _segment(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
+def _choose(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
     """Choose own components with a share of the edges that the receiver has room for.
 
     The first ones in the order of their names: where neighbouring ranks hold
@@ -67,14 +74,3 @@ def _segment(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
     per_edge = (graph.nbytes + 1) / (len(graph) + 1)
     limit = min(len(graph) * 2 / parts, room / per_edge)
     return graph.own & (load <= limit)
-
-
-def pack(graph: ReducedGraph) -> list[np.ndarray]:
-    """Return the arrays of a reduced graph, for sending."""
-    edges = graph.edges
-    return [edges.u, edges.v, edges.key, graph.a, graph.b, graph.labels, graph.own]
-
-
-def unpack(arrays: list[np.ndarray]) -> ReducedGraph:
-    """Return the reduced graph that `pack` has taken apart."""
-    return ReducedGraph(EdgeList(*arrays[:3]), *arrays[3:])

@@ -19,7 +19,7 @@ from .boruvka import (
 from .checkpoint import Checkpoint
 from .comm import Comm
 from .config import Config
-from .contract import cut_off, merge, rename
+from .contract import merge, rename, segment, without_segment
 from .ghosts import Directory
 from .graph import EdgeList, ReducedGraph, Rows
 from .io.shards import ShardedGraph
@@ -179,7 +179,7 @@ def contract_graph(run: Run, graph: ReducedGraph) -> ReducedGraph:
     if len(run.workers) == 2 and len(graph) > run.config.recursion_edges:
         owned = np.cumsum(graph.own)
         chosen = graph.own & (owned <= run.ratio * owned[-1])
-        parts = cut_off(graph, chosen)
+        parts = segment(graph, chosen), without_segment(graph, chosen)
         pairs = zip(run.workers, parts, strict=True)
         graph = merge_contractions(
             run,

@@ -113,14 +113,13 @@ def forest_digest(comm: Comm, *columns: np.ndarray) -> str:
     counts = comm.collect(len(columns[0]))
     if counts is None:
         for low in range(0, len(columns[0]), PIECE):
-            for column in columns:
-                comm.send(column[low : low + PIECE], 0)
+            comm.send([column[low : low + PIECE] for column in columns], dest=0)
         return comm.share(None)
     digest = PairDigest()
     digest.add(*columns)
     for source in range(1, comm.size):
         for _ in range(0, counts[source], PIECE):
-            digest.add(*(comm.receive(source) for _ in columns))
+            digest.add(*comm.receive(source))
     return comm.share(digest.hexdigest())
 
 

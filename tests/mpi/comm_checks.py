@@ -127,6 +127,14 @@ def check_trade(comm: Comm) -> None:
         assert (len(got[1]), got[1].dtype) == (0, np.uint8)
 
 
+def check_trades_that_go_on_meanwhile(comm: Comm) -> None:
+    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    arrays = [np.full(1 << 16, 2 * comm.rank + turn) for turn in (0, 1)]
+    trades = [comm.begin_trade([array], left, right) for array in arrays]
+    assert comm.sum(1) == comm.size
+    assert [set(trade()[0]) for trade in trades] == [{2 * right}, {2 * right + 1}]
+
+
 def check_waiting_politely(comm: Comm) -> None:
     polite = comm._shared.polite
     for comm._shared.polite in (False, True):
@@ -136,18 +144,13 @@ def check_waiting_politely(comm: Comm) -> None:
 
 
 def check_send_and_receive(comm: Comm) -> None:
-    arrays = [
-        np.arange(1000, dtype=np.uint32),
-        np.linspace(0, 1, 77),
-        np.empty(0, np.int64),
-        np.arange(100, dtype=np.int64)[::3],
-    ]
+    arrays = [np.arange(1000, dtype=np.uint32), np.linspace(0, 1, 77)]
+    arrays += [np.empty(0, np.int64), np.arange(100, dtype=np.int64)[::3]]
     for bulk.PIECE_BYTES in (1, 64, 64 << 20):
-        for array in arrays:
-            if comm.rank + 1 < comm.size and comm.rank % 2 == 0:
-                comm.send(array, comm.rank + 1)
-            elif comm.rank % 2:
-                got = comm.receive(comm.rank - 1)
+        if comm.rank + 1 < comm.size and comm.rank % 2 == 0:
+            comm.send(arrays, comm.rank + 1)
+        elif comm.rank % 2:
+            for got, array in zip(comm.receive(comm.rank - 1), arrays, strict=True):
                 assert got.dtype == array.dtype
                 np.testing.assert_array_equal(got, array)
 
