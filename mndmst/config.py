@@ -2,14 +2,37 @@
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from operator import index
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError
 
+if TYPE_CHECKING:
+    from .comm import Comm
+
 MERGES = ("auto", "messages", "ring", "boruvka", "devices")
+CHOICES = {"backend": ("auto", "cpu", "cuda"), "merge": MERGES}
+_MOST = 1 << 62
+RANGES = {
+    "threads": (0, _MOST),
+    "memory": (0, _MOST),
+    "gpu_memory": (0, _MOST),
+    "group_size": (2, _MOST),
+    "light_edges": (0, _MOST),
+    "ratio_samples": (1, _MOST),
+    "ratio_share": (1e-9, 1),
+    "round_gain": (0, 1),
+    "recursion_edges": (0, _MOST),
+    "leader_edges": (0, _MOST),
+    "ring_gain": (0, 1),
+    "checkpoint_interval": (0, _MOST),
+    "timeout": (0, 1_000_000),
+}
+# Ranks may differ in these, as their devices do.
+OF_RANK = ("backend", "ratio", "threads", "gpu_memory")
 
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
@@ -22,24 +45,24 @@ def parse_bytes(text: str) -> int:
     unit = text.strip().lower()[len(number) :]
     try:
         size = int(float(number) * _UNITS[unit])
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OverflowError):
         size = 0
     if size <= 0:
         raise ConfigError(f"'{text}' is not a size; write for example 8GiB or 500MB")
     return size
 
 
-def parse_ratio(text: str) -> float | str | None:
+def parse_ratio(value: str | float | None) -> float | str | None:
     """Read a share between 0 and 1, `measure`, or `auto` (None)."""
-    if text in ("auto", "measure"):
-        return None if text == "auto" else text
+    if value in ("auto", "measure", None):
+        return "measure" if value == "measure" else None
     try:
-        ratio = float(text)
-    except ValueError:
+        ratio = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
         ratio = -1.0
-    if not 0.0 <= ratio <= 1.0:
+    if isinstance(value, bool) or not 0.0 <= ratio <= 1.0:
         raise ConfigError(
-            f"ratio '{text}' is neither 'auto' nor 'measure' nor between 0 and 1"
+            f"ratio '{value}' is neither 'auto' nor 'measure' nor between 0 and 1"
         )
     return ratio
 
@@ -111,17 +134,9 @@ class Config:
     timeout: int = 120
 
     def __post_init__(self) -> None:
-        _one_of("backend", self.backend, ("auto", "cpu", "cuda"))
-        _one_of("merge", self.merge, MERGES)
-        _at_least("group_size", self.group_size, 2)
-        _at_least("ratio_samples", self.ratio_samples, 1)
-        _at_least("threads", self.threads, 0)
-        _at_least("checkpoint_interval", self.checkpoint_interval, 0)
-        _at_least("timeout", self.timeout, 0)
-        if not 0 < self.ratio_share <= 1:
-            raise ConfigError(
-                f"ratio_share is {self.ratio_share}; give more than 0, at most 1"
-            )
+        for option in fields(self):
+            value = _read(option.name, option.default, getattr(self, option.name))
+            object.__setattr__(self, option.name, value)
 
     @classmethod
     def load(
@@ -141,7 +156,7 @@ class Config:
         if file is not None:
             try:
                 config = config.updated(tomllib.loads(file.read_text()), str(file))
-            except (OSError, tomllib.TOMLDecodeError) as error:
+            except (OSError, ValueError) as error:
                 raise ConfigError(f"{file}: {error}") from error
         for field in fields(cls):
             variable = f"MNDMST_{field.name.upper()}"
@@ -152,36 +167,64 @@ class Config:
         return config.updated(given, "command line")
 
     def updated(self, values: Mapping[str, Any], source: str) -> "Config":
-        """Return a copy with some options set, from text where they are text."""
-        unknown = set(values) - {field.name for field in fields(self)}
+        """Return a copy with some options set, from text or values.
+
+        Raises
+        ------
+        ConfigError
+            Which names the source.
+        """
+        unknown = set(values) - {option.name for option in fields(self)}
         if unknown:
             raise ConfigError(f"{source}: no such option: {', '.join(sorted(unknown))}")
         try:
-            return replace(
-                self, **{name: self._read(name, v) for name, v in values.items()}
-            )
-        except (ValueError, ConfigError) as error:
+            return replace(self, **values)
+        except ConfigError as error:
             raise ConfigError(f"{source}: {error}") from error
-
-    def _read(self, name: str, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        if name in ("memory", "gpu_memory"):
-            return parse_bytes(value)
-        if name == "ratio":
-            return parse_ratio(value)
-        return type(getattr(self, name))(value)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options as plain values, for outputs."""
         return asdict(self)
 
 
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{name} is '{value}'; give one of {', '.join(choices)}")
+def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
+    """Return the options of the first rank, but for the devices this rank's own.
+
+    Collective: ranks may have been given another environment, or files that differ.
+
+    Raises
+    ------
+    MndmstError
+        What `load` raised, on every rank.
+    """
+    with comm.together():
+        mine = load()
+    own = {name: getattr(mine, name) for name in OF_RANK}
+    return replace(comm.share(mine), **own)
 
 
-def _at_least(name: str, value: float, least: int) -> None:
-    if value < least:
-        raise ConfigError(f"{name} is {value}; give {least} or more")
+def _read(name: str, default: Any, value: Any) -> Any:
+    """Return the value of an option, given as such or as text."""
+    if name == "ratio":
+        return parse_ratio(value)
+    if name in CHOICES:
+        if value not in CHOICES[name]:
+            raise ConfigError(
+                f"{name} is '{value}'; give one of {', '.join(CHOICES[name])}"
+            )
+        return value
+    if name in ("memory", "gpu_memory") and isinstance(value, str):
+        return parse_bytes(value)
+    whole = isinstance(default, int)
+    least, most = RANGES[name]
+    try:
+        read = int if whole and isinstance(value, str) else index if whole else float
+        number = read(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number <= most:
+        raise ConfigError(
+            f"{name} is {value!r}; give {'a whole' if whole else 'a'} number, "
+            f"{least} or more" + (f", at most {most:,}" if most < _MOST else "")
+        )
+    return number

@@ -15,7 +15,7 @@ MIB = 1 << 20
 def resident_bytes() -> int:
     """Return the bytes of this process that are in memory."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def free_bytes() -> int:

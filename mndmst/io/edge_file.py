@@ -8,7 +8,9 @@ give every entry once: text, for one, begins a range at the first line after it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,17 @@ class EdgeFile(ABC):
     both_directions: bool = False
     seekable: bool = True
     rereadable: bool = False
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells this list from others, as plain values.
+
+        A run that goes on where another has ended must have the same.
+        """
+        known: dict[str, Any] = {"file": self.name, "length": self.length}
+        with suppress(OSError):
+            state = Path(self.name).stat()
+            known |= {"bytes": state.st_size, "changed": state.st_mtime_ns}
+        return known
 
     @abstractmethod
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -184,6 +197,10 @@ class EdgeFileOver(EdgeFile):
         self.both_directions = file.both_directions
         self.seekable = file.seekable
         self.rereadable = file.rereadable
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells the file from others."""
+        return self.file.identity()
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file; see `EdgeFile`."""

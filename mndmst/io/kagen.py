@@ -32,8 +32,7 @@ class KaGenEdges(RandomEdges):
     def __init__(
         self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, Any]
     ) -> None:
-        super().__init__(kind, seed, dtype)
-        self.parameters = parameters
+        super().__init__(kind, seed, dtype, parameters)
         self.kagen = import_kagen()
         self.length = 1
 

@@ -32,15 +32,26 @@ class RandomEdges(EdgeFile):
         From 0 to 2^31 - 1.
     dtype : dtype
         Of the weights.
+    parameters : dict
+        What else the kind takes; see `generate.open_random`.
     """
 
     PIECE = 1 << 18
     rereadable = True
 
-    def __init__(self, kind: str, seed: int, dtype: np.dtype) -> None:
+    def __init__(
+        self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, Any]
+    ) -> None:
         self.name = self.kind = kind
         self.seed = seed
         self.weight_dtype: np.dtype = dtype
+        self.parameters = parameters
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells the graph from others."""
+        named = {name: float(value) for name, value in self.parameters.items()}
+        weights = self.weight_dtype.name
+        return {"kind": self.kind, "seed": self.seed, "weights": weights} | named
 
     @abstractmethod
     def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -63,8 +74,7 @@ class NumberedEdges(RandomEdges):
     def __init__(
         self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
     ) -> None:
-        super().__init__(kind, seed, dtype)
-        self.given = given
+        super().__init__(kind, seed, dtype, given)
         if kind == "rmat":
             sums = np.cumsum([given["a"], given["b"], given["c"]])
             fits = 1 <= given["scale"] <= 44 and given["edge_factor"] >= 0
@@ -87,12 +97,15 @@ class NumberedEdges(RandomEdges):
             count = min(self.PIECE, end - low)
             src, dst = np.empty((2, count), id_dtype(self.num_vertices or 0))
             if self.kind == "rmat":
-                scale = self.given["scale"]
+                scale = self.parameters["scale"]
                 kernels.rmat(self.seed, scale, self.bounds, low, src, dst)
             elif self.kind == "gnm":
                 kernels.gnm(self.seed, self.num_vertices, low, src, dst)
             else:
-                side, keep = self.given["side"], np.uint64(self.given["keep"] * 2**32)
+                side, keep = (
+                    self.parameters["side"],
+                    np.uint64(self.parameters["keep"] * 2**32),
+                )
                 count = kernels.road(self.seed, side, keep, low, src, dst)
             yield src[:count], dst[:count]
 
@@ -109,7 +122,7 @@ class CliqueEdges(RandomEdges):
     def __init__(
         self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
     ) -> None:
-        super().__init__(kind, seed, dtype)
+        super().__init__(kind, seed, dtype, given)
         scale, largest = given["scale"], given["clique"] or 1 << given["scale"] // 3
         _check(self, 1 <= scale <= 40 and largest >= 1 and 0 <= given["between"] <= 1)
         self.num_vertices = self.length = 1 << scale

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,10 @@ class WeighedFile(EdgeFileOver):
         self.rule = rule
         empty = np.empty(0, np.int64)
         self.weight_dtype = rule(empty, empty).dtype
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells the file and its weights from others."""
+        return self.file.identity() | {"weights": repr(self.rule)}
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file, weighed; see `EdgeFile`."""

@@ -1,7 +1,9 @@
 """Options from files, variables and flags."""
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mndmst.config import Config, parse_bytes, parse_ratio
@@ -44,10 +46,37 @@ def test_what_is_no_ratio(text: str) -> None:
     [
         ({"group_size": 1}, "2 or more"),
         ({"merge": "tree"}, "auto, messages, ring, boruvka"),
-        ({"threads": "many"}, "many"),
+        ({"merge": ["ring"]}, "auto, messages, ring, boruvka"),
+        ({"threads": "many"}, "threads is 'many'; give a whole number, 0 or more"),
+        ({"threads": True}, "whole number"),
+        ({"group_size": 2.5}, "group_size is 2.5; give a whole number"),
+        ({"group_size": [4]}, "whole number"),
+        ({"timeout": 10**7}, "at most 1,000,000"),
+        ({"memory": -5}, "memory is -5; give a whole number, 0 or more"),
+        ({"memory": "inf"}, "8GiB"),
+        ({"ratio": 7.0}, "between 0 and 1"),
+        ({"light_edges": float("nan")}, "light_edges is nan; give a number, 0 or more"),
+        ({"checkpoint_interval": float("inf")}, "give a number"),
+        ({"ring_gain": -1}, "0 or more, at most 1"),
+        ({"round_gain": "lots"}, "round_gain is 'lots'"),
         ({"colour": "red"}, "no such option: colour"),
     ],
 )
 def test_what_cannot_be(options: dict, mend: str) -> None:
-    with pytest.raises(ConfigError, match=mend):
+    with pytest.raises(ConfigError, match=f"^command line: .*{mend}"):
         Config.load(None, options, {})
+
+
+def test_programs_may_give_text_or_values() -> None:
+    config = Config(memory="1KiB", ratio="0.5", light_edges=2, threads=np.int32(3))
+    assert (config.memory, config.ratio) == (1024, 0.5)
+    assert (config.light_edges, config.threads) == (2.0, 3)
+    assert type(config.light_edges) is float
+
+
+@pytest.mark.parametrize("text", [b"group_size = 2.5", b"threads = \xff", b"threads ="])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes) -> None:
+    file = tmp_path / "run.toml"
+    file.write_bytes(text)
+    with pytest.raises(ConfigError, match=re.escape(str(file))):
+        Config.load(file, {}, {})

@@ -151,10 +151,11 @@ def _prepare(options: Options) -> None:
 
 def _describe(file: EdgeFile, options: Options) -> dict[str, Any]:
     """Return what a restart must have in common with the run before."""
-    return {
-        "file": file.name, "length": file.length, "parts": options.parts,
-        "symmetrize": options.symmetrize, "reorder": options.reorder,
-    }  # fmt: skip
+    return file.identity() | {
+        "parts": options.parts,
+        "symmetrize": options.symmetrize,
+        "reorder": options.reorder,
+    }
 
 
 def _route(
@@ -258,10 +259,13 @@ def _save_plan(work: Path, described: dict[str, Any], plan: Plan, runs: int) -> 
 
 def _load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
     kept = json.loads((work / "plan.json").read_text())
-    if kept["described"] != described:
+    before = kept["described"]
+    if before != described:
+        names = [n for n in before | described if before.get(n) != described.get(n)]
+        what = ", ".join(f"{n} {before.get(n)}, not {described.get(n)}" for n in names)
         raise ConfigError(
-            f"{work}: was left by a run with {kept['described']}, not {described}. "
-            "Give the same, or run it without --restart."
+            f"{work}: was left by a run with {what}. Give the same, or run it without "
+            "--restart."
         )
     fields: dict[str, Any] = {
         name: np.array(value, np.int64) if isinstance(value, list) else value
