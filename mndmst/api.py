@@ -1,6 +1,9 @@
 """Spanning forests for Python programs: of arrays, of sparse matrices, of shards."""
 
 import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +12,7 @@ import numpy as np
 from .backends.numba.edge_forest import forest_of_edges
 from .backends.numba.msf import msf
 from .backends.numba.threads import Threads
-from .errors import ConfigError, InputError
+from .errors import InputError
 from .extras import optional
 from .inputs import as_edges, check_columns, on_device
 from .io.edges import Edges, supported_weights
@@ -25,6 +28,7 @@ from .spanning_forest import Forest
 
 if TYPE_CHECKING:
     from .backends.base import Forest as KernelForest
+    from .comm import Comm
     from .write import Summary
 
 
@@ -149,7 +153,8 @@ def solve(
 ) -> "Summary":
     """Compute the forest of a sharded graph in a program that runs under MPI.
 
-    Collective: every rank of `comm` calls it with the same arguments.
+    Collective: every rank of `comm` calls it with the same arguments. A rank that fails
+    alone ends the job (`MPI_Abort`), for the others would wait for it for ever.
 
     Parameters
     ----------
@@ -178,27 +183,41 @@ def solve(
     MndmstError
         On every rank, if the input, the options or the output will not do.
     """
-    from dataclasses import replace
-
     from .comm import Comm, world
-    from .config import Config
+    from .config import Config, on_all_ranks
     from .memory import give_back_freed
     from .pipeline import Targets
     from .pipeline import solve as solve_shards
     from .progress import Progress
 
-    ranks = world() if comm is None else Comm(comm)
-    with ranks.together():
-        config = Config.load(None, {}) if config is None else config
-        unknown = options.keys() - config.as_dict().keys()
-        if unknown:
-            raise ConfigError(f"no option is called {', '.join(sorted(unknown))}")
-        config = replace(config, **options)
+    def load() -> Config:
+        return (config or Config.load(None, {})).updated(options, "solve")
+
     targets = Targets(_path(output), _path(report), labels)
-    progress = Progress(ranks.rank == 0 and not quiet)
-    summary = solve_shards(ranks, path, config, targets, progress)
+    ranks = world() if comm is None else Comm.apart(comm)
+    with _to_its_end(ranks):
+        progress = Progress(ranks.rank == 0 and not quiet)
+        agreed = on_all_ranks(ranks, load)
+        summary = solve_shards(ranks, path, agreed, targets, progress)
     give_back_freed()  # the program goes on
     return summary
+
+
+@contextmanager
+def _to_its_end(ranks: "Comm") -> Iterator[None]:
+    """Give a communicator back after the block; end the job if it fails here alone.
+
+    A program may have no abort hook, and the other ranks would wait for ever.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if getattr(error, "ranks", 1) < ranks.size:
+            traceback.print_exc()
+            ranks.mpi.Abort(1)
+        raise
+    finally:
+        ranks.free()
 
 
 def _forest_on_device(

@@ -28,8 +28,7 @@ def world(polite: bool = False) -> "Comm":
     MissingExtraError
         If no MPI library can be loaded.
     """
-    comm = Comm(mpi_library.start().COMM_WORLD.Dup())
-    comm._shared.polite = comm.lacks_cores() or polite
+    comm = Comm.apart(mpi_library.start().COMM_WORLD, polite)
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
         raise ConfigError(
@@ -58,6 +57,13 @@ class Comm:
         self.size: int = mpi.size
         self._shared = shared or bulk.Shared()
         self._grid: Grid | None = None
+
+    @classmethod
+    def apart(cls, mpi: Any, polite: bool = False) -> "Comm":
+        """Return the ranks of a communicator, who talk apart from it. Collective."""
+        comm = cls(mpi.Dup())
+        comm._shared.polite = comm.lacks_cores() or polite
+        return comm
 
     @property
     def bytes_sent(self) -> int:

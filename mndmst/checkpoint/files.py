@@ -12,7 +12,6 @@ are removed. So there is a whole checkpoint at any time, once there has been one
 """
 
 import hashlib
-import os
 import secrets
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +23,7 @@ import numpy as np
 
 from ..comm import Comm
 from ..graph import EdgeList
-from ..io.layout import HDF5_LAYOUT, writing
+from ..io.layout import HDF5_LAYOUT, settle, writing
 from ..io.shards import ShardedGraph
 from ..order import id_dtype, key_dtype
 from .manifest import MANIFEST, Manifest, Part, damaged, read_manifest, reading
@@ -73,7 +72,8 @@ def save(
     Raises
     ------
     OutputError
-        On every rank, if any could not write; the one before is still there.
+        On every rank, if any could not write. The one before is still there, or the
+        new one, if only its directory could not be put on disk.
     """
     path = folder / f"{comm.share(secrets.token_hex(6))}-{comm.rank:05d}.h5"
     columns = {name: getattr(state.fixed, name) for name in FIXED}
@@ -88,10 +88,13 @@ def save(
                 manifest = Manifest(graph, state.done, vtxdist.tolist(), parts)
                 with replacing(folder / MANIFEST) as temporary:
                     temporary.write_text(manifest.text())
-                sync(folder)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+    # From here on the manifest names the new files: whatever fails, they stay.
+    with comm.together(), writing(folder):
+        if parts is not None:
+            settle(folder)
     if parts is not None:
         sweep(folder, {MANIFEST, *(part.name for part in parts)})
     return nbytes
@@ -173,19 +176,10 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f"{path.name}.tmp")
     try:
         yield temporary
-        sync(temporary)
+        settle(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def sync(path: Path) -> None:
-    """Wait until a file or a directory is on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def file_digest(path: Path) -> str:

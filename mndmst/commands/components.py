@@ -39,24 +39,13 @@ def add(commands: Any) -> None:
 
 
 def _components(arguments: argparse.Namespace) -> int:
-    from ..comm import world
     from ..components import connected_components
-    from ..config import Config
-    from ..progress import Progress
     from ..report import text
+    from .ranks import begin
 
-    given = vars(arguments)
-    flags = {name: given[name] for name in Config().as_dict() if name in given}
-    comm = world()
-    with comm.together():
-        config = Config.load(arguments.config, flags)
+    comm, config, progress = begin(arguments)
     found = connected_components(
-        comm,
-        arguments.graph,
-        config,
-        Progress(comm.rank == 0 and not arguments.quiet),
-        arguments.output,
-        arguments.report,
+        comm, arguments.graph, config, progress, arguments.output, arguments.report
     )
     if found.report is not None:
         if not arguments.quiet:

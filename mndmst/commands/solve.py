@@ -2,9 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..config import MERGES
+
+if TYPE_CHECKING:
+    from .ranks import Job
 
 
 def add(commands: Any) -> None:
@@ -61,27 +64,15 @@ def add(commands: Any) -> None:
 
 
 def _solve(arguments: argparse.Namespace) -> int:
-    from ..comm import world
-    from ..config import Config
+    from .ranks import begin
 
-    given = vars(arguments)
-    flags = {name: given[name] for name in Config().as_dict() if name in given}
-    comm = world()
-    with comm.together():
-        config = Config.load(arguments.config, flags)
-    return _run(comm, arguments, config)
+    return _run(begin(arguments), arguments)
 
 
-def _run(comm: Any, arguments: argparse.Namespace, config: Any) -> int:
+def _run(job: "Job", arguments: argparse.Namespace) -> int:
     from ..pipeline import Targets, solve
-    from ..progress import Progress, process_start
-    from ..watchdog import watch
 
-    active = comm.rank == 0 and not arguments.quiet
-    progress = Progress(active, since=process_start())
-    unwatched = watch(comm, config.timeout)
-    if unwatched:
-        progress.say(f"nobody watches over the network: {unwatched}")
+    comm, config, progress = job
     targets = Targets(
         arguments.output,
         arguments.report,
@@ -101,15 +92,14 @@ def _run(comm: Any, arguments: argparse.Namespace, config: Any) -> int:
 
 def demo(arguments: argparse.Namespace) -> int:
     """Solve the small graph that comes with the program."""
-    from ..comm import world
-    from ..config import Config
     from ..io.demo import demo_graph
+    from .ranks import begin
 
-    comm = world()
-    given = dict.fromkeys(("output", "report", "labels", "quiet", "checkpoint"))
-    options = argparse.Namespace(graph=demo_graph(), resume=False, **given)
-    status = _run(comm, options, Config.load(None, {}))
-    if comm.rank == 0:
+    given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
+    options = argparse.Namespace(graph=demo_graph(), resume=False, quiet=False, **given)
+    job = begin(options)
+    status = _run(job, options)
+    if job.comm.rank == 0:
         print(
             "\nThat was the graph that comes with mndmst. Now yours:\n"
             "  mndmst partition roads.gr.gz roads/ --parts 16\n"

@@ -20,11 +20,11 @@ def add(commands: Any) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from ..comm import world
     from ..io.shards import open_graph
     from ..verify import verify
+    from .ranks import begin
 
-    comm = world()
+    comm, *_ = begin(arguments)
     with comm.together():
         graph = open_graph(arguments.graph, check=comm.rank == 0)
     verdict = verify(comm, graph, arguments.forest)

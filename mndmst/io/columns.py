@@ -1,6 +1,5 @@
 """Write an HDF5 file of columns from all ranks in turn, so that none gathers them."""
 
-import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..comm import Comm
 from ..errors import OutputError
-from .layout import HDF5_LAYOUT, writing
+from .layout import HDF5_LAYOUT, settle, writing
 from .totals import PIECE
 
 _CHUNK_ROWS = 1 << 16
@@ -91,8 +90,7 @@ def write_columns(
                     _append(temporary, columns, places)
         with comm.together(), writing(path):
             if comm.rank == 0:
-                with temporary.open("r+b") as file:
-                    os.fsync(file.fileno())
+                settle(temporary)
                 temporary.replace(path)
     finally:
         _remove(comm, temporary)

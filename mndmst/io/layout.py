@@ -31,6 +31,7 @@ whose metadata has checksums too: a flipped byte is an error, not another graph.
 Texts have a fixed length, since the heap of those that have none is not checksummed.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,6 +54,8 @@ MALFORMED = (
     *(TypeError, AttributeError, ArithmeticError),
 )
 CHUNK_BYTES = 1 << 20
+# What system calls say where a file system does not do what is asked.
+UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
 
 
 def part_name(part: int) -> str:
@@ -88,6 +91,26 @@ def writing(path: Path) -> Iterator[None]:
             f"{path}: cannot be written ({reason}). Check that the "
             "directory exists, may be written and has room."
         ) from error
+
+
+def settle(path: Path) -> None:
+    """Have the system put a file or directory on disk before it is relied on.
+
+    Some file systems cannot do that for directories.
+
+    Raises
+    ------
+    OSError
+        If it has failed.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in UNABLE or not path.is_dir():
+            raise
+    finally:
+        os.close(handle)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,6 +1,5 @@
 """Write a sharded graph, part by part, so that a directory with an index is whole."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from .layout import (
     VERSION,
     ascends,
     part_name,
+    settle,
     write_attributes,
     writing,
 )
@@ -200,9 +200,9 @@ class ShardWriter:
             for old in self.path.glob("part-*.h5"):
                 old.unlink()
             for name in [*names, INDEX_NAME]:
-                _settle(self._temporary(name))
+                settle(self._temporary(name))
                 self._temporary(name).rename(self.path / name)
-            _settle(self.path)
+            settle(self.path)
         self._written.clear()
 
     def __enter__(self) -> "ShardWriter":
@@ -249,12 +249,3 @@ class ShardWriter:
         columns = Column(group, name, len(data), dtype)
         columns.append(data)
         columns.finish()
-
-
-def _settle(path: Path) -> None:
-    """Have the system put a file or directory on disk before it is relied on."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,6 +1,9 @@
 """Checkpoints on disk: whole or refused, whatever has happened to them."""
 
+import errno
 import json
+import os
+import stat
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -73,7 +76,7 @@ def test_the_next_one_replaces_it(folder: Path) -> None:
     assert not list(folder.iterdir())
 
 
-@pytest.mark.parametrize("failing", ["_write", "sync", "file_digest", "Manifest"])
+@pytest.mark.parametrize("failing", ["_write", "settle", "file_digest", "Manifest"])
 def test_one_that_fails_leaves_the_one_before(
     folder: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
@@ -87,6 +90,35 @@ def test_one_that_fails_leaves_the_one_before(
     monkeypatch.undo()
     assert {path.name for path in folder.iterdir()} == names
     assert same(read(folder), state())
+
+
+def on_directories(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """Let fsync fail for directories."""
+    fsync = os.fsync
+
+    def picky(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(error, os.strerror(error))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", picky)
+
+
+def test_a_file_system_that_cannot_settle_directories(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_directories(monkeypatch, errno.EINVAL)
+    save(COMM, folder, GRAPH, VTXDIST, state(100))
+    assert same(read(folder), state(100))
+
+
+def test_a_directory_that_fails_last_leaves_the_new_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_directories(monkeypatch, errno.EIO)
+    with pytest.raises(OutputError, match="cannot be written"):
+        save(COMM, folder, GRAPH, VTXDIST, state(100))
+    assert same(read(folder), state(100))
 
 
 def flip(path: Path, place: int, mask: int = 0x10) -> None:

@@ -1,0 +1,43 @@
+"""How commands begin under mpirun: ranks, the options they agree on, a watchdog."""
+
+import argparse
+from typing import NamedTuple
+
+from ..comm import Comm, world
+from ..config import Config, on_all_ranks
+from ..progress import Progress, process_start
+from ..watchdog import watch
+
+
+class Job(NamedTuple):
+    """What a command runs with."""
+
+    comm: Comm
+    config: Config
+    progress: Progress
+
+
+def begin(arguments: argparse.Namespace) -> Job:
+    """Start MPI, read the options and watch over the ranks. Collective.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Those that are called as options of `Config` are; `config`, a file, and
+        `quiet`, where the command has them.
+
+    Raises
+    ------
+    ConfigError
+        On every rank, for options that cannot be.
+    """
+    given = vars(arguments)
+    flags = {name: given[name] for name in Config().as_dict() if name in given}
+    comm = world()
+    config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))
+    active = comm.rank == 0 and not given.get("quiet", True)
+    progress = Progress(active, since=process_start())
+    unwatched = watch(comm, config.timeout)
+    if unwatched:
+        progress.say(f"nobody watches over the network: {unwatched}")
+    return Job(comm, config, progress)

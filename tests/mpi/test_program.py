@@ -1,0 +1,73 @@
+"""Programs that call the package on ranks, and ranks that are told otherwise."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GRAPH = Path(__file__).parents[2] / "partitions/demo"
+
+pytestmark = pytest.mark.mpi
+
+FAILING = """if True:
+    import mndmst, mndmst.pipeline
+    from mndmst.launcher import launched_rank
+    if launched_rank() == 1:
+        def ind_comp(*_, **__):
+            raise MemoryError("only here")
+        mndmst.pipeline.ind_comp = ind_comp
+    mndmst.solve(GRAPH)
+"""
+
+AGAIN = """if True:
+    import mndmst
+    from mndmst.comm import Comm
+    from mndmst.mpi_library import start
+    world, made, apart = start().COMM_WORLD, [], Comm.apart
+    Comm.apart = lambda *given: made.append(apart(*given)) or made[-1]
+    found = [mndmst.solve(GRAPH, comm=c).digest for c in (None, world, None)]
+    try:
+        mndmst.solve(GRAPH, threads=1.5)
+    except mndmst.errors.ConfigError as error:
+        assert "whole number" in str(error)
+    assert len(set(found)) == 1
+    assert len(made) == 4
+    assert not any(comm.mpi for comm in made), "communicators are left"
+    world.Barrier()
+"""
+
+TOLD_OTHERWISE = """if True:
+    import os, sys
+    from mndmst.launcher import launched_rank
+    if launched_rank() == 1:
+        os.environ[sys.argv[1]] = sys.argv[2]
+    from mndmst.__main__ import main
+    sys.exit(main(["solve", GRAPH, "-q"]))
+"""
+
+
+def program(text: str) -> str:
+    return text.replace("GRAPH", repr(str(GRAPH)))
+
+
+def test_a_rank_that_fails_alone_ends_the_program(mpirun: Callable) -> None:
+    run = mpirun(3, "-c", program(FAILING))
+    assert run.returncode != 0
+    assert "MemoryError: only here" in run.stderr
+
+
+def test_communicators_are_given_back(mpirun: Callable) -> None:
+    run = mpirun(2, "-c", program(AGAIN))
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("TIMEOUT", "0"), ("MERGE", "ring"), ("MEMORY", "4GiB"), ("THREADS", "2")],
+)
+def test_ranks_agree_where_they_are_told_otherwise(
+    mpirun: Callable, variable: str, value: str
+) -> None:
+    run = mpirun(2, "-c", program(TOLD_OTHERWISE), f"MNDMST_{variable}", value)
+    assert run.returncode == 0, run.stderr
+    assert run.result["trees"] == "90"
