@@ -34,6 +34,9 @@ def main(argv: list[str] | None = None) -> int:
         that left a checkpoint; 128 and the signal's number after Ctrl-C or when
         nobody reads the output any more.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed: nobody wants to read it
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     try:
         from .cli import main as run
 
@@ -44,8 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _end(128 + signal.SIGINT)
     except BrokenPipeError:
-        # The interpreter flushes once more on its way out; let that succeed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return _end(128 + signal.SIGPIPE)
     except MemoryError as error:
         _say(
@@ -53,10 +55,28 @@ def main(argv: list[str] | None = None) -> int:
             "machines, or keep below what there is with --memory.\n"
         )
         return _end(1)
-    except Exception:
-        _say(f"mndmst: {_rank()} failed\n{traceback.format_exc()}")
+    except Exception as error:
+        if isinstance(error, OSError) and not error.filename and _output_fails():
+            _say(f"mndmst: error: the output cannot be written ({error.strerror})\n")
+        else:
+            _say(f"mndmst: {_rank()} failed\n{traceback.format_exc()}")
         return _end(1)
     return status
+
+
+def _output_fails() -> bool:
+    """Return whether standard output is what cannot be written; then drop it."""
+    try:
+        print(flush=True)  # an unbuffered one has forgotten what it could not write
+    except OSError:
+        _drop_output()
+        return True
+    return False
+
+
+def _drop_output() -> None:
+    """Let the interpreter's own last flush, on its way out, succeed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(error: MndmstError) -> int:

@@ -82,3 +82,20 @@ def test_nobody_reads_the_output() -> None:
     process.stdout.close()
     run = finish(process, LIMIT)
     assert (run.returncode, run.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("redirection", "status", "said"),
+    [
+        (">/dev/full", 1, "cannot be written (No space left on device)\n"),
+        (">&-", 0, ""),
+    ],
+)
+def test_the_output_is_full_or_closed(
+    unbuffered: str, redirection: str, status: int, said: str
+) -> None:
+    command = ["sh", "-c", f'"$@" {redirection}', "sh", *python("-m", "mndmst", "info")]
+    run = finish(start(command, PYTHONUNBUFFERED=unbuffered), LIMIT)
+    assert run.returncode == status
+    assert run.stderr == (said and f"mndmst: error: the output {said}")
