@@ -57,7 +57,7 @@ def bands(run: Run, light_edges: float) -> Iterator[Band]:
         key_dtype = run.workers[0].rows.keys.dtype
         sample = np.sort(_sample(run, KEY_SAMPLE, arcs, key_dtype, _keys))
         share = 2 * light_edges * occupied / arcs
-        while share < 0.5 and len(sample):
+        while 0 < share < 0.5 and len(sample):
             high = int(sample[int(share * len(sample))])
             if high == np.iinfo(sample.dtype).max:
                 break  # nothing can be above

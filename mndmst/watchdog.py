@@ -28,6 +28,8 @@ PROGRESS_SECONDS = 0.01
 # A launcher that has noticed by itself ends the job before a word of ours is needed.
 GRACE_SECONDS = 2.0
 TOKEN_BYTES = 16
+# What the kernel takes between two probes, in seconds.
+LONGEST_PAUSE = 32767
 LEAVING, LOST = b".", b"!"
 
 
@@ -172,10 +174,14 @@ _AGAIN = "start again, with --resume where there is a checkpoint."
 
 def keep_alive(link: socket.socket, seconds: int) -> None:
     """Let the kernel ask the other end for a sign of life, and give it some time."""
+
+    def pause(wished: float) -> int:
+        return int(min(max(1, wished), LONGEST_PAUSE))
+
     for level, option, value in (
         (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, seconds // 3)),
-        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, seconds // 6)),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause(seconds / 3)),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause(seconds / 6)),
         (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 127),
         (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * seconds),
     ):

@@ -32,7 +32,7 @@ class Answer(NamedTuple):
         try:
             return float(exact)
         except OverflowError:
-            return math.copysign(math.inf, exact)
+            return math.inf if exact > 0 else -math.inf
 
     @property
     def digest(self) -> str:

@@ -7,6 +7,7 @@ import graphs
 from mndmst.backends.base import Band
 from mndmst.comm import world
 from mndmst.config import Config
+from mndmst.heavy import bands
 from mndmst.hypar import part_graph
 from mndmst.portions import portions
 from mndmst.progress import Progress
@@ -19,3 +20,12 @@ def test_a_sparse_graph_is_one_band(tmp_path: Path) -> None:
     comm, config = world(), Config(backend="cpu", merge="messages")
     run = part_graph(comm, path, config, Report(comm, Progress(False)))
     assert next(portions(run)) == Band()
+
+
+def test_bands_too_narrow_to_grow_are_one(tmp_path: Path) -> None:
+    path = graphs.write_graph(tmp_path / "graph", graphs.random(20, 150, seed=1))
+    comm, config = world(), Config(backend="cpu", merge="messages")
+    run = part_graph(comm, path, config, Report(comm, Progress(False)))
+    run.workers *= 2  # one alone has bands of its own
+    assert len(list(bands(run, 1.3))) > 1
+    assert list(bands(run, 5e-324)) == [Band()]

@@ -45,6 +45,15 @@ def trio(monkeypatch: pytest.MonkeyPatch):
         link.close()
 
 
+@pytest.mark.parametrize("seconds", [1, 100_000, 1_000_000])
+def test_a_connection_may_be_given_any_time(seconds: int) -> None:
+    one, other = _pair()
+    with one, other:
+        watchdog.keep_alive(one, seconds)
+        waited = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert waited == 1000 * seconds
+
+
 @pytest.mark.parametrize("name", ["after", "before"])
 def test_a_neighbour_that_was_killed(trio: Trio, name: str) -> None:
     other = trio.before if name == "after" else trio.after
