@@ -24,6 +24,7 @@ from .hypar import (
 )
 from .io.columns import check_writable
 from .io.labels import LabelsHeader, write_labels
+from .io.outputs import check_outputs
 from .io.totals import forest_digest
 from .progress import Progress
 from .report import Report, write_report
@@ -106,6 +107,9 @@ def connected_components(
     MndmstError
         On every rank, if the input, the options or the output will not do.
     """
+    with comm.together():
+        if comm.rank == 0:
+            check_outputs([path], [labels, report])
     for target in (labels, report):
         if target is not None:
             check_writable(comm, target)

@@ -7,7 +7,7 @@ does is told in its own module; what devices there are is known to `workers.py` 
 from dataclasses import dataclass
 from pathlib import Path
 
-from .checkpoint import Checkpoint
+from .checkpoint import MANIFEST, Checkpoint
 from .comm import Comm
 from .config import Config
 from .hypar import (
@@ -19,6 +19,7 @@ from .hypar import (
     post_process,
 )
 from .io.forest_writer import check_writable
+from .io.outputs import check_outputs
 from .progress import Progress
 from .report import Report
 from .write import Summary, write_forest
@@ -56,6 +57,10 @@ def solve(
         On every rank, if the input, the options or the output will not do.
     """
     report = Report(comm, progress)
+    state = targets.checkpoint and targets.checkpoint / MANIFEST
+    with comm.together():
+        if comm.rank == 0:
+            check_outputs([path], [targets.forest, targets.report, state])
     for target in (targets.forest, targets.report):
         if target is not None:
             check_writable(comm, target)

@@ -35,10 +35,13 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..errors import ConfigError
     from ..io.clusters import write_clusters
     from ..io.forest import read_forest
+    from ..io.outputs import check_outputs
     from ..spanning_forest import Forest
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
+    inputs = arguments.forest, arguments.points
+    check_outputs(inputs, [arguments.output, arguments.plot])
     file = read_forest(arguments.forest)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)

@@ -27,7 +27,9 @@ def add(commands: Any) -> None:
 def _convert(arguments: argparse.Namespace) -> int:
     from ..io.formats import read_edges, write_edges
     from ..io.original_ids import graph_of_forest, with_original_ids
+    from ..io.outputs import check_outputs
 
+    check_outputs([arguments.file, arguments.graph], [arguments.out])
     edges = read_edges(arguments.file, arguments.format)
     if arguments.graph:
         graph = graph_of_forest(arguments.file, arguments.graph)

@@ -48,7 +48,9 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     )
     from ..io.build import build_shards
     from ..io.formats.files import whole_file
+    from ..io.outputs import check_outputs
 
+    check_outputs([arguments.points], [arguments.save])
     if arguments.points in EXAMPLES:
         points = example_points(arguments.points, arguments.count)
     else:

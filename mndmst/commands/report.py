@@ -26,7 +26,9 @@ def add(commands: Any) -> None:
 def _report(arguments: argparse.Namespace) -> int:
     from ..charts.record import read_record
     from ..errors import ConfigError
+    from ..io.outputs import check_outputs
 
+    check_outputs(arguments.runs, [arguments.output, arguments.trace])
     records = [read_record(path) for path in arguments.runs]
     if arguments.trace is not None:
         from ..charts.trace import write_trace
