@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_external import digest, random_edges
 
-from mndmst.errors import OutputError
+from mndmst.errors import ConfigError, OutputError
 from mndmst.io.build import symmetric_rows
 from mndmst.io.edge_file import EdgeFile, EdgesInMemory
 from mndmst.io.edges import Edges
@@ -80,3 +80,27 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, routed: bool) ->
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("compress", [False, True])
+def test_one_wrong_id_is_refused_before_its_vertices_are_written(
+    tmp_path, jobs, compress
+):
+    (tmp_path / "wrong.txt").write_text("0 1 5\n0 100000000000000 3\n")
+    options = Options(tmp_path / "graph", 2, compress=compress, quiet=True)
+    text = r"graph: .*wrong\.txt in 2 parts takes .* counted from 0, is 100000000000000"
+    with pytest.raises(OutputError, match=text):
+        with_workers(jobs, partition, open_edges(tmp_path / "wrong.txt"), options)
+    assert not list((tmp_path / "graph").iterdir())
+    assert not options.work.exists()
+
+
+def test_parts_beyond_reason_are_refused(tmp_path):
+    edges = EdgesInMemory("edges", random_edges(4, 9))
+    with pytest.raises(ConfigError, match="4 vertices, too few for 1,000,000 parts"):
+        partition(Alone(), edges, Options(tmp_path / "graph", 1_000_000, quiet=True))
+    # What every part holds of all others counts, too
+    edges = EdgesInMemory("edges", random_edges(1 << 23, 9))
+    with pytest.raises(OutputError, match="in 8,000,000 parts takes 512,0"):
+        partition(Alone(), edges, Options(tmp_path / "more", 8_000_000, quiet=True))

@@ -32,7 +32,7 @@ from ..edge_file import EdgeFile, Rows
 from ..layout import writing
 from ..shard_writer import ShardWriter
 from ..shards import ShardedGraph, open_graph
-from .plan import Plan, make_plan
+from .plan import Plan, check_size, make_plan
 from .renumber import Renumbered, original_ids, save_order
 from .route import route_arcs
 from .sort import listed_rows, sorted_rows, write_part
@@ -98,11 +98,12 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
     Raises
     ------
     ConfigError
-        If the memory does not suffice, or there is nothing to restart from.
+        If the memory does not suffice, there are far more parts than vertices, or
+        there is nothing to restart from.
     InputError
         If the file is damaged, or an arc has no twin where all should.
     OutputError
-        If the output is not empty or cannot be written.
+        If the output is not empty, has not enough room or cannot be written.
     """
     if options.parts < 1:
         raise ConfigError(f"a graph has at least 1 part, not {options.parts}")
@@ -181,6 +182,10 @@ def _route(
         with team.together():
             if team.rank == 0:
                 raise lonely_arc(file.file if isinstance(file, Renumbered) else file)
+    with team.together():
+        if team.rank == 0:
+            out, compress = options.out, options.compress
+            check_size(found, options.parts, file.name, out, compress)
     room = Budget(options.memory).room() - RESERVE
     room = min(team.everyone(room))
     with team.together():

@@ -1,12 +1,15 @@
 """Where rows go: parts, as they will be stored, and buckets that fit into memory."""
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, OutputError
 from ...order import id_dtype
 from ..cuts import balanced_cuts
+from ..layout import writing
 from .survey import Survey
 
 # A key, which has a copy while it is sorted, and where its row begins, twice.
@@ -15,6 +18,11 @@ KEY_BYTES, ROW_BYTES = 8, 16
 # once, and from some hundreds on each of them waits for its page.
 LARGEST_BUCKET, MOST_BUCKETS = 1 << 22, 512
 GUIDE_BITS = 15
+# A part may be empty, but a directory of more files than this is no use to anyone.
+MOST_EMPTY_PARTS = 1 << 12
+BOUND_BYTES = 8  # where a row begins, or a part
+# What --compress saves at most of rows that are not mostly empty.
+PACKING = 8
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,49 @@ class Plan:
         vertices = np.arange(0, self.num_vertices, 1 << shift)
         guide = np.searchsorted(self.first[1:], vertices, "right").astype(np.int32)
         return self.first.astype(np.uint64), guide, np.uint64(shift)
+
+
+def check_size(
+    survey: Survey, num_parts: int, name: str, out: Path, compress: bool
+) -> None:
+    """Make sure that the graph has room on its disk, before any of it is written.
+
+    Parameters
+    ----------
+    name : str
+        Names the graph in messages.
+    out : Path
+        The directory, which is there.
+    compress : bool
+        Whether its files will be smaller than what they hold.
+
+    Raises
+    ------
+    ConfigError
+        If far more parts are asked for than there are vertices.
+    OutputError
+        If there is less room than the graph takes.
+    """
+    n = survey.num_vertices
+    if num_parts > max(n, MOST_EMPTY_PARTS):
+        raise ConfigError(
+            f"{name}: has {n:,} vertices, too few for {num_parts:,} parts. Give "
+            f"{max(n, MOST_EMPTY_PARTS):,} or fewer."
+        )
+    arcs = int(survey.counts.sum()) // (2 if survey.symmetric else 1)
+    # Every part tells where all of them begin.
+    bounds = n + num_parts * (num_parts + 1)
+    arc = id_dtype(n).itemsize + survey.weight_dtype.itemsize
+    need = (BOUND_BYTES * bounds + arc * arcs) // (PACKING if compress else 1)
+    with writing(out):
+        free = shutil.disk_usage(out).free
+    if need > free:
+        raise OutputError(
+            f"{out}: to make a graph of {name} in {num_parts:,} parts takes {need:,} "
+            f"bytes, and {free:,} are free. Its largest vertex id, counted from 0, is "
+            f"{n - 1}, and every number up to it is a vertex: if one id is wrong, mend "
+            "it; else give a directory with more room."
+        )
 
 
 def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
