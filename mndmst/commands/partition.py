@@ -65,7 +65,10 @@ def add_building(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace a graph")
     parser.add_argument("--compress", action="store_true", help="smaller, slower parts")
     parser.add_argument(
-        "--restart", action="store_true", help="go on where a killed run has ended"
+        "--restart",
+        action="store_true",
+        help="go on where a killed run has ended; without one begin anew, and leave a "
+        "graph that the same run has finished",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
 

@@ -8,6 +8,8 @@ A graph is a directory::
         vtxdist                 int64 [parts + 1]   first vertex of every part
         arcdist                 int64 [parts + 1]   first arc of every part
         parts                   str [parts]         file names
+        @ made-from             digest, where the maker was told to restart; see
+                                `io.external.restart`
     part-00000.h5               the rows of the vertices vtxdist[0] to vtxdist[1]
         @ format "mndmst-shard", version, creator, graph-uuid
         @ num_vertices          of the whole graph
@@ -44,6 +46,7 @@ import numpy as np
 from ..errors import InputError, OutputError
 
 INDEX_NAME = "index.h5"
+MADE_FROM = "made-from"
 GRAPH_FORMAT = "mndmst-graph"
 SHARD_FORMAT = "mndmst-shard"
 VERSION = 1

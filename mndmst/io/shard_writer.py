@@ -16,6 +16,7 @@ from .layout import (
     GRAPH_FORMAT,
     HDF5_LAYOUT,
     INDEX_NAME,
+    MADE_FROM,
     SHARD_FORMAT,
     VERSION,
     ascends,
@@ -109,6 +110,24 @@ class ShardWriter:
                 "graph in it to be overwritten."
             )
 
+    @staticmethod
+    def take_back(path: Path, num_parts: int) -> None:
+        """Give parts their temporary names again, if a run ended as it named them.
+
+        Raises
+        ------
+        OutputError
+            If they cannot be renamed.
+        """
+        with writing(path):
+            if (path / INDEX_NAME).exists():
+                return
+            for part in range(num_parts):
+                final = path / part_name(part)
+                temporary = final.with_name(final.name + TEMPORARY)
+                if final.exists() and not temporary.exists():
+                    final.rename(temporary)
+
     def write_part(
         self, part: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray
     ) -> None:
@@ -166,13 +185,15 @@ class ShardWriter:
             arcs = writer.finish()
             write_attributes(file, {"num_arcs": arcs})
 
-    def finish(self, uuid: str | None = None) -> None:
+    def finish(self, uuid: str | None = None, record: str | None = None) -> None:
         """Check that every part is there, then give all files their final names.
 
         Parameters
         ----------
         uuid : str, optional
             In place of the one given at first, where that was not known yet.
+        record : str, optional
+            What tells that the graph is the one that a run would make.
 
         Raises
         ------
@@ -191,6 +212,8 @@ class ShardWriter:
                 "weight_dtype": self.weight_dtype.name,
             }
             self._write_header(file, GRAPH_FORMAT, header)
+            if record is not None:
+                write_attributes(file, {MADE_FROM: record})
             self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
             self._write(file, "arcdist", arcdist, arcdist.dtype)
             parts = np.array(names, np.bytes_)

@@ -21,16 +21,18 @@ from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition
 from mndmst.io.external.team import Alone, with_workers
 from mndmst.io.formats import open_edges
+from mndmst.io.layout import MADE_FROM
 from mndmst.io.shards import ShardedGraph, open_graph
 
 
 def digest(path: Path) -> str:
-    """Return the digest of everything that the files of a graph hold."""
+    """Return the digest of all that the files of a graph hold but who made them."""
     whole = hashlib.sha256()
 
     def add(name: str, item: h5py.Group | h5py.Dataset) -> None:
         content = item[:].tobytes() if isinstance(item, h5py.Dataset) else b""
         attributes = {key: str(value) for key, value in item.attrs.items()}
+        attributes.pop(MADE_FROM, None)
         whole.update(f"{name} {sorted(attributes.items())}".encode() + content)
 
     for part in sorted(path.iterdir()):

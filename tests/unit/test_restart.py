@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from test_external import digest, made, random_edges
 
-from mndmst.errors import ConfigError
-from mndmst.io import external
+from mndmst.errors import ConfigError, OutputError
+from mndmst.io import external, shard_writer
 from mndmst.io.edge_file import EdgeFile
 from mndmst.io.external import Options, partition, sort
 from mndmst.io.external.team import Alone
 from mndmst.io.formats import open_edges
 from mndmst.io.generate import open_random
-from mndmst.io.shards import ShardWriter
+from mndmst.io.shards import ShardWriter, open_graph
 from mndmst.io.weights import weigh
 
 
@@ -74,6 +74,65 @@ def test_a_restart_refuses_another_graph(tmp_path, monkeypatch, source, what):
         )
 
 
-def test_nothing_to_restart_from(tmp_path):
-    with pytest.raises(ConfigError, match="holds nothing to go on from"):
-        made(tmp_path / "graph", random_edges(9, 9), restart=True)
+def interrupt_at(monkeypatch, module, name, call):
+    """Have a function end as a kill would, nothing tidied up, at one of its calls."""
+    true, calls = getattr(module, name), []
+
+    def function(*arguments):
+        calls.append(arguments)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return true(*arguments)
+
+    monkeypatch.setattr(module, name, function)
+    monkeypatch.setattr(ShardWriter, "__exit__", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "call", "said"),
+    [
+        (external, "route_arcs", 1, "begins anew"),
+        (external, "write_part", 4, "goes on from"),
+        (shard_writer, "_settle", 4, "goes on from"),  # three parts have their names
+        (shard_writer, "_settle", 6, "goes on from"),
+        (external, "_made", 1, "finished already"),
+    ],
+)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_one_command_goes_on_whatever_is_there(
+    tmp_path, monkeypatch, capfd, module, name, call, said, overwrite
+):
+    edges = random_edges(2000, 9000)
+    out = tmp_path / "graph"
+    given = {"restart": True, "quiet": False, "overwrite": overwrite}
+    if overwrite:
+        made(out, random_edges(300, 800), parts=7)
+    expected = digest(made(tmp_path / "whole", edges, restart=True))
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, module, name, call)
+        with pytest.raises(KeyboardInterrupt):
+            made(out, edges, **given)
+    assert "begins anew" in capfd.readouterr().err
+    for again in (said, "finished already"):
+        made(out, edges, **given)
+        assert again in capfd.readouterr().err
+        assert digest(out) == expected
+        assert [path.name for path in tmp_path.glob("*work")] == []
+
+
+def test_a_restart_does_not_take_another_graph_for_finished(tmp_path):
+    edges = random_edges(200, 900)
+    made(tmp_path / "graph", edges, restart=True)
+    with pytest.raises(OutputError, match="is not empty"):
+        made(tmp_path / "graph", edges, restart=True, parts=3)
+    made(tmp_path / "graph", edges, restart=True, overwrite=True, parts=3)
+    assert open_graph(tmp_path / "graph").num_parts == 3
+    made(tmp_path / "plain", edges)
+    with pytest.raises(OutputError, match="is not empty"):
+        made(tmp_path / "plain", edges, restart=True)
+
+
+def test_a_record_does_not_change_the_graph(tmp_path):
+    edges = random_edges(200, 900)
+    one = open_graph(made(tmp_path / "one", edges, restart=True))
+    assert one.uuid == open_graph(made(tmp_path / "other", edges)).uuid

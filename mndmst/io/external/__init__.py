@@ -18,7 +18,7 @@ import json
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,19 @@ from ...errors import ConfigError
 from ...memory import Budget
 from ...progress import Progress
 from ..edge_file import EdgeFile, Rows
-from ..layout import writing
 from ..shard_writer import ShardWriter
 from ..shards import ShardedGraph, open_graph
 from .plan import Plan, check_size, make_plan
 from .renumber import Renumbered, original_ids, save_order
+from .restart import (
+    Found,
+    describe,
+    load_plan,
+    prepare,
+    record_of,
+    save_plan,
+    write_json,
+)
 from .route import route_arcs
 from .sort import listed_rows, sorted_rows, write_part
 from .spool import Spool
@@ -64,7 +72,8 @@ class Options:
     overwrite, compress : bool
         As in `ShardWriter`.
     restart : bool
-        Go on where a run that was killed has ended.
+        Go on where a run that was killed has ended, if there is one; a graph that the
+        same run has finished stays.
     quiet : bool
         Say nothing on standard error.
     """
@@ -99,7 +108,7 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
     ------
     ConfigError
         If the memory does not suffice, there are far more parts than vertices, or
-        there is nothing to restart from.
+        another run has left what there is to go on from.
     InputError
         If the file is damaged, or an arc has no twin where all should.
     OutputError
@@ -108,14 +117,15 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
     if options.parts < 1:
         raise ConfigError(f"a graph has at least 1 part, not {options.parts}")
     progress = Progress(team.rank == 0 and not options.quiet)
-    with team.together():
-        if team.rank == 0:
-            ShardWriter.claim(options.out, options.overwrite)
-            _prepare(options)
+    described = describe(file, options)
+    found = _begin(team, options, described, progress)
+    if found is Found.GRAPH:
+        return _made(team, options)
     routed = None
-    if options.restart:
+    if found is Found.PLAN:
         with team.together():
-            routed = _load_plan(options.work, _describe(file, options))
+            routed = load_plan(options.work, described)
+    record = record_of(described) if options.restart else None
     try:
         if options.reorder != "none":
             if not routed:
@@ -127,36 +137,38 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
         rows_of = partial(sorted_rows, plan, runs)
         if plan.in_rows:
             rows_of = partial(listed_rows, plan, file)
-        graph = _sorted(team, plan, rows_of, options, progress)
+        _sort(team, plan, rows_of, options, progress, record)
     except Exception:
         # What is left of a run that was killed can be used, of one that failed not
         if team.rank == 0:
             shutil.rmtree(options.work, ignore_errors=True)
         raise
-    return graph
+    return _made(team, options)
 
 
-def _prepare(options: Options) -> None:
-    """Make the directory for what is on the way."""
-    with writing(options.work):
-        if options.restart and (options.work / "plan.json").exists():
-            return
-        if options.restart:
-            raise ConfigError(
-                f"{options.work}: holds nothing to go on from. Run it without "
-                "--restart."
-            )
-        shutil.rmtree(options.work, ignore_errors=True)
-        options.work.mkdir(parents=True)
+def _begin(
+    team: Team, options: Options, described: dict[str, Any], progress: Progress
+) -> Found:
+    """Make the directories ready; return, and say, what a restart finds there."""
+    found = Found.NOTHING
+    with team.together():
+        if team.rank == 0:
+            found = prepare(options, described)
+    found = team.everyone(found)[0]
+    if options.restart:
+        progress.say(
+            {
+                Found.NOTHING: "nothing to go on from: begins anew",
+                Found.PLAN: f"goes on from {options.work}",
+                Found.GRAPH: f"{options.out} is finished already",
+            }[found]
+        )
+    return found
 
 
-def _describe(file: EdgeFile, options: Options) -> dict[str, Any]:
-    """Return what a restart must have in common with the run before."""
-    return file.identity() | {
-        "parts": options.parts,
-        "symmetrize": options.symmetrize,
-        "reorder": options.reorder,
-    }
+def _made(team: Team, options: Options) -> ShardedGraph:
+    with team.together():
+        return open_graph(options.out, check=False)
 
 
 def _route(
@@ -203,17 +215,18 @@ def _route(
     runs = [options.work / f"run-{rank}" for rank in range(team.size)]
     with team.together():
         if team.rank == 0:
-            _save_plan(options.work, _describe(file, options), plan, len(runs))
+            save_plan(options.work, describe(file, options), plan, len(runs))
     return plan, runs
 
 
-def _sorted(
+def _sort(
     team: Team,
     plan: Plan,
     rows_of: Callable[[range], Iterator[Rows]],
     options: Options,
     progress: Progress,
-) -> ShardedGraph:
+    record: str | None,
+) -> None:
     """Write all parts that are not there yet, and the index."""
     unnamed = str(uuid.UUID(int=0))
     original = None if options.reorder == "none" else original_ids(options.work)
@@ -227,7 +240,7 @@ def _sorted(
             done = options.work / f"part-{part}.json"
             if not done.exists():
                 sums = write_part(plan, writer, part, rows_of)
-                _write_json(done, sums)
+                write_json(done, sums)
     with team.together():
         if team.rank == 0:
             all_sums = [
@@ -235,10 +248,8 @@ def _sorted(
                 for part in range(options.parts)
             ]
             sums = np.array(all_sums, np.uint64).sum(axis=0)
-            writer.finish(_name_by_content(plan, sums, original))
+            writer.finish(_name_by_content(plan, sums, original), record)
             shutil.rmtree(options.work, ignore_errors=True)
-    with team.together():
-        return open_graph(options.out, check=False)
 
 
 def _name_by_content(plan: Plan, sums: np.ndarray, original: np.ndarray | None) -> str:
@@ -249,40 +260,3 @@ def _name_by_content(plan: Plan, sums: np.ndarray, original: np.ndarray | None) 
     if original is not None:
         digest.update(original.data)
     return str(uuid.UUID(bytes=digest.digest(), version=5))
-
-
-def _save_plan(work: Path, described: dict[str, Any], plan: Plan, runs: int) -> None:
-    fields = {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in asdict(plan).items()
-    }
-    fields["weight_dtype"] = plan.weight_dtype.name
-    _write_json(
-        work / "plan.json", {"described": described, "plan": fields, "runs": runs}
-    )
-
-
-def _load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
-    kept = json.loads((work / "plan.json").read_text())
-    before = kept["described"]
-    if before != described:
-        names = [n for n in before | described if before.get(n) != described.get(n)]
-        what = ", ".join(f"{n} {before.get(n)}, not {described.get(n)}" for n in names)
-        raise ConfigError(
-            f"{work}: was left by a run with {what}. Give the same, or run it without "
-            "--restart."
-        )
-    fields: dict[str, Any] = {
-        name: np.array(value, np.int64) if isinstance(value, list) else value
-        for name, value in kept["plan"].items()
-    }
-    fields["weight_dtype"] = np.dtype(fields["weight_dtype"])
-    return Plan(**fields), [work / f"run-{rank}" for rank in range(kept["runs"])]
-
-
-def _write_json(path: Path, value: Any) -> None:
-    """Write a file that is whole or not there."""
-    with writing(path):
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(value))
-        temporary.rename(path)
