@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..order import WEIGHT_DTYPES
-from .partition import add_building, build
+from .partition import Source, add_building, build
 
 OWN = ("rmat", "ssca2", "gnm", "road")
 BY_KAGEN = ("rgg2d", "rgg3d", "rhg", "grid2d", "grid3d")
@@ -55,7 +55,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     wanted = {name: value for name, value in given.items() if value is not None}
     return build(
         arguments,
-        lambda: open_random(
-            arguments.kind, arguments.seed, arguments.weights, **wanted
+        lambda: Source(
+            open_random(arguments.kind, arguments.seed, arguments.weights, **wanted)
         ),
     )

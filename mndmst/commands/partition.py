@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .info import describe
 
@@ -73,14 +73,28 @@ def add_building(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
 
 
-def build(
-    arguments: argparse.Namespace,
-    open_file: Callable[[], Any],
-    check: Callable[[Any], None] | None = None,
-) -> int:
-    """Make shards of what open_file() returns, check and describe them.
+class Source(NamedTuple):
+    """What shards are made of.
 
-    Under mpirun all ranks take part, otherwise worker processes.
+    Attributes
+    ----------
+    file : EdgeFile
+    parts : int
+        Shards to make if nobody says otherwise.
+    check : callable, optional
+        Raises an error for a graph that is not the one promised.
+    """
+
+    file: Any
+    parts: int = 1
+    check: Callable[[Any], None] | None = None
+
+
+def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> int:
+    """Make shards of what open_source() returns, check and describe them.
+
+    Under mpirun all ranks take part, otherwise worker processes. All that a user may
+    have to mend is looked at when they run, so that one of them alone tells it.
     """
     from ..io.external import Options, partition
     from ..io.external.team import Alone, Ranks, Team, with_workers
@@ -97,14 +111,14 @@ def build(
         processes = node.size
         node.free()
     with team.together():
-        file = open_file()
+        file, parts, check = open_source()
+        parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
         if team.size == 1:
-            processes = jobs = _jobs(arguments, file)
+            processes = jobs = _jobs(arguments.jobs, file, parts)
         names = ("symmetrize", "reorder", "overwrite", "compress", "restart", "quiet")
         given = {name: getattr(arguments, name) for name in names if name in arguments}
         memory = _memory(arguments.memory) or free_bytes() // 2 // processes
-        parts = 1 if arguments.parts is None else arguments.parts
         options = Options(arguments.out, parts, memory, **given)
     if team.size > 1:
         graph = partition(team, file, options)
@@ -122,50 +136,47 @@ def _memory(text: str | None) -> int:
     return 0 if text is None else parse_bytes(text)
 
 
-def _jobs(arguments: argparse.Namespace, file: Any) -> int:
+def _jobs(asked: int | None, file: Any, parts: int) -> int:
     """Return how many processes to use: as many as asked for, or as seems to pay."""
     import os
 
     from ..errors import ConfigError
 
-    if arguments.jobs is None:
+    if asked is None:
         cores = len(os.sched_getaffinity(0))
         # Only its parts are shared out of a file that one process has to read
-        shares = cores if file.seekable else arguments.parts or 1
+        shares = cores if file.seekable else parts
         return max(1, min(cores, shares, file.length >> 24))
-    if arguments.jobs < 1:
-        raise ConfigError(f"--jobs {arguments.jobs}: give 1 or more")
-    return int(arguments.jobs)
+    if asked < 1:
+        raise ConfigError(f"--jobs {asked}: give 1 or more")
+    return asked
 
 
 def _partition(arguments: argparse.Namespace) -> int:
+    return build(arguments, lambda: _open(arguments))
+
+
+def _open(arguments: argparse.Namespace) -> Source:
+    """Open the file or the recipe.
+
+    Raises
+    ------
+    ConfigError
+        For options that only go with a recipe, or without one.
+    """
+    from ..errors import ConfigError
     from ..io.formats import open_edges
     from ..io.recipe import check_shards, load_recipe, open_recipe
     from ..io.weights import weigh
 
-    _check_options(arguments)
-    if arguments.file.suffix != ".toml":
-
-        def open_file() -> Any:
-            file = open_edges(arguments.file, arguments.format)
-            return weigh(file, arguments.weights) if arguments.weights else file
-
-        return build(arguments, open_file)
-    recipe = load_recipe(arguments.file)
-    arguments.parts = arguments.parts or recipe.parts
-    return build(
-        arguments,
-        lambda: open_recipe(recipe, arguments.source),
-        lambda graph: check_shards(recipe, graph),
-    )
-
-
-def _check_options(arguments: argparse.Namespace) -> None:
-    """Raise ConfigError for options that only go with a recipe, or without one."""
-    from ..errors import ConfigError
-
-    file, recipe = arguments.file, arguments.file.suffix == ".toml"
-    if recipe and (arguments.format or arguments.weights):
-        raise ConfigError(f"{file}: a recipe says its format and weights itself.")
-    if arguments.source and not recipe:
-        raise ConfigError(f"{file}: --source goes with a recipe, a .toml file.")
+    path, rule = arguments.file, arguments.weights
+    if path.suffix != ".toml":
+        if arguments.source:
+            raise ConfigError(f"{path}: --source goes with a recipe, a .toml file.")
+        file = open_edges(path, arguments.format)
+        return Source(weigh(file, rule) if rule else file)
+    if arguments.format or rule:
+        raise ConfigError(f"{path}: a recipe says its format and weights itself.")
+    recipe = load_recipe(path)
+    file = open_recipe(recipe, arguments.source)
+    return Source(file, recipe.parts, lambda graph: check_shards(recipe, graph))

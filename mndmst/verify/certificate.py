@@ -146,9 +146,10 @@ def _hold(
             parts += starmap(check, shares)
     collected = comm.collect(merge(parts))
     findings: Findings = comm.share(merge(collected) if collected else None)
-    if findings.balance:
-        raise InputError(
-            f"{graph.path}: some edge does not stand in the rows of both its ends with "
-            "the same weight. Make the graph again."
-        )
+    with comm.together():
+        if findings.balance:
+            raise InputError(
+                f"{graph.path}: some edge does not stand in the rows of both its ends "
+                "with the same weight. Make the graph again."
+            )
     return findings

@@ -250,3 +250,11 @@ def running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_weights_of_another_type_are_told_once(tmp_path):
+    file = EdgesInMemory("mixed", random_edges(50, 99, "float32"))
+    file.weight_dtype = np.dtype(np.int32)
+    with pytest.raises(InputError, match="several types") as told:
+        with_workers(3, partition, file, Options(tmp_path / "graph", quiet=True))
+    assert told.value.ranks == 3

@@ -114,8 +114,9 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
     OutputError
         If the output is not empty, has not enough room or cannot be written.
     """
-    if options.parts < 1:
-        raise ConfigError(f"a graph has at least 1 part, not {options.parts}")
+    with team.together():
+        if options.parts < 1:
+            raise ConfigError(f"a graph has at least 1 part, not {options.parts}")
     progress = Progress(team.rank == 0 and not options.quiet)
     described = describe(file, options)
     found = _begin(team, options, described, progress)

@@ -224,7 +224,8 @@ def _merge(team: Team, file: EdgeFile, found: _Found) -> Survey:
     blocks = (num_vertices + (1 << found.shift) - 1) >> found.shift
     counts = team.sum(found.counts[:blocks]) * (1 + found.in_rows)
     surplus = team.sum(np.array([found.balance]))[0]
-    dtype = _weight_dtype(file, set().union(*types), min(least), max(most))
+    with team.together():
+        dtype = _weight_dtype(file, set().union(*types), min(least), max(most))
     return Survey(
         num_vertices, sum(entries), dtype, bool(surplus == 0), found.in_rows,
         found.shift, counts,

@@ -1,0 +1,47 @@
+"""What all ranks find out alike, one of them tells."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import graphs
+import h5py
+import pytest
+from square import DATA
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture
+def told(mpirun: Callable, tmp_path: Path) -> Callable[..., str]:
+    """Run a command on three ranks; return its error, which must stand there once."""
+
+    def run(*arguments: object) -> str:
+        done = mpirun(3, "-m", "mndmst", *arguments)
+        assert done.returncode != 0
+        assert done.stderr.count("mndmst: error:") == 1, done.stderr
+        return done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((DATA / "square.gr", "--parts", 0), "at least 1 part, not 0"),
+        ((DATA / "square.gr", "--source", "x"), "--source goes with a recipe"),
+        (("recipe.toml", "--format", "gr"), "a recipe says its format"),
+        (("nowhere.toml",), "cannot be read as a recipe"),
+    ],
+)
+def test_options_of_partition(tmp_path, told, options, message):
+    file, *others = options
+    assert message in told("partition", file, tmp_path / "graph", *others)
+
+
+def test_rows_that_are_not_symmetric(tmp_path, mndmst, told):
+    whole = graphs.write_graph(tmp_path / "whole", graphs.path(40), parts=2)
+    forest = tmp_path / "forest.h5"
+    assert mndmst("solve", whole, "-o", forest, "-q").returncode == 0
+    with h5py.File(whole / "part-00001.h5", "r+") as part:
+        part["graph/data"][-1] += 1
+    assert "rows of both its ends" in told("verify", whole, forest)
