@@ -20,44 +20,80 @@ def share_array(node: Comm, array: np.ndarray | None) -> np.ndarray:
     Raises
     ------
     ConfigError
-        If the machine has no room for it.
+        On every rank, if the machine has no room for it.
     """
     if node.size == 1 and array is not None:
         return array
+    facts = None if array is None else (array.nbytes, array.shape, array.dtype)
+    nbytes, shape, dtype = node.share(facts)
     # A file in memory, not an MPI window: its room can be claimed beforehand, where
     # touching a window that does not fit kills the process.
-    path, shape, dtype = Path(), (0,), np.dtype(np.uint8)
-    with node.together():
-        if array is not None:
-            path, shape, dtype = claim(array.nbytes), array.shape, array.dtype
-    path, shape, dtype = node.share((path, shape, dtype))
-    with path.open("r+b") as file:
-        memory = mmap.mmap(file.fileno(), 0)
+    handle = claim(node, nbytes)
+    memory = mmap.mmap(handle, 0)
+    os.close(handle)
     shared = np.ndarray(shape, dtype, memory)
     if array is not None:
         shared[...] = array
     node.barrier()
-    if array is not None:
-        path.unlink()
     return shared
 
 
-def claim(nbytes: int) -> Path:
-    """Return a new file with so much room, in memory if there is enough."""
+def claim(node: Comm, nbytes: int) -> int:
+    """Return a new file with so much room, open on all ranks. Collective.
+
+    It lies in memory if there is enough. It has lost its name by the time it gets its
+    room, so that this is given back when the ranks end, however they do.
+
+    Raises
+    ------
+    ConfigError
+        On every rank, if there is no room.
+    """
     for directory in ("/dev/shm", tempfile.gettempdir()):
-        try:
-            handle, name = tempfile.mkstemp(prefix="mndmst-", dir=directory)
-        except OSError:
+        handle = _new_file(node, directory)
+        if handle is None:
             continue
-        try:
-            os.posix_fallocate(handle, 0, max(1, nbytes))
-            return Path(name)
-        except OSError:
-            Path(name).unlink()
-        finally:
-            os.close(handle)
+        if node.share(node.rank == 0 and _has_room(handle, max(1, nbytes))):
+            return handle
+        os.close(handle)
     raise ConfigError(
         f"no room for {nbytes} bytes that the ranks of a machine share, neither in "
         "/dev/shm nor in the temporary directory. Give the container more shared "
         "memory, point TMPDIR at a larger disk, or start one rank on each machine."
     )
+
+
+def _new_file(node: Comm, directory: str) -> int | None:
+    """Return an empty file without a name, open on all ranks, or None on all."""
+    made = _made(directory) if node.rank == 0 else None
+    handle = _opened(node.share(made))
+    everywhere = node.min(int(handle is not None))
+    if made is not None:
+        made.unlink()
+    if handle is not None and not everywhere:
+        os.close(handle)
+    return handle if everywhere else None
+
+
+def _made(directory: str) -> Path | None:
+    try:
+        handle, name = tempfile.mkstemp(prefix="mndmst-", dir=directory)
+    except OSError:
+        return None
+    os.close(handle)
+    return Path(name)
+
+
+def _opened(path: Path | None) -> int | None:
+    try:
+        return None if path is None else os.open(path, os.O_RDWR)
+    except OSError:
+        return None
+
+
+def _has_room(handle: int, nbytes: int) -> bool:
+    try:
+        os.posix_fallocate(handle, 0, nbytes)
+    except OSError:
+        return False
+    return True

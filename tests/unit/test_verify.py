@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import kruskal
 
-from mndmst.errors import ConfigError, InputError
+from mndmst.errors import InputError
 from mndmst.io.forest import read_forest
 from mndmst.io.shards import open_graph
-from mndmst.verify import rows, shared, verify
+from mndmst.verify import rows, verify
 from mndmst.verify.candidate import load
 
 # Two trees of the vertices 0 to 4 and 7 to 9; 5 and 6 stand alone.
@@ -282,15 +282,3 @@ def test_damaged_rows_are_an_input_error(tmp_path: Path) -> None:
     part.write_bytes(part.read_bytes()[:2000])
     with pytest.raises(InputError, match="part-"):
         verify(COMM, open_graph(tmp_path / "graph", False), tmp_path / "forest.h5")
-
-
-def test_too_little_shared_memory_is_a_config_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(ConfigError, match="point TMPDIR"):
-        shared.claim(1 << 60)
-    assert list(tmp_path.iterdir()) == []
-    small = shared.claim(100)
-    assert small.stat().st_size == 100
-    small.unlink()
