@@ -154,7 +154,11 @@ def test_forests_are_written_in_other_formats(tmp_path: Path) -> None:
     [("", 0, []), ("# 7 vertices\n", 7, []), ("0 1\n2 1\n", 3, [(0, 1, 1), (1, 2, 1)]),
      ("% a\n0,1,2.5,x\n1;2;3;y", 3, [(0, 1, 2.5), (1, 2, 3.0)]),
      ("u v\n0 1\n", 2, [(0, 1, 1)]), ("# 4 vertices\nu,v,w\n0,1,5\n", 4, [(0, 1, 5)]),
-     ("p 3 1\ne 1 3\n", 3, [(0, 2, 1)]), ("p 3 0\n", 3, [])],
+     ("p 3 1\ne 1 3\n", 3, [(0, 2, 1)]), ("p 3 0\n", 3, []),
+     ("\ufeff0,1,3\n1,2,4\n", 3, [(0, 1, 3), (1, 2, 4)]), ("\ufeff", 0, []),
+     ("\ufeff# 4 vertices\n0 1\n", 4, [(0, 1, 1)]),
+     ("\ufeffp 3 1\ne 1 3\n", 3, [(0, 2, 1)]),
+     ("\ufeff\"u\",\"v\"\n\n# c\n0,1\n", 2, [(0, 1, 1)])],
 )  # fmt: skip
 def test_dialects_of_edge_lists(
     tmp_path: Path, text: str, vertices: int, found: list
@@ -170,12 +174,25 @@ def test_dialects_of_edge_lists(
     [("0 1\n0 1 2\n", 'line 2 is not "u v"'), ("0 1 2\n0 1\n", 'line 2 is not "u v w"'),
      ("0 1 2\n0 1 x\n", "line 2"), ("a b c\nd e f\n", "line 2"), ("0\n1\n", "line 1"),
      ("# 2 vertices\n0 2 1\n", "line 2 joins"), ("p 2 1\ne 1 3\n", "line 2 joins"),
-     ("# 999999999999999 vertices\n0 1 1\n", "at most 2"), ("-1 2 3\n", "line 1")],
+     ("# 999999999999999 vertices\n0 1 1\n", "at most 2"), ("-1 2 3\n", "line 1"),
+     ("# c\nO 1 3\n0 2 4\n", "line 2 is neither an edge nor names of columns"),
+     ("a b 3\n", "line 1 is neither"), ('"0","1"\n"1","2"\n', "line 1"),
+     ("u .5\n0 1\n", "line 1 is neither"), ("u,v,w\n", "line 1 is no edge, and none"),
+     ("// c\n# 0 1\n", "line 1 is no edge")],
 )  # fmt: skip
 def test_mistakes_in_edge_lists(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "bad.txt").write_text(text)
     with pytest.raises(InputError, match=rf"bad\.txt.*{message}"):
         read_edges(tmp_path / "bad.txt")
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("text", ["0 1 3\n1 2 4\n", "# c\n0 1 3\n", "u v w\n0 1 3\n"])
+def test_text_of_wide_letters_is_refused(tmp_path: Path, code: str, text: str) -> None:
+    for name in ("wide.txt", "wide.mtx"):
+        (tmp_path / name).write_text(text, code)
+        with pytest.raises(InputError, match=rf"{name}: .*UTF-16.*Save it as UTF-8"):
+            read_edges(tmp_path / name)
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc"])

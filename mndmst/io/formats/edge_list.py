@@ -2,10 +2,10 @@
 
 This is what SNAP, KONECT, GAP (`.el`, `.wel`) and spreadsheets write. Blanks, tabs,
 commas and semicolons separate words; lines that begin with # or % are comments; the
-first line may name the columns. A third column is the weight; what follows it is not
-read. The largest id gives the number of vertices, unless a comment in front of the
-edges says `# 5 vertices`, as `write` does. KaGen's `.edgelist` begins with `p n m` and
-has lines `e u v` that count from 1.
+first line may name the columns, by words that are no numbers. A third column is the
+weight; what follows it is not read. The largest id gives the number of vertices,
+unless a comment in front of the edges says `# 5 vertices`, as `write` does. KaGen's
+`.edgelist` begins with `p n m` and has lines `e u v` that count from 1.
 """
 
 import re
@@ -20,7 +20,7 @@ from .text import Lines, TextFile
 _COMMENTS = b"#%"
 _BLANKS = b" \t\r,;"
 _WORD = re.compile(rb"[^ \t\r,;]+")
-_NUMBER = re.compile(rb"[+-]?\d")
+_NUMBER = re.compile(rb"[\"']?[+-]?[.]?\d")
 _PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
 _VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
 _WRITTEN = 1 << 16  # edges at a time
@@ -33,10 +33,11 @@ def open_file(path: Path) -> TextFile:
     if problem:
         lines = Lines(b"e", b"p" + _COMMENTS, base=1, columns=kernels.NO_WEIGHT,
                       what='"e u v" with whole numbers u and v')  # fmt: skip
-        return TextFile(path, lines, _bounded(path, int(problem[1])))
+        return TextFile(path, lines, _bounded(path, int(problem[1])), start=place)
     words = _WORD.findall(line)
-    if words and not _NUMBER.match(words[0]):  # names of columns
+    if words and not _NUMBER.match(words[0]):
         place += len(line) + 1
+        _check_names(path, len(comments) + 1, words, place)
     promises = map(_VERTICES.fullmatch, comments)
     counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
     lines = _lines(len(words))
@@ -64,6 +65,30 @@ def _lines(columns: int) -> Lines:
     what = '"u v w" with whole numbers u and v and a number w, like the first line'
     kind = kernels.WEIGHT_AND_MORE if more else kernels.WEIGHT_LAST
     return Lines(b"", _COMMENTS, _BLANKS, 0, kind, what)
+
+
+def _check_names(path: Path, number: int, words: list[bytes], place: int) -> None:
+    """Raise InputError if the first line is no names of columns, but a broken edge.
+
+    Parameters
+    ----------
+    number : int
+        Which line it is.
+    words : list of bytes
+        Its words, of which the first is no number.
+    place : int
+        Where the next line begins.
+    """
+    if any(map(_NUMBER.match, words)):
+        raise InputError(
+            f"{path}: line {number} is neither an edge nor names of columns, which "
+            "are no numbers. Mend it, or begin it with # if it is a comment."
+        )
+    if not read_head(path, _COMMENTS, place)[1]:
+        raise InputError(
+            f"{path}: line {number} is no edge, and none follows it. Mend it, or "
+            "begin it with # if the graph has no edges."
+        )
 
 
 def _bounded(path: Path, vertices: int) -> int:

@@ -1,5 +1,6 @@
 """What the formats share: compressed files, whole files, optional packages."""
 
+import codecs
 import gzip
 import importlib
 import lzma
@@ -19,6 +20,7 @@ from ..layout import writing
 PIECE_BYTES = 1 << 20
 LONGEST_HEAD = 1 << 24
 COMPRESSIONS = (".gz", ".xz", ".zst")
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -93,26 +95,40 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def read_head(path: Path, comments: bytes) -> tuple[list[bytes], bytes, int]:
+def read_head(
+    path: Path, comments: bytes, place: int = 0
+) -> tuple[list[bytes], bytes, int]:
     """Return the lines of comment a text begins with, the line after, and its place.
+
+    The mark of UTF-8 that some programs put first is passed over.
 
     Parameters
     ----------
     path : Path
     comments : bytes
         What such a line begins with. Empty lines are passed over with them.
+    place : int
+        Where to begin.
 
     Raises
     ------
     InputError
-        If there are more than `LONGEST_HEAD` bytes of them, or see `unpacked_pieces`.
+        If there are more than `LONGEST_HEAD` bytes of them, if the text has two or
+        four bytes a letter, or see `unpacked_pieces`.
     """
     found: list[bytes] = []
-    text, place = b"", 0
+    text = b""
     for piece in chain(unpacked_pieces(path), (b"\n",)):
         text += piece
         while (stop := text.find(b"\n", place)) >= 0:
+            if place == 0 and text.startswith(codecs.BOM_UTF8):
+                place = len(codecs.BOM_UTF8)
             line = text[place:stop]
+            if text.startswith(_WIDE_MARKS) or b"\0" in line:
+                raise InputError(
+                    f"{path}: is text in UTF-16 or UTF-32, or no text. Save it as "
+                    "UTF-8, or name its format."
+                )
             if line.strip() and line.lstrip()[0] not in comments:
                 return found, line, place
             found.append(line.strip())
