@@ -32,7 +32,7 @@ import numpy as np
 from .. import __version__
 from ..errors import InputError
 from ..order import WEIGHT_DTYPES
-from .layout import MALFORMED, checked_dataset
+from .layout import MALFORMED, checked_dataset, first_line, foreign
 from .totals import PIECE, ExactSum, PairDigest, same_total
 
 FORMAT = "mndmst-forest"
@@ -218,8 +218,14 @@ def _reading(path: Path) -> Iterator[None]:
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it.") from error
     except MALFORMED as error:
+        if path.is_dir() or foreign(path):
+            kind = "a directory" if path.is_dir() else "not an HDF5 file"
+            raise InputError(
+                f"{path}: is {kind}; a forest is expected. Give the file that solve "
+                "has written."
+            ) from error
         raise InputError(
-            f"{path}: not HDF5, damaged or cut short ({error}). Copy it again from "
+            f"{path}: damaged or cut short ({first_line(error)}). Copy it again from "
             "where it is whole, or solve again."
         ) from error
 

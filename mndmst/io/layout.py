@@ -59,6 +59,7 @@ MALFORMED = (
 CHUNK_BYTES = 1 << 20
 # What system calls say where a file system does not do what is asked.
 UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def part_name(part: int) -> str:
@@ -76,10 +77,25 @@ def reading(path: Path, remake: str = "make the graph again") -> Iterator[None]:
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it.") from error
     except MALFORMED as error:
+        if foreign(path):
+            raise InputError(
+                f"{path}: is not an HDF5 file. If it is a graph in another format, "
+                f'make shards of it with "mndmst partition FILE OUT"; else {remake}.'
+            ) from error
         raise InputError(
-            f"{path}: damaged or cut short ({_first_line(error)}). Copy it again "
+            f"{path}: damaged or cut short ({first_line(error)}). Copy it again "
             f"from where it is whole, or {remake}."
         ) from error
+
+
+def foreign(path: Path) -> bool:
+    """Return whether a file is of another kind than HDF5, not just cut short."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(_SIGNATURE))
+    except OSError:
+        return False
+    return not (_SIGNATURE.startswith(begin) or h5py.is_hdf5(path))
 
 
 @contextmanager
@@ -89,7 +105,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except (OSError, RuntimeError) as error:
         number = getattr(error, "errno", None)
-        reason = os.strerror(number) if number else _first_line(error)
+        reason = os.strerror(number) if number else first_line(error)
         raise OutputError(
             f"{path}: cannot be written ({reason}). Check that the "
             "directory exists, may be written and has room."
@@ -116,7 +132,7 @@ def settle(path: Path) -> None:
         os.close(handle)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """Return the first line of an error's text, without quotes around it."""
     lines = str(error).strip("'\"").splitlines()
     return lines[0] if lines else type(error).__name__

@@ -164,6 +164,14 @@ def test_flipped_or_cut_bytes_are_errors(tmp_path):
             describe_forest(path)
 
 
+def test_what_is_no_forest_file_is_told_in_a_line(tmp_path):
+    (tmp_path / "g.gr").write_text("p sp 1 0\n")
+    for name, kind in (("", "a directory"), ("g.gr", "not an HDF5 file")):
+        with pytest.raises(InputError, match=rf"is {kind}; a forest is .*\.$") as found:
+            read_forest(tmp_path / name)
+        assert "\n" not in str(found.value)
+
+
 def change_format(file):
     file.attrs["format"] = "mndmst-graph"
 

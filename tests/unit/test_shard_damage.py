@@ -8,6 +8,7 @@ import pytest
 from shard_files import symmetric_rows, write
 
 from mndmst.errors import InputError
+from mndmst.io.describe import describe
 from mndmst.io.shards import open_graph
 
 
@@ -33,9 +34,15 @@ def test_nothing_there(tmp_path):
 
 
 def test_not_hdf5(tmp_path):
-    (tmp_path / "graph.h5").write_text("a graph\n")
-    with pytest.raises(InputError, match=r"graph\.h5: damaged"):
-        open_graph(tmp_path / "graph.h5")
+    path = tmp_path / "graph.h5"
+    path.write_text("a graph\n")
+    for read in (open_graph, describe):
+        with pytest.raises(InputError, match=r"graph\.h5: is not an HDF5 .*partition"):
+            read(path)
+    for beginning in (b"", b"\x89HDF", b"\x89HDF\r\n\x1a\n" + bytes(9)):
+        path.write_bytes(beginning)
+        with pytest.raises(InputError, match=r"graph\.h5: damaged or cut short"):
+            open_graph(path)
 
 
 def test_hdf5_of_another_kind(tmp_path):
