@@ -1,6 +1,5 @@
 """What a run did: seconds, edges and bytes for each stage and rank, as JSON."""
 
-import json
 import platform
 import resource
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 from . import __version__
 from .comm import Comm
 from .errors import OutputError
+from .plain_json import to_json
 from .progress import Progress
 
 SCHEMA = 1
@@ -152,7 +152,7 @@ def write_report(comm: Comm, path: Path, record: dict[str, Any] | None) -> None:
         if record is None:
             return
         try:
-            temporary.write_text(json.dumps(record, indent=1, default=str))
+            temporary.write_text(to_json(record, indent=1))
             temporary.replace(path)
         except OSError as error:
             temporary.unlink(missing_ok=True)

@@ -1,10 +1,10 @@
 """The command `info`."""
 
 import argparse
-import json
-import sys
 from pathlib import Path
 from typing import Any
+
+from ..plain_json import to_json
 
 
 def add(commands: Any) -> None:
@@ -75,15 +75,10 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
 
 def _print(facts: dict[str, Any], as_json: bool) -> int:
     if as_json:
-        json.dump(facts, sys.stdout, indent=1, default=_plain)
-        print()
+        print(to_json(facts, indent=1))
         return 0
     width = max(map(len, facts))
     for name, value in facts.items():
         shown = "(see --json)" if isinstance(value, dict) else value
         print(f"{name:<{width}}  {shown}")
     return 0
-
-
-def _plain(value: object) -> object:
-    return sorted(value) if isinstance(value, frozenset) else str(value)

@@ -1,6 +1,5 @@
 """Write a forest file from all ranks; see `columns` for how."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from .. import __version__
 from ..comm import Comm
 from ..graph import EdgeList
+from ..plain_json import to_json
 from .columns import check_writable, write_columns
 from .forest import FORMAT, VERSION, ForestHeader
 
@@ -58,7 +58,7 @@ def write_forest(
         "total_weight": total,
         "weight_dtype": weights.dtype.name,
         "digest": header.digest,
-        "config": json.dumps(header.config),
-        "report": json.dumps(header.report),
+        "config": to_json(header.config),
+        "report": to_json(header.report),
     }
     write_columns(comm, path, columns, attributes, wide)

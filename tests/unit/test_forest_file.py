@@ -1,6 +1,7 @@
 """The forest file: what is written is read, damage is seen, nothing is left behind."""
 
 import hashlib
+import json
 import resource
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from mndmst.comm import Comm
+from mndmst.commands.info import describe
 from mndmst.errors import InputError, OutputError
 from mndmst.graph import EdgeList
 from mndmst.io import totals
@@ -162,6 +164,17 @@ def test_flipped_or_cut_bytes_are_errors(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(InputError, match="cut short"):
             describe_forest(path)
+
+
+def test_info_of_infinite_weights_is_json(tmp_path, capsys):
+    path = tmp_path / "f"
+    weights = np.array([1, np.inf])
+    write(path, [0, 1], [1, 2], weights, report={"seconds": [1, np.nan]})
+    with h5py.File(path) as file:
+        assert json.loads(file.attrs["report"]) == {"seconds": [1, "nan"]}
+    describe(path, as_json=True)
+    facts = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert facts["total_weight"] == "inf"
 
 
 def test_what_is_no_forest_file_is_told_in_a_line(tmp_path):

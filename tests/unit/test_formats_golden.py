@@ -186,6 +186,14 @@ def test_mistakes_in_edge_lists(tmp_path: Path, text: str, message: str) -> None
         read_edges(tmp_path / "bad.txt")
 
 
+@pytest.mark.parametrize("word", ["inf", "-Infinity", "nan", "1e400"])
+def test_weights_of_adjacency_that_are_no_numbers(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "g.adj"
+    path.write_text(f"WeightedAdjacencyGraph\n2\n2\n0\n1\n1\n0\n2.5\n{word}\n")
+    with pytest.raises(InputError, match=rf"g\.adj: a weight, {word}, is no number"):
+        read_edges(path)
+
+
 @pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 @pytest.mark.parametrize("text", ["0 1 3\n1 2 4\n", "# c\n0 1 3\n", "u v w\n0 1 3\n"])
 def test_text_of_wide_letters_is_refused(tmp_path: Path, code: str, text: str) -> None:

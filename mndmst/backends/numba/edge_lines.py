@@ -6,7 +6,7 @@ from numba import njit
 from .decimal import DIGITS, to_float
 from .intrinsics import load_byte, load_word, trailing_zeros
 
-GOOD, BAD_LINE, BAD_ID, LONG_WEIGHT, REAL_WEIGHT = range(5)
+GOOD, BAD_LINE, BAD_ID, LONG_WEIGHT, REAL_WEIGHT, HUGE_WEIGHT = range(6)
 # What a byte is: part of a word, between words, the end of a line, at the beginning
 # of a line that is not an edge, or of one that is.
 WORD, BLANK, END, COMMENT, PREFIX = range(5)
@@ -252,6 +252,8 @@ def _read_weight(table, at, real):
     if not real:
         return 0, 0.0, at, REAL_WEIGHT, False
     number = to_float(value, power)
+    if number == np.inf:
+        return 0, 0.0, at, HUGE_WEIGHT, False
     doubt = taken > DIGITS and to_float(value + np.uint64(1), power) != number
     return 0, -number if negative else number, at, GOOD, doubt
 

@@ -89,8 +89,14 @@ def _numbers(path: Path, text: np.ndarray, at: int, count: int) -> np.ndarray:
             f"{path}: has {len(words)} weights for {count} arcs. Copy it again."
         )
     try:
-        return np.array(words, dtype="S").astype(np.float64)
+        weights = np.array(words, dtype="S").astype(np.float64)
     except ValueError as error:
         raise InputError(
             f"{path}: a weight is no number ({error}). Mend it."
         ) from error
+    if not np.isfinite(weights).all():
+        word = words[int(np.isfinite(weights).argmin())].decode()
+        raise InputError(
+            f"{path}: a weight, {word}, is no number that a float64 holds. Mend it."
+        )
+    return weights

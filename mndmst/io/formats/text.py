@@ -162,13 +162,32 @@ class TextFile(EdgeFile):
         if doubts:
             wanted = doubtful[:doubts]
             words = kernels.weight_words(text, kinds, prefixed, wanted)
-            weight[wanted] = np.array(words.tobytes().split(), np.bytes_).astype("f8")
+            weight[wanted] = self._long_numbers(words.tobytes(), place, block)
         if not weighted:
             weight = np.ones(count, np.int32)
         src, dst, weight = src[:edges], dst[:edges], weight[:edges]
         if bound is None:
             bound = int(max(src.max(), dst.max())) + 1 if edges else 0
         return checked_edges(self.name, bound, src, dst, weight, directed=True), real
+
+    def _long_numbers(self, words: bytes, place: int, block: bytes) -> np.ndarray:
+        """Return weights of more digits than the kernels read, as Python reads them.
+
+        Parameters
+        ----------
+        words : bytes
+            The weights, a line each.
+        place : int
+        block : bytes
+            The text that has them, and where it begins in the file.
+        """
+        numbers = np.array(words.split(), np.bytes_).astype(np.float64)
+        huge = np.flatnonzero(np.isinf(numbers))
+        if len(huge):
+            at = block.index(words.split()[huge[0]])
+            line = block.rfind(b"\n", 0, at) + 1
+            raise self._mistake(kernels.HUGE_WEIGHT, place + line)
+        return numbers
 
     def _mistake(self, status: int, place: int) -> InputError:
         """Return what is wrong with the line that begins at a byte."""
@@ -180,6 +199,7 @@ class TextFile(EdgeFile):
             kernels.BAD_ID: f"joins a vertex that is not between {self.lines.base} "
             f"and {last}",
             kernels.LONG_WEIGHT: "has a weight of over 64 bits",
+            kernels.HUGE_WEIGHT: "has a weight beyond the largest float64, 1.8e308",
         }
         number, left = 1, place
         for piece in self._bytes(0):

@@ -1,0 +1,31 @@
+"""JSON that every reader takes: numbers it has no words for become text."""
+
+import json
+import math
+from typing import Any
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON.
+
+    Sets become sorted lists; infinities, NaN and what JSON does not know become text.
+    """
+    try:
+        return json.dumps(value, indent=indent, default=_plain, allow_nan=False)
+    except ValueError:  # Python's own words for infinity and NaN are no JSON
+        return json.dumps(_finite(value), indent=indent, default=_plain)
+
+
+def _plain(value: object) -> object:
+    return sorted(value) if isinstance(value, frozenset) else str(value)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with text for the numbers that are not finite."""
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
