@@ -1,5 +1,6 @@
 """The single-linkage dendrogram of a forest, and flat clusters from it."""
 
+import math
 import os
 
 import numpy as np
@@ -48,14 +49,25 @@ def single_linkage(forest: Forest) -> np.ndarray:
     return link(src[order], dst[order], distance[order], _all_cores())
 
 
-def clusters_within(forest: Forest, threshold: float) -> np.ndarray:
+def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
     """Return the clusters joined by edges no heavier than a threshold.
+
+    Integer weights are compared exactly.
 
     Returns
     -------
     ndarray of int64, shape (num_vertices,)
         The smallest vertex of each vertex's cluster.
+
+    Raises
+    ------
+    ConfigError
+        If the threshold is NaN.
     """
+    if math.isnan(threshold):
+        raise ConfigError(f"a threshold of {threshold} cuts nothing; give a number")
+    if forest.weight.dtype.kind in "iu" and not math.isinf(threshold):
+        threshold = math.floor(threshold)  # as a float64 it would round the weights
     kept = forest.weight <= threshold
     return cut(forest.src, forest.dst, kept, forest.num_vertices)
 

@@ -10,22 +10,31 @@ from ..io.formats.files import whole_file
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
+_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def check_name(path: Path) -> None:
+    """Raise ConfigError if the suffix names no kind of picture."""
+    if path.suffix not in _SUFFIXES:
+        raise ConfigError(f"{path}: give a name in {', '.join(_SUFFIXES)}")
 
 
 def draw(points: np.ndarray, labels: np.ndarray, path: Path) -> None:
-    """Write a scatter plot of the first two coordinates as .png or .svg.
+    """Write a scatter plot of the first two coordinates as .png, .svg or .pdf.
 
     Noise is grey. Of many points a random part is shown.
 
     Raises
     ------
     ConfigError
-        If there are not as many points as labels, or they have one dimension.
+        If there are not as many points as labels, they have one dimension, or the
+        suffix is another.
     OutputError
         If the picture cannot be written.
     MissingExtraError
         If Matplotlib is not installed.
     """
+    check_name(path)
     if len(points) != len(labels) or points.shape[1] < 2:
         raise ConfigError(
             f"{len(points):,} points of {points.shape[1]} dimensions do not suit "
@@ -47,5 +56,4 @@ def draw(points: np.ndarray, labels: np.ndarray, path: Path) -> None:
     axes.set_title(f"{len(points):,} points, {clusters:,} clusters, {noise:,} noise")
     axes.set_aspect("equal")
     with whole_file(path) as temporary:
-        kind = path.suffix[1:] or "png"
-        figure.savefig(temporary, format=kind, dpi=PIXELS_PER_INCH, bbox_inches="tight")
+        figure.savefig(temporary, dpi=PIXELS_PER_INCH, bbox_inches="tight")

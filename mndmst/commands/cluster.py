@@ -17,7 +17,7 @@ def add(commands: Any) -> None:
     cluster.add_argument("forest", type=Path, help="file that solve has written")
     cluster.add_argument("-o", "--output", type=Path, help="cluster file to write")
     rule = cluster.add_mutually_exclusive_group(required=True)
-    rule.add_argument("--threshold", type=float, help="cut edges heavier than this")
+    rule.add_argument("--threshold", type=number, help="cut edges heavier than this")
     rule.add_argument("--count", type=int, help="so many clusters")
     rule.add_argument(
         "--min-size", type=int, help="HDBSCAN*: fewer points are no cluster"
@@ -25,9 +25,18 @@ def add(commands: Any) -> None:
     cluster.add_argument(
         "--leaves", action="store_true", help="HDBSCAN*: clusters that never split"
     )
-    cluster.add_argument("--plot", type=Path, help="picture to draw: .png or .svg")
+    cluster.add_argument(
+        "--plot", type=Path, help="picture to draw: .png, .svg or .pdf"
+    )
     cluster.add_argument("--points", help="points to draw: .npy or .csv")
     cluster.set_defaults(process=_cluster)
+
+
+def number(word: str) -> int | float:
+    """Return a number, integers of up to 64 bits exactly."""
+    value = float(word)
+    whole = word.strip().lstrip("+-").isdecimal() and abs(value) < 1 << 64
+    return int(word) if whole else value
 
 
 def _cluster(arguments: argparse.Namespace) -> int:
@@ -42,6 +51,13 @@ def _cluster(arguments: argparse.Namespace) -> int:
         raise ConfigError("--plot draws the points that --points gives; give both")
     inputs = arguments.forest, arguments.points
     check_outputs(inputs, [arguments.output, arguments.plot])
+    points = None
+    if arguments.plot is not None:
+        from ..cluster.picture import check_name
+        from ..cluster.points import read_points
+
+        check_name(arguments.plot)
+        points = read_points(arguments.points)
     file = read_forest(arguments.forest)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)
@@ -56,11 +72,10 @@ def _cluster(arguments: argparse.Namespace) -> int:
             "rule": rule,
         }
         write_clusters(arguments.output, facts, columns | {"linkage": linkage})
-    if arguments.plot is not None:
+    if points is not None:
         from ..cluster.picture import draw
-        from ..cluster.points import read_points
 
-        draw(read_points(arguments.points), labels, arguments.plot)
+        draw(points, labels, arguments.plot)
     _print_sizes(labels)
     print(f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}")
     return 0

@@ -20,6 +20,7 @@ from mndmst.cluster.linkage import (
     single_linkage,
 )
 from mndmst.cluster.points import example_points, neighbour_graph, read_points
+from mndmst.commands.cluster import number
 from mndmst.errors import ConfigError, InputError
 from mndmst.io.build import build_shards
 
@@ -48,6 +49,21 @@ def test_single_linkage_is_that_of_scipy(name: str) -> None:
         found = numbered(clusters_by_count(forest, count))
         assert found.max() == count - 1
         assert same_clusters(found, fcluster(theirs, count, "maxclust"))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_thresholds_of_integers_are_exact(dtype: str) -> None:
+    weight = np.array([1 << 53, (1 << 53) + 1], dtype)
+    forest = mndmst.minimum_spanning_forest([0, 1], [1, 2], weight)
+    for threshold, clusters in (
+        (number(str(1 << 53)), [0, 0, 2]), (float(1 << 53), [0, 0, 2]),
+        (number(str((1 << 53) + 1)), [0, 0, 0]), ((1 << 53) - 1.0, [0, 1, 2]),
+        (-1, [0, 1, 2]), (number("9" * 400), [0, 0, 0]), (1e300, [0, 0, 0]),
+    ):  # fmt: skip
+        assert clusters_within(forest, threshold).tolist() == clusters
+    assert [number(word) for word in ("-3", " 2", "1e3", ".5")] == [-3, 2, 1000, 0.5]
+    with pytest.raises(ConfigError, match="threshold of nan"):
+        clusters_within(forest, number("nan"))
 
 
 @settings(deadline=None, max_examples=40)
@@ -195,3 +211,11 @@ def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:
     run = mndmst("cluster", graph / "index.h5", "--count", 2)
     assert run.returncode == 1
     assert "index.h5" in run.stderr
+    output = tmp_path / "clusters.h5"
+    points = ("--points", tmp_path / "points.npy")
+    np.save(points[1], example_points("blobs", 300))
+    run = mndmst(
+        "cluster", forest, "--count", 2, "-o", output, "--plot", "x.y", *points
+    )
+    assert run.returncode == 1 and "x.y: give a name in .png" in run.stderr
+    assert not output.exists()
