@@ -6,6 +6,7 @@ nearest are left out, so the forest is that of the complete graph where the clus
 are denser than that; `single_linkage` joins what falls apart at an infinite distance.
 """
 
+import warnings
 from pathlib import Path
 from tokenize import TokenError
 
@@ -19,7 +20,7 @@ EXAMPLES = ("rings", "blobs")
 
 
 def read_points(source: str | Path) -> np.ndarray:
-    """Return points from an .npy or .csv file.
+    """Return points from an .npy or .csv file; a first row of names is passed over.
 
     Returns
     -------
@@ -35,12 +36,14 @@ def read_points(source: str | Path) -> np.ndarray:
         if path.suffix == ".npy":
             points = np.load(path, allow_pickle=False)
         else:
-            points = np.loadtxt(path, delimiter=",", comments="#", ndmin=2)
+            points = _read_table(path)
     except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "
             "array, a point a row, or numbers separated by commas."
         ) from error
+    if points.size == 0:
+        raise InputError(f"{path}: holds no points. Give one a row.")
     if points.ndim != 2 or points.dtype.kind not in "iuf":
         raise InputError(f"{path}: has {points.dtype}{list(points.shape)}, no points.")
     points = points.astype(np.float64, copy=False)
@@ -48,6 +51,37 @@ def read_points(source: str | Path) -> np.ndarray:
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(f"{path}: point {row} has a coordinate that is no number.")
     return points
+
+
+def _read_table(path: Path) -> np.ndarray:
+    """Return numbers separated by commas, a row of names before them passed over."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of NumPy, for empty files
+        return np.loadtxt(
+            path,
+            delimiter=",",
+            comments="#",
+            ndmin=2,
+            skiprows=_rows_of_names(path),
+            encoding="utf-8-sig",
+        )
+
+
+def _rows_of_names(path: Path) -> int:
+    """Return how many lines end with one of names, none of which is a number."""
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if words := line.partition("#")[0].strip():
+                return 0 if any(map(_is_number, words.split(","))) else number
+    return 0
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:

@@ -13,7 +13,8 @@ def add(commands: Any) -> None:
         "neighbours",
         help="make a graph of points and their nearest neighbours, for clustering",
         description="Join every point with its nearest ones. POINTS is an .npy or "
-        ".csv file, a point a row, or the name of an example: rings, blobs.",
+        ".csv file, a point a row, or the name of an example: rings, blobs. Names "
+        "of columns in the first row are passed over.",
     )
     neighbours.add_argument("points", metavar="POINTS")
     neighbours.add_argument("out", type=Path, help="directory to make")
@@ -55,9 +56,10 @@ def _neighbours(arguments: argparse.Namespace) -> int:
         points = example_points(arguments.points, arguments.count)
     else:
         points = read_points(arguments.points)
-    edges = neighbour_graph(points, arguments.k, arguments.core)
-    build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
+    # Before the graph, whose directory a second try would find used
     if arguments.save is not None:
         with whole_file(arguments.save) as temporary, temporary.open("wb") as file:
             np.save(file, points)
+    edges = neighbour_graph(points, arguments.k, arguments.core)
+    build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
     return describe(arguments.out)

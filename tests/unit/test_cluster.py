@@ -1,5 +1,6 @@
 """Clusters of a forest: equal to SciPy's and hdbscan's on the same points."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -185,6 +186,18 @@ def test_points_that_are_none_are_refused(tmp_path: Path) -> None:
     table = tmp_path / "points.csv"
     table.write_text("# x, y\n1,2\n3,4\n")
     assert read_points(table).tolist() == [[1, 2], [3, 4]]
+    for names in ("\ufeffx,y\n", "# of 2020\n\nx,'y'\n", "\ufeff"):
+        table.write_text(names + "1,2\n3,4\n")
+        assert read_points(table).tolist() == [[1, 2], [3, 4]]
+    for nothing in ("", "# x\n", "x,y\n"):
+        table.write_text(nothing)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(InputError, match=r"points\.csv: holds no points"):
+                read_points(table)
+    table.write_text("x,2\n3,4\n")
+    with pytest.raises(InputError, match=r"points\.csv"):
+        read_points(table)
     table.write_text("1,2\n3,nan\n")
     with pytest.raises(InputError, match="point 1"):
         read_points(table)
@@ -199,6 +212,16 @@ def test_points_that_are_none_are_refused(tmp_path: Path) -> None:
         array.write_bytes(contents[:at] + b"\0\0" + contents[at + 2 :])
         with pytest.raises(InputError, match=r"points\.npy"):
             read_points(array)
+
+
+def test_points_are_saved_before_the_graph_is_made(mndmst, tmp_path: Path) -> None:
+    graph, save = tmp_path / "graph", tmp_path / "new/points.npy"
+    command = ("neighbours", "rings", graph, "--count", 100, "--save", save)
+    run = mndmst(*command)
+    assert run.returncode == 1 and f"{save}: cannot be written" in run.stderr
+    save.parent.mkdir()
+    assert mndmst(*command).returncode == 0
+    assert read_points(save).shape == (100, 2)
 
 
 def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:
