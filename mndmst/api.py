@@ -100,7 +100,8 @@ def minimum_spanning_tree(
     ----------
     csgraph : sparse matrix or array, or array-like, shape (N, N)
         Entry (i, j) is the weight of an edge; of (i, j) and (j, i) the smaller one
-        counts. In a dense matrix zero, infinity and NaN mean that there is no edge.
+        counts. Entries that occur twice are not added up: each is an edge, and the
+        lightest counts. In a dense matrix zero, infinity and NaN mean no edge.
         A matrix of CuPy is copied to the host.
     overwrite : bool
         Accepted for SciPy's sake; the matrix is never changed.
@@ -227,7 +228,7 @@ def _forest_on_device(
     from .backends.cuda import CudaBackend
 
     src, dst, weight = map(cupy.asarray, (src, dst, weight))
-    check_columns(src, dst, weight, "the edges")
+    check_columns(src, dst, weight, num_vertices, "the edges")
     if num_vertices is None:
         num_vertices = 1 + max(int(src.max()), int(dst.max())) if len(src) else 0
     weight = supported_weights("the edges", weight)

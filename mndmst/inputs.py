@@ -49,11 +49,12 @@ def as_edges(
     Raises
     ------
     InputError
-        If lengths differ, an end is no vertex, or a weight is NaN.
+        If lengths differ, the number of vertices is negative, an end is no vertex, or
+        a weight is NaN.
     """
     ends = [as_column(src, "src"), as_column(dst, "dst")]
     weights = as_column(weight, "weight")
-    check_columns(ends[0], ends[1], weights, source)
+    check_columns(ends[0], ends[1], weights, num_vertices, source)
     if num_vertices is None:
         num_vertices = max((int(end.max()) + 1 for end in ends if len(end)), default=0)
     return checked_edges(source, num_vertices, ends[0], ends[1], weights, directed=True)
@@ -64,7 +65,9 @@ def on_device(values: Any) -> bool:
     return hasattr(values, "__cuda_array_interface__")
 
 
-def check_columns(src: Any, dst: Any, weight: Any, source: str) -> None:
+def check_columns(
+    src: Any, dst: Any, weight: Any, num_vertices: int | None, source: str
+) -> None:
     """Raise an InputError if arrays, on any device, are no columns of edges."""
     lengths = [len(column) for column in (src, dst, weight)]
     if len(set(lengths)) > 1:
@@ -72,6 +75,8 @@ def check_columns(src: Any, dst: Any, weight: Any, source: str) -> None:
             f"{source}: src, dst and weight have {', '.join(map(str, lengths))} "
             "entries; give one of each for every edge."
         )
+    if num_vertices is not None and num_vertices < 0:
+        raise InputError(f"{source}: num_vertices is {num_vertices}; give 0 or more")
     for name, column in (("src", src), ("dst", dst)):
         if column.dtype.kind not in "iu" and len(column):
             raise InputError(f"{source}: {name} has type {column.dtype}; give integers")

@@ -163,6 +163,8 @@ def test_bad_input_is_named() -> None:
         mndmst.minimum_spanning_forest([0, 9], [1, 1], [1, 2], 4)
     with pytest.raises(InputError, match=r"weight of entry 1 .*NaN"):
         mndmst.minimum_spanning_forest([0], [1], [np.nan])
+    with pytest.raises(InputError, match="num_vertices is -3"):
+        mndmst.minimum_spanning_forest([], [], [], num_vertices=-3)
     with pytest.raises(InputError, match="give integers"):
         mndmst.minimum_spanning_forest([0.5], [1], [1])
     with pytest.raises(InputError, match="give numbers"):
