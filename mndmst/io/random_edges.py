@@ -1,5 +1,6 @@
 """Random graphs as edge files: edges by number, weights by a hash of their ends."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
@@ -76,18 +77,27 @@ class NumberedEdges(RandomEdges):
     ) -> None:
         super().__init__(kind, seed, dtype, given)
         if kind == "rmat":
+            _check(self, "scale", 1, 44)
+            _check(self, "edge_factor", 0)
+            for name in ("a", "b", "c"):
+                _check(self, name, 0, 1)
             sums = np.cumsum([given["a"], given["b"], given["c"]])
-            fits = 1 <= given["scale"] <= 44 and given["edge_factor"] >= 0
-            _check(self, fits and min(given.values()) >= 0 and sums[-1] <= 1)
+            if sums[-1] > 1:
+                raise ConfigError(
+                    f"cannot make rmat with a, b and c that add up to {sums[-1]}: "
+                    "they are chances, 1 together at most"
+                )
             self.num_vertices = 1 << given["scale"]
             self.length = given["edge_factor"] << given["scale"]
             self.bounds = np.round(sums * 65536).astype(np.uint64)
         elif kind == "gnm":
             n, m = given["n"], given["m"]
-            _check(self, 0 <= n < 1 << 32 and 0 <= m <= n * (n - 1) // 2)
+            _check(self, "n", 0, (1 << 32) - 1)
+            _check(self, "m", 0, n * (n - 1) // 2)
             self.num_vertices, self.length = n, m
         else:
-            _check(self, 1 <= given["side"] < 1 << 23 and 0 <= given["keep"] <= 1)
+            _check(self, "side", 1, (1 << 23) - 1)
+            _check(self, "keep", 0, 1)
             self.num_vertices = given["side"] ** 2
             self.length = 2 * self.num_vertices
 
@@ -123,8 +133,10 @@ class CliqueEdges(RandomEdges):
         self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
     ) -> None:
         super().__init__(kind, seed, dtype, given)
+        _check(self, "scale", 1, 40)
+        _check(self, "clique", 0)
+        _check(self, "between", 0, 1)
         scale, largest = given["scale"], given["clique"] or 1 << given["scale"] // 3
-        _check(self, 1 <= scale <= 40 and largest >= 1 and 0 <= given["between"] <= 1)
         self.num_vertices = self.length = 1 << scale
         self.between = float(given["between"])
         self.bounds = kernels.clique_bounds(seed, self.num_vertices, largest)
@@ -153,10 +165,11 @@ def weights_of(hashes: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return hashes.astype(dtype)
 
 
-def _check(edges: RandomEdges, fine: bool) -> None:
-    if not fine:
+def _check(edges: RandomEdges, name: str, low: int, high: float = math.inf) -> None:
+    """Raise ConfigError if a parameter is out of its range."""
+    value = edges.parameters[name]
+    if not low <= value <= high:
+        span = f"{low} or more" if high == math.inf else f"from {low} to {high}"
         raise ConfigError(
-            f"cannot make {edges.kind} of such parameters: probabilities are from 0 to "
-            "1 and add up to 1 at most; there are no negative counts, and no more "
-            "edges than pairs of vertices."
+            f"cannot make {edges.kind} with {name} {value}: {name} is {span}"
         )

@@ -84,7 +84,15 @@ def test_weights_depend_on_the_ends_and_the_seed_alone():
      ("gnm", {"n": 10, "m": 20, "side": 3}, "gnm does not take side"),
      ("gnm", {"n": 10, "m": 20, "seed": -1}, "seed is from 0"),
      ("gnm", {"n": 10, "m": 20, "weights": "int8"}, "type int8 are not supported"),
-     ("gnm", {"n": -10, "m": 20}, "cannot make gnm")],
+     ("gnm", {"n": -10, "m": 20}, "cannot make gnm with n -10: n is from 0"),
+     ("gnm", {"n": 10, "m": 46}, "with m 46: m is from 0 to 45"),
+     ("rmat", {"scale": 70}, "rmat with scale 70: scale is from 1 to 44"),
+     ("rmat", {"scale": 4, "edge_factor": -1}, "edge_factor -1: .* is 0 or more"),
+     ("rmat", {"scale": 4, "b": 1.5}, "with b 1.5: b is from 0 to 1"),
+     ("rmat", {"scale": 4, "b": 0.9}, "a, b and c that add up to 1.66"),
+     ("road", {"side": 0}, "with side 0"), ("road", {"side": 3, "keep": 2}, "keep 2"),
+     ("ssca2", {"scale": -5}, "scale -5: scale is from 1 to 40"),
+     ("ssca2", {"scale": 5, "clique": -1}, "clique -1: clique is 0 or more")],
 )  # fmt: skip
 def test_what_cannot_be_made(kind, parameters, message):
     with pytest.raises(ConfigError, match=message):
