@@ -106,8 +106,8 @@ class ShardWriter:
             holds = any(file.suffix != TEMPORARY for file in path.iterdir())
         if holds and not overwrite:
             raise OutputError(
-                f"{path}: is not empty. Give another directory, or ask for the "
-                "graph in it to be overwritten."
+                f"{path}: is not empty. Give another directory, or --overwrite (in "
+                "Python overwrite=True) to replace the graph in it."
             )
 
     @staticmethod

@@ -101,6 +101,11 @@ def weigh(file: EdgeFile, rule: str) -> EdgeFile:
                 f"--weights ecl needs the number of vertices, and {file.name} has no "
                 "header that says it. Convert it to a format that has one."
             )
+        if file.num_vertices >= 1 << 31:
+            raise ConfigError(
+                f"--weights ecl counts in 32 bits, and {file.name} has "
+                f"{file.num_vertices} vertices. Give another rule."
+            )
         return WeighedFile(file, Product(file.num_vertices))
     if kind == "euclid" and rest:
         return WeighedFile(file, Distance(read_coordinates(Path(rest))))

@@ -186,6 +186,16 @@ def test_mistakes_in_edge_lists(tmp_path: Path, text: str, message: str) -> None
         read_edges(tmp_path / "bad.txt")
 
 
+def test_ecl_weights_are_of_32_bits(tmp_path: Path) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text("# 2147483648 vertices\n0 1\n")
+    with pytest.raises(ConfigError, match=r"g\.txt has 2147483648 vertices"):
+        weigh(open_edges(path), "ecl")
+    path.write_text("# 2147483647 vertices\n2 3\n")
+    piece = next(weigh(open_edges(path), "ecl").pieces(0, 99))
+    assert piece.weight.tolist() == [7]
+
+
 @pytest.mark.parametrize("word", ["inf", "-Infinity", "nan", "1e400"])
 def test_weights_of_adjacency_that_are_no_numbers(tmp_path: Path, word: str) -> None:
     path = tmp_path / "g.adj"

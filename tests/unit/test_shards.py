@@ -125,7 +125,7 @@ def test_the_index_can_be_opened_by_its_own_name(graph):
 
 
 def test_what_is_there_is_kept_unless_asked(graph):
-    with pytest.raises(OutputError, match="not empty"):
+    with pytest.raises(OutputError, match=r"not empty.*--overwrite.*overwrite=True"):
         write(graph, symmetric_rows(), [0, 60])
     assert open_graph(graph).num_parts == 5
     write(graph, symmetric_rows(), [0, 60], overwrite=True)
