@@ -93,8 +93,8 @@ def interrupt_at(monkeypatch, module, name, call):
     [
         (external, "route_arcs", 1, "begins anew"),
         (external, "write_part", 4, "goes on from"),
-        (shard_writer, "_settle", 4, "goes on from"),  # three parts have their names
-        (shard_writer, "_settle", 6, "goes on from"),
+        (shard_writer, "settle", 4, "goes on from"),  # three parts have their names
+        (shard_writer, "settle", 6, "goes on from"),
         (external, "_made", 1, "finished already"),
     ],
 )
