@@ -16,18 +16,26 @@ def add(commands: Any) -> None:
     )
     verify.add_argument("graph", type=Path)
     verify.add_argument("forest", type=Path)
+    verify.add_argument(
+        "--threads",
+        type=int,
+        help="threads of a rank, some 30 MB each; by default as many as its cores",
+    )
     verify.set_defaults(process=_verify)
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     from ..io.shards import open_graph
+    from ..placement import locate
     from ..verify import verify
     from .ranks import begin
 
     comm, *_ = begin(arguments)
     with comm.together():
         graph = open_graph(arguments.graph, check=comm.rank == 0)
-    verdict = verify(comm, graph, arguments.forest)
+    own = locate(comm).share
+    threads = own if arguments.threads is None else arguments.threads
+    verdict = verify(comm, graph, arguments.forest, threads)
     if comm.rank == 0:
         print(verdict.text(), flush=True)
     return 0 if verdict.ok else 1

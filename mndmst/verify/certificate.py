@@ -14,7 +14,7 @@ from itertools import starmap
 from pathlib import Path
 
 from ..comm import Comm
-from ..errors import InputError
+from ..errors import ConfigError, InputError
 from ..io.forest import ForestFile, read_forest
 from ..io.shards import ShardedGraph
 from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine
@@ -84,10 +84,13 @@ def verify(
     InputError
         If a file is damaged, or the graph is not symmetric.
     ConfigError
-        If the ranks of a machine have no room to share the forest.
+        If the ranks of a machine have no room to share the forest, or `threads` is
+        below 1.
     """
     begin = time.perf_counter()
     with comm.together():
+        if threads < 1:
+            raise ConfigError(f"--threads {threads}: give 1 or more")
         forest = read_forest(forest_path)
     with comm.together():
         first = examine(graph, forest) if comm.rank == 0 else None

@@ -12,6 +12,7 @@ from forests import COMM, judge, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import kruskal
+from processes import Run
 
 from mndmst.errors import InputError
 from mndmst.io.forest import read_forest
@@ -282,3 +283,12 @@ def test_damaged_rows_are_an_input_error(tmp_path: Path) -> None:
     part.write_bytes(part.read_bytes()[:2000])
     with pytest.raises(InputError, match="part-"):
         verify(COMM, open_graph(tmp_path / "graph", False), tmp_path / "forest.h5")
+
+
+def test_the_command_passes_threads_on(
+    tmp_path: Path, mndmst: Callable[..., Run]
+) -> None:
+    assert judge(tmp_path, GRAPH, FOREST).ok
+    command = "verify", tmp_path / "graph", tmp_path / "forest.h5", "--threads"
+    assert mndmst(*command, 2).stdout.startswith("VERDICT ok")
+    assert "--threads 0: give 1 or more" in mndmst(*command, 0).stderr
