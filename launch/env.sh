@@ -31,6 +31,13 @@ export NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-$cache/numba}
 export CUPY_CACHE_DIR=${CUPY_CACHE_DIR:-$cache/cupy}
 
 # For the scripts that start ranks.
+check_ranks() {
+    if [[ ! $1 =~ ^[1-9][0-9]*$ ]]; then
+        echo "mndmst: error: '$1' is no number of ranks; give it before the command" >&2
+        exit 1
+    fi
+}
+
 find_mpirun() {
     if ! command -v mpirun; then
         echo "mndmst: error: no mpirun on PATH. Load the module of your MPI, or" \

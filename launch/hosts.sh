@@ -4,12 +4,19 @@
 # HOSTS has a name on each line, first that of this machine. This checkout, its .venv,
 # graph and forest lie under the same path everywhere; ssh must not ask for a password.
 set -euo pipefail
-hostfile=$1 ranks=$2
+usage="usage: bash launch/hosts.sh HOSTS RANKS COMMAND ..."
+hostfile=${1:?$usage} ranks=${2:?$usage}
 shift 2
 # shellcheck source=launch/env.sh
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+check_ranks "$ranks"
 mpirun=$(find_mpirun)
 
+if [[ ! -r $hostfile || -d $hostfile ]]; then
+    echo "mndmst: error: $hostfile is no file that can be read; give one with a" \
+        "machine's name on each line" >&2
+    exit 1
+fi
 mapfile -t hosts < <(sed 's/#.*//' "$hostfile" | awk 'NF { print $1 }')
 if ((${#hosts[@]} == 0)); then
     echo "mndmst: error: $hostfile names no machine; write one on each line" >&2

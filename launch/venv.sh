@@ -6,7 +6,7 @@
 #   MNDMST_VENV     where the environment lies; by default .venv in the checkout
 #   MNDMST_MPI      "system" uses the site's own MPI in place of the one from PyPI
 set -euo pipefail
-extra=$1
+extra=${1:?usage: bash launch/venv.sh EXTRA}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=${MNDMST_VENV:-$root/.venv}
 mpi=${MNDMST_MPI:-pypi}

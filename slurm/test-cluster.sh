@@ -6,7 +6,9 @@
 #     apt-get install --no-install-recommends slurmctld slurmd slurm-client \
 #         slurm-wlm-basic-plugins munge libpmi2-0
 set -euo pipefail
-dir=$(mkdir -p "$1" && realpath "$1") nodes=$2
+usage="usage: slurm/test-cluster.sh DIR NODES COMMAND ..."
+dir=${1:?$usage} nodes=${2:?$usage}
+dir=$(mkdir -p "$dir" && realpath "$dir")
 shift 2
 host=$(hostname -s)
 export SLURM_CONF=$dir/slurm.conf

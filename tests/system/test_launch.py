@@ -37,6 +37,34 @@ def test_a_host_file_without_hosts(tmp_path: Path) -> None:
     assert "names no machine" in run.stderr
 
 
+def test_a_host_file_that_is_missing(tmp_path: Path) -> None:
+    command = script("hosts.sh", tmp_path / "nowhere", 2, "info")
+    run = finish(start(command, MNDMST_VENV=sys.prefix), LIMIT)
+    assert run.returncode == 1
+    message = f"mndmst: error: {tmp_path}/nowhere is no file that can be read"
+    assert run.stderr.startswith(message)
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("mpirun.sh",), ("hosts.sh", "hosts")])
+def test_the_number_of_ranks_is_missing(arguments: tuple) -> None:
+    command = script(*arguments, "solve", "city")
+    run = finish(start(command, MNDMST_VENV=sys.prefix), LIMIT)
+    assert run.returncode == 1
+    assert "'solve' is no number of ranks" in run.stderr
+
+
+STARTERS = ["launch/mpirun.sh", "launch/hosts.sh", "launch/venv.sh"]
+STARTERS += [f"slurm/{path.name}" for path in (ROOT / "slurm").glob("*.sbatch")]
+
+
+@pytest.mark.parametrize("name", [*STARTERS, "slurm/test-cluster.sh"])
+def test_scripts_without_arguments_say_what_they_take(name: str) -> None:
+    run = finish(start(["bash", str(ROOT / name)]), LIMIT)
+    assert run.returncode != 0
+    assert "usage: " in run.stderr and name in run.stderr
+
+
 def test_info_tells_the_place_of_each_rank(mpirun: Callable) -> None:
     run = mpirun(3, "-m", "mndmst", "info")
     assert run.returncode == 0, run
