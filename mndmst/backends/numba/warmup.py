@@ -182,7 +182,7 @@ def _run_wire(ids: np.ndarray) -> None:
     decode_ascending(encode_ascending(labels, counts, zero)[0], counts, zero)
     decode_near(encode_near(names, labels, counts)[0], labels)
     encode_near(names.astype(ids.dtype), labels, counts)
-    encode_near(ids, ids, counts)
+    decode_near(encode_near(ids, ids, counts)[0], ids)
     encode_ascending(np.arange(len(ids), dtype=ids.dtype), counts, zero)
     in_both(labels, labels, counts, labels, labels, counts)
     follow(labels.astype(ids.dtype), 0, labels)

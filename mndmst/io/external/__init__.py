@@ -118,7 +118,8 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
         if options.parts < 1:
             raise ConfigError(f"a graph has at least 1 part, not {options.parts}")
     progress = Progress(team.rank == 0 and not options.quiet)
-    described = describe(file, options)
+    # Copies of the file on several machines may have been made at several times.
+    described = team.everyone(describe(file, options))[0]
     found = _begin(team, options, described, progress)
     if found is Found.GRAPH:
         return _made(team, options)
@@ -134,7 +135,7 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
                 save_order(team, file, options.reorder, options.work)
             with team.together():
                 file = Renumbered(file, options.work)
-        plan, runs = routed or _route(team, file, options, progress)
+        plan, runs = routed or _route(team, file, options, progress, described)
         rows_of = partial(sorted_rows, plan, runs)
         if plan.in_rows:
             rows_of = partial(listed_rows, plan, file)
@@ -173,7 +174,11 @@ def _made(team: Team, options: Options) -> ShardedGraph:
 
 
 def _route(
-    team: Team, file: EdgeFile, options: Options, progress: Progress
+    team: Team,
+    file: EdgeFile,
+    options: Options,
+    progress: Progress,
+    described: dict[str, Any],
 ) -> tuple[Plan, list[Path]]:
     """Plan, and write the arcs to run files by their buckets; return both."""
     spool = Spool(options.work / f"spool-{team.rank}")
@@ -216,7 +221,7 @@ def _route(
     runs = [options.work / f"run-{rank}" for rank in range(team.size)]
     with team.together():
         if team.rank == 0:
-            save_plan(options.work, describe(file, options), plan, len(runs))
+            save_plan(options.work, described, plan, len(runs))
     return plan, runs
 
 
