@@ -27,6 +27,7 @@ from .backends.numba.kruskal import LOW
 from .backends.numba.row_hooks import edges_of_hooks
 from .backends.numba.spanning import spanning_pairs
 from .contract import drop_unused
+from .dealing import dealt_in_order
 from .graph import EdgeList, ReducedGraph
 from .run import Run
 
@@ -82,7 +83,8 @@ def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
     worker, directory = run.workers[0], run.directory
     hook, best, edges = worker.backend.row_hooks(worker.placed, band)
     component, names = _components(run, hook, best)
-    edges, pairs = _forest(run, dealt(run, edges), component, len(names))
+    edges = dealt_in_order(run.comm, edges, run.report)
+    edges, pairs = _forest(run, edges, component, len(names))
     parent = np.arange(len(names), dtype=np.uint32)
     nbytes = run.comm.sum(len(edges)) * EDGE_BYTES
     little = run.comm.min(int(_room_for(run, nbytes, worker.rows.nbytes)))
@@ -95,20 +97,6 @@ def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
     a, b = (end.astype(np.uint32) for end in (pairs >> HALF, pairs & LOW))
     own = np.zeros(len(names), np.bool_)
     return drop_unused(ReducedGraph(edges, a, b, names.astype(np.int64), own))
-
-
-def dealt(run: Run, edges: EdgeList) -> EdgeList:
-    """Deal the edges out in equal parts, which follow each other. Collective.
-
-    They were where their smaller ends are at home: most of them on the first ranks.
-    """
-    every = run.comm.every(len(edges))
-    before, total = every[: run.comm.rank].sum(), every.sum()
-    bounds = total * np.arange(run.comm.size + 1) // run.comm.size
-    counts = np.diff(np.clip(bounds - before, 0, len(edges)))
-    run.report.ship(len(edges) - counts[run.comm.rank])
-    _, columns = run.comm.exchange(counts, edges.u, edges.v, edges.key)
-    return EdgeList(*columns)
 
 
 def _forest(

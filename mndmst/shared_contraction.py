@@ -1,9 +1,9 @@
 """Contraction along hooks, and along edges, by all ranks of a host at once.
 
 Every rank works on a range of arrays they share, with its threads; between two steps
-all wait for each other. Edges are in columns u, v, key and both ends in one word,
-numbers of components; each is on one rank, and ranks one after the other have them in
-(u, v) order, so that positions over all ranks break ties.
+all wait for each other. Edges are in columns u, v, key, both ends in one word, numbers
+of components, and the position of the edge in (u, v) order, which breaks ties. Each
+edge is on one rank, where positions ascend.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from .shared_proposals import Columns, Proposals, Range
 # the components do not fit the cache.
 FEW_EDGES, FEW_WORKERS, MOST_EDGES = 1 << 16, 3, 1 << 21
 # Bytes of an edge there, while ends are numbered and keys are sorted.
-EDGE_BYTES = 104
+EDGE_BYTES = 130
 # With so many edges for each component that has any, a rank first drops those outside
 # their forest: few components with many edges between them stay so round after round.
 EDGES_PER_COMPONENT = 3
@@ -151,12 +151,12 @@ class SharedContraction:
             idle = NOBODY
             alike = self._merges_alike(left)
             if not alike:
-                key, pairs = columns[2:]
+                key, pairs, position = columns[2:]
                 proposals = proposals or Proposals(
-                    self.comm, self.threads, self.memory, key.dtype, left
-                )
+                    self.comm, self.threads, self.memory, key.dtype, position
+                )  # fmt: skip
                 chosen, idle = proposals.hook_lightest(
-                    key, pairs, self.alive, self.hook
+                    key, pairs, position, self.alive, self.hook
                 )
             else:
                 chosen = self._hook_alike(columns)
@@ -173,20 +173,23 @@ class SharedContraction:
             if alike:  # nothing is left between components
                 self.comm.barrier()  # all have looked at `step`
                 break
-            columns = keep_in_place(
-                lambda u, v, key, pairs: left_apart(u, v, key, pairs, self.step),
-                columns,
-                self.threads,
-            )
-            columns = self._without_cycles(columns)
+            columns = self._without_cycles(self.left_apart(columns, self.step))
             left = self.comm.sum(len(columns[0]))
         return first, number, self.count - before
+
+    def left_apart(self, columns: Columns, step: np.ndarray) -> Columns:
+        """Give edges the components after a step; drop those inside one."""
+        return keep_in_place(
+            lambda u, v, key, pairs, at: left_apart(u, v, key, pairs, at, step),
+            columns,
+            self.threads,
+        )
 
     def _without_cycles(self, columns: Columns) -> Columns:
         """Drop edges outside the forest of this rank's, if they are many."""
         if len(columns[0]) <= EDGES_PER_COMPONENT * self.alive:
             return columns
-        key, pairs = columns[2:]
+        key, pairs, _ = columns[2:]
         parent = np.arange(self.alive, dtype=np.uint32)
         kept = np.flatnonzero(spanning_pairs(key, pairs, parent, self.threads))
         return [column[kept] for column in columns]
@@ -199,12 +202,18 @@ class SharedContraction:
 
     def _hook_alike(self, columns: Columns) -> np.ndarray:
         """Hook components onto their trees in the forest; mark its edges here."""
-        _, _, key, pairs = columns
-        before = self.comm.prefix(len(key))
-        keys, pairs = self.comm.concatenate(key), self.comm.concatenate(pairs)
-        if self.alive <= len(keys):
+        position = columns[-1]
+        ends = position[[0, -1]] if len(position) else position
+        every = self.comm.every(np.array([len(position), *ends, 0, 0])[:3])
+        key, pairs = map(self.comm.concatenate, columns[2:4])
+        order: slice | np.ndarray = slice(None)
+        if (np.diff(every[every[:, 0] > 0, 1:].ravel()) < 0).any():
+            # Ascending runs, which NumPy's stable sort merges.
+            order = np.argsort(self.comm.concatenate(position), kind="stable")
+            key, pairs = key[order], pairs[order]
+        if self.alive <= len(key):
             parent = np.arange(self.alive, dtype=np.uint32)
-            kept = spanning_pairs(keys, pairs, parent, self.threads)
+            kept = spanning_pairs(key, pairs, parent, self.threads)
             mine = slice(*self.share_of(self.alive))
             self.hook[mine] = parent[mine]
         else:
@@ -212,11 +221,14 @@ class SharedContraction:
             labels, places = distinct(ends, self.threads)
             parent = np.arange(len(labels), dtype=np.uint32)
             a, b = np.split(places, 2)
-            kept = spanning_edges(keys, a, b, parent, self.threads)
+            kept = spanning_edges(key, a, b, parent, self.threads)
             if self.comm.rank == 0:  # all have cleared theirs: their edges are here
                 self.hook[labels] = labels[parent]
         self.comm.barrier()
-        return kept[before : before + len(key)]
+        chosen = np.empty_like(kept)
+        chosen[order] = kept
+        before = every[: self.comm.rank, 0].sum()
+        return chosen[before : before + len(position)]
 
     def share_of(self, count: int) -> Range:
         """Return this rank's range of so many things."""

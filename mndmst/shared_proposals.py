@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .backends.numba.columns import taken
 from .backends.numba.hooks import HALF
 from .backends.numba.kruskal import LOW
 from .backends.numba.proposals import NOBODY, decide, find_places, mark, propose
 from .backends.numba.threads import Threads
 from .comm import Comm
 from .giant import most_frequent
-from .order import id_dtype
 from .shared_memory import Shape, SharedMemory
 
 # Edges that a worker proposes at once.
-BATCH = 1 << 14
+BATCH = 1 << 13
 # Ends of edges that each rank looks at, and the share of all of these that one
 # component must be to be left out.
 SAMPLE, IDLE_SHARE = 64, 1 / 16
@@ -53,8 +53,8 @@ class Proposals:
     Parameters
     ----------
     key_dtype : dtype
-    edges : int
-        Of all ranks together, at the most.
+    position : ndarray of uint32 or int64
+        Ascending: the positions that this rank has.
     """
 
     def __init__(
@@ -63,21 +63,21 @@ class Proposals:
         threads: Threads,
         memory: SharedMemory,
         key_dtype: np.dtype,
-        edges: int,
+        position: np.ndarray,
     ) -> None:
         self.comm, self.threads = comm, threads
         self._threads_of_rank = comm.max(threads.count)
         workers = comm.size * self._threads_of_rank
         self._me = comm.rank * self._threads_of_rank
         room = 2 * BATCH * workers
-        self._position_dtype = np.dtype(id_dtype(edges + 1))
-        self._key_dtype = key_dtype
+        self._types = key_dtype, position.dtype
+        total = self.comm.max(int(position[-1]) + 1 if len(position) else 0)
         columns: list[Shape] = [
             (room, np.uint32), (room, np.uint32), (room, key_dtype),
-            (room, self._position_dtype), (workers * (workers + 2), np.int64),
+            (room, position.dtype), (workers * (workers + 2), np.int64),
         ]  # fmt: skip
         # One batch is written while the other is looked at.
-        *arrays, self._chosen = memory.scratch(*columns, *columns, (edges, np.bool_))
+        *arrays, self._chosen = memory.scratch(*columns, *columns, (total, np.bool_))
         shape = workers, workers + 2
         self._rooms = [
             _Room._make(half)._replace(places=half[-1].reshape(shape))
@@ -85,14 +85,20 @@ class Proposals:
         ]
 
     def hook_lightest(
-        self, key: np.ndarray, pairs: np.ndarray, components: int, hook: np.ndarray
+        self,
+        key: np.ndarray,
+        pairs: np.ndarray,
+        position: np.ndarray,
+        components: int,
+        hook: np.ndarray,
     ) -> tuple[np.ndarray, int]:
         """Hook components along their lightest edges; mark those that are here.
 
         Parameters
         ----------
-        key, pairs : ndarray
-            The edges of this rank, and the components at both ends of each.
+        key, pairs, position : ndarray
+            The edges of this rank, the components at both ends of each, and its
+            position among the edges of all ranks.
         components : int
         hook : ndarray of uint32
             Shared, and set: what is at the other end.
@@ -105,18 +111,18 @@ class Proposals:
         """
         parts = self.threads.ranges(len(key))
         longest = max(end - begin for begin, end in parts)
-        every = self.comm.every(np.array([len(key), longest, *_sampled_ends(pairs)]))
-        first = int(every[: self.comm.rank, 0].sum())
-        mine = self._chosen[first : first + len(key)]
-        mine[:] = False
-        idle = _idle(every[:, 2:])
+        every = self.comm.every(np.array([longest, *_sampled_ends(pairs)]))
+        total, rank, size = len(self._chosen), self.comm.rank, self.comm.size
+        self._chosen[total * rank // size : total * (rank + 1) // size] = False
+        idle = _idle(every[:, 1:])
         owners = Owners.of(components, self.comm.size * self._threads_of_rank)
         owned = owners.ranges[self._me : self._me + self._threads_of_rank]
-        types = self._key_dtype, self._position_dtype
-        lightest = [tuple(np.full(e - b, _last(t), t) for t in types) for b, e in owned]
-        work = _Round(key, pairs, first, idle, owners, self._me, lightest, hook)
+        lightest = [
+            tuple(np.full(e - b, _last(t), t) for t in self._types) for b, e in owned
+        ]
+        work = _Round(key, pairs, position, idle, owners, self._me, lightest, hook)
 
-        for batch in range(-(-int(every[:, 1].max()) // BATCH)):
+        for batch in range(-(-int(every[:, 0].max()) // BATCH)):
             room = self._rooms[batch % 2]
             room.places[self._me : self._me + self._threads_of_rank] = 0
             shares = [(room, *share) for share in _batch_of(parts, batch)]
@@ -125,7 +131,8 @@ class Proposals:
             self.threads.map(work.decide, [(room, i) for i in range(len(owned))])
         self.threads.map(lambda _, least: mark(least, self._chosen), lightest)
         self.comm.barrier()
-        return mine.copy(), idle
+        (chosen,) = taken([self._chosen], position, self.threads)
+        return chosen, idle
 
 
 class Owners(NamedTuple):
@@ -157,8 +164,6 @@ class _Round(NamedTuple):
 
     Attributes
     ----------
-    first : int
-        The position of this rank's first edge.
     me : int
         The first worker of this rank.
     lightest : list of (ndarray, ndarray)
@@ -167,7 +172,7 @@ class _Round(NamedTuple):
 
     key: np.ndarray
     pairs: np.ndarray
-    first: int
+    position: np.ndarray
     idle: int
     owners: Owners
     me: int
@@ -181,8 +186,8 @@ class _Round(NamedTuple):
         place = 2 * BATCH * (self.me + worker)
         find_places(pairs, shift, owner, self.idle, place, places)
         propose(
-            self.key[begin:end], pairs, self.first + begin, shift, owner, self.idle,
-            places, room.component, room.other, room.keys, room.position,
+            self.key[begin:end], pairs, self.position[begin:end], shift, owner,
+            self.idle, places, room.component, room.other, room.keys, room.position,
         )  # fmt: skip
 
     def decide(self, room: _Room, worker: int) -> None:

@@ -10,15 +10,16 @@ sent but counts (`shared_contraction.py`).
 import numpy as np
 
 from .backends.base import Band
-from .backends.numba.columns import joined, keep_in_place
+from .backends.numba.columns import joined
 from .backends.numba.finish import heavy_edges
-from .backends.numba.hooks import NUMBER, apart, outside_of
+from .backends.numba.hooks import NUMBER, outside_of
 from .backends.numba.row_hooks import as_whole, edges_of_hooks
 from .backends.numba.shared import name_components, name_vertices, settle
+from .backends.numba.spanning import packed
+from .dealing import dealt, numbered
 from .errors import ConfigError
 from .graph import EdgeList
 from .run import Run
-from .scattered import dealt
 from .shared_contraction import SharedContraction
 from .shared_memory import SharedMemory
 from .write import at_home
@@ -90,7 +91,8 @@ class Together:
         shared.number(part, self.component, roots)
         shared.vertices_hooked()
         edges = [[edges.u, edges.v, edges.key] for edges in lists]
-        self._join(dealt(run, EdgeList(*joined(edges, run.threads))), after="hook")
+        columns = numbered(self.comm, EdgeList(*joined(edges, run.threads)))
+        self._join(dealt(self.comm, columns, run.report), after="hook")
 
     def join_heavy(self, giant: int, above: int) -> None:
         """Merge along all edges above a key that leave the giant component.
@@ -120,20 +122,18 @@ class Together:
             away = (edges.u < directory.first) | (edges.u >= directory.last)
             self.run.report.ship(int(np.count_nonzero(away)))
         edges = at_home(directory, lists, self.run.threads)
-        self._join(edges, after="heavy")
+        self._join(numbered(self.comm, edges), after="heavy")
 
-    def _join(self, edges: EdgeList, after: str) -> None:
-        """Merge along the forest of edges that a step has left."""
-        shared = self.contraction
-        columns = keep_in_place(
-            lambda u, v, key, pairs: apart(u, v, key, self.component, pairs),
-            [edges.u, edges.v, edges.key, np.empty(len(edges), np.uint64)],
-            self.run.threads,
-        )
+    def _join(self, columns: list[np.ndarray], after: str) -> None:
+        """Merge along the forest of edges that a step has left; see `numbered`."""
+        run, shared = self.run, self.contraction
+        u, v, key, position = columns
+        columns = [u, v, key, packed(u, v, run.threads), position]
+        columns = shared.left_apart(columns, self.component)
         left = self.comm.sum(len(columns[0]))
-        self.run.report.level(after, left)
-        self.run.report.choice("shared", left, {})
-        self._settle(*shared.join(columns, self.run.fixed))
+        run.report.level(after, left)
+        run.report.choice("shared", left, {})
+        self._settle(*shared.join(columns, run.fixed))
 
     def _settle(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:
         """Give all vertices their present components."""

@@ -198,7 +198,8 @@ class Backend(ABC):
         best : ndarray, shape (rows,)
             The key of that edge, if there is one.
         edges : EdgeList
-            The edges of the band that lead from the rows to larger vertices.
+            The edges of the band that lead from the rows to larger vertices, but
+            those along which rows hook.
         """
 
     def peer(self, rows: Any, num_vertices: int) -> Peer | None:

@@ -38,10 +38,10 @@ def test_every_component_gets_its_lightest_edge(
     ]
     for worker in range(WORKERS):
         part = slice(worker * EDGES // WORKERS, (worker + 1) * EDGES // WORKERS)
-        first = part.start
-        find_places(pairs[part], shift, owner, idle, 2 * first, places[worker])
+        place = np.arange(part.start, part.stop, dtype=positions)
+        find_places(pairs[part], shift, owner, idle, 2 * part.start, places[worker])
         propose(
-            key[part], pairs[part], first, shift, owner, idle, places[worker], *columns
+            key[part], pairs[part], place, shift, owner, idle, places[worker], *columns
         )
     hook = np.arange(COMPONENTS, dtype=np.uint32)
     chosen = np.zeros(EDGES, np.bool_)
@@ -68,11 +68,13 @@ def test_edges_inside_a_component_are_dropped() -> None:
     root = np.uint32(1 << 31)
     step = np.array([5, 5, 7, 7], np.uint32) | root
     pairs = np.array([0 << 32 | 1, 1 << 32 | 2, 3 << 32 | 0, 2 << 32 | 3], np.uint64)
-    u, v, key = (np.arange(k, k + 4, dtype=np.uint32) for k in (0, 10, 20))
-    assert left_apart(u, v, key, pairs, step) == 2
+    u, v, key, position = (
+        np.arange(k, k + 4, dtype=np.uint32) for k in (0, 10, 20, 30)
+    )
+    assert left_apart(u, v, key, pairs, position, step) == 2
     assert pairs[:2].tolist() == [5 << 32 | 7, 7 << 32 | 5]
     assert (u[:2].tolist(), v[:2].tolist()) == ([1, 2], [11, 12])
-    assert key[:2].tolist() == [21, 22]
+    assert (key[:2].tolist(), position[:2].tolist()) == ([21, 22], [31, 32])
 
 
 def test_finished_components_are_numbered_behind_the_others() -> None:

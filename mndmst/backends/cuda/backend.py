@@ -193,16 +193,19 @@ class CudaBackend(Backend):
             kernels = self._kernels_for(rows.keys.dtype)
             solver = RowSolver(kernels, rows.vertices, rows, Band())
             best, edges = solver.lightest_arcs(band.high)
-            hook = cupy.arange(rows.own, dtype=np.uint32)
-            hook += np.uint32(rows.first_global)
+            far = cupy.arange(rows.own, dtype=np.uint32)
+            far += np.uint32(rows.first)
             key = cupy.zeros(rows.own, rows.keys.dtype)
             some = best != NONE
             arc = best[some].astype(np.int64)
-            hook[some] = rows.to_global(rows.ends[arc])
+            far[some] = rows.ends[arc]
             key[some] = rows.keys[arc]
+            others = edges.v != far[edges.u - np.uint32(rows.first)]
+            edges = Edges(*(column[others] for column in edges))
             listed = self._edge_list(rows, edges)
             to_host = self._transfer.to_host
-            hook, key = to_host(hook), to_host(key)
+            hook = to_host(rows.to_global(far).astype(np.uint32))
+            key = to_host(key)
         return hook, key, without_repeats(listed.u, listed.v, listed.key)
 
     def peer(

@@ -166,6 +166,17 @@ def apart(u, v, key, component, pairs):
 
 
 @njit(nogil=True, cache=True)
+def but_hooks(u, v, key, hook):
+    """Keep, in place, the edges along which u does not hook; return how many."""
+    count = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        x, y = np.uint64(u[i]), np.uint64(v[i])
+        u[count], v[count], key[count] = u[i], v[i], key[i]
+        count += np.uint64(np.uint64(hook[x]) != y)
+    return count
+
+
+@njit(nogil=True, cache=True)
 def hooked_and_ends(u, v, first, hook, component, begin, end, hooked, a, b):
     """Write whether a row hooks along each edge, and the components at its ends.
 

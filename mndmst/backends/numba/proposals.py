@@ -11,8 +11,8 @@ very many edges, one owner would have most of the work.
 import numpy as np
 from numba import njit
 
-from .hooks import HALF, NUMBER
-from .intrinsics import choose
+from .hooks import FETCH_AHEAD, HALF, NUMBER
+from .intrinsics import choose, prefetch
 from .kruskal import LOW
 
 # No component is called so: none is idle.
@@ -49,17 +49,15 @@ def find_places(pairs, shift, owner, idle, first, places):
 
 @njit(nogil=True, cache=True)
 def propose(
-    key, pairs, first, shift, owner, idle, places, component, other, keys, position
+    key, pairs, position, shift, owner, idle, places, component, other, keys, of
 ):
     """Write the proposals.
 
     Parameters
     ----------
-    first : int
-        The position of the first edge.
     places : ndarray of int64, shape (owners + 2,)
         What `find_places` has found.
-    component, other, keys, position : ndarray
+    component, other, keys, of : ndarray
         Written: the component and what is at the other end of its edge, the edge's
         key, and its position.
     """
@@ -72,7 +70,7 @@ def propose(
             at = np.uint64(place[mine])
             place[mine] += 1
             component[at], other[at] = near, far
-            keys[at], position[at] = key[i], first + i
+            keys[at], of[at] = key[i], position[i]
 
 
 @njit(nogil=True, cache=True)
@@ -114,16 +112,18 @@ def decide(component, other, keys, position, places, me, begin, best, least, hoo
 
 
 @njit(nogil=True, cache=True)
-def left_apart(u, v, key, pairs, step):
+def left_apart(u, v, key, pairs, position, step):
     """Give components their numbers after a step; drop edges inside one, in place.
 
     Returns how many are left.
     """
-    count = np.uint64(0)
-    for i in range(np.uint64(len(key))):
+    count, length = np.uint64(0), np.uint64(len(key))
+    for i in range(length):
+        if i + FETCH_AHEAD < length:
+            prefetch(step, np.intp(pairs[i + FETCH_AHEAD] & LOW))
         a = np.uint64(step[pairs[i] >> HALF] & NUMBER)
         b = np.uint64(step[pairs[i] & LOW] & NUMBER)
         u[count], v[count], key[count] = u[i], v[i], key[i]
-        pairs[count] = (a << HALF) | b
+        pairs[count], position[count] = (a << HALF) | b, position[i]
         count += np.uint64(a != b)
     return count

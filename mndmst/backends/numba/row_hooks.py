@@ -7,7 +7,7 @@ from ..base import Band
 from .bands import band_chunks
 from .columns import joined, without_repeats
 from .cuts import Sample, band_segments
-from .hooks import ROOT, Hooks, hooked_edges
+from .hooks import ROOT, Hooks, but_hooks, hooked_edges
 from .threads import Threads
 
 
@@ -22,9 +22,15 @@ def row_hooks(
         for part in band_segments(whole, band)
     ]
     chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
-    columns = joined([chunk[:3] for chunk in chunks], threads)
+    counts = threads.map(
+        lambda u, v, key, *_: int(but_hooks(u, v, key, hooks.hook)), chunks
+    )
+    left = [
+        [column[:count] for column in chunk[:3]]
+        for chunk, count in zip(chunks, counts, strict=True)
+    ]
     here = slice(rows.first, rows.last)
-    return hooks.hook[here], hooks.best[here], without_repeats(*columns)
+    return hooks.hook[here], hooks.best[here], without_repeats(*joined(left, threads))
 
 
 def as_whole(rows: Rows) -> Rows:

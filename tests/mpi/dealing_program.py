@@ -1,0 +1,52 @@
+"""Edges of all ranks are dealt out: run by test_dealing.py."""
+
+import numpy as np
+
+from mndmst.comm import Comm, world
+from mndmst.dealing import dealt, dealt_in_order, numbered
+from mndmst.graph import EdgeList
+from mndmst.progress import Progress
+from mndmst.report import Report
+
+
+def main() -> None:
+    comm = world()
+    random = np.random.default_rng(1)
+    size = comm.size
+    lengths = [np.zeros(size, int), np.full(size, 3), 5 * np.arange(size)[::-1]]
+    lengths += [random.integers(0, 40, size) * (random.random(size) < 0.5)]
+    lengths += [random.integers(0, 40, size) for _ in range(8)]
+    for every in lengths:
+        check(comm, every)
+    if comm.rank == 0:
+        print("dealt")
+
+
+def check(comm: Comm, every: np.ndarray) -> None:
+    begin = int(every[: comm.rank].sum())
+    number = np.arange(begin, begin + every[comm.rank], dtype=np.uint32)
+    edges = EdgeList(number, number + 1, 2 * number)
+    parts = np.diff(every.sum() * np.arange(comm.size + 1) // comm.size)
+    report = Report(comm, Progress(False))
+    u, v, key, position = dealt(comm, numbered(comm, edges), report)
+    assert len(u) == parts[comm.rank]
+    assert (np.diff(position.astype(int)) > 0).all()
+    assert (u == position).all() and (v == u + 1).all() and (key == 2 * u).all()
+    everybody = comm.concatenate(position)
+    assert sorted(everybody.tolist()) == list(range(every.sum()))
+    # Only what is too much has moved.
+    assert report.edges_sent == max(0, every[comm.rank] - parts[comm.rank])
+    left = np.isin(number, u).sum()
+    assert left == len(number) - report.edges_sent
+
+    report = Report(comm, Progress(False))
+    in_order = dealt_in_order(comm, edges, report)
+    begin = int(parts[: comm.rank].sum())
+    assert in_order.u.tolist() == list(range(begin, begin + parts[comm.rank]))
+    assert (in_order.v == in_order.u + 1).all()
+    assert (in_order.key == 2 * in_order.u).all()
+    assert report.edges_sent == len(number) - np.isin(number, in_order.u).sum()
+
+
+if __name__ == "__main__":
+    main()
