@@ -204,10 +204,27 @@ def test_weights_of_adjacency_that_are_no_numbers(tmp_path: Path, word: str) -> 
         read_edges(path)
 
 
+@pytest.mark.parametrize("word", ["1e400", "-1e400"])
+def test_weights_of_json_beyond_float64(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "g.json"
+    links = f'{{"source": 0, "target": 1, "weight": {word}}}'
+    path.write_text(f'{{"nodes": [{{"id": 0}}, {{"id": 1}}], "links": [{links}]}}')
+    with pytest.raises(InputError, match=rf"g\.json: .*{word} is beyond the largest"):
+        read_edges(path)
+
+
+@pytest.mark.parametrize("head", ["", "c roads\n"])
+def test_a_mark_of_utf8_before_dimacs(tmp_path: Path, head: str) -> None:
+    path = tmp_path / "g.gr"
+    path.write_text(f"{head}p sp 3 2\na 1 2 5\na 2 3 6\n", "utf-8-sig")
+    edges = read_edges(path)
+    assert (edges.num_vertices, edges.weight.tolist()) == (3, [5, 6])
+
+
 @pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 @pytest.mark.parametrize("text", ["0 1 3\n1 2 4\n", "# c\n0 1 3\n", "u v w\n0 1 3\n"])
 def test_text_of_wide_letters_is_refused(tmp_path: Path, code: str, text: str) -> None:
-    for name in ("wide.txt", "wide.mtx"):
+    for name in ("wide.txt", "wide.mtx", "wide.gr"):
         (tmp_path / name).write_text(text, code)
         with pytest.raises(InputError, match=rf"{name}: .*UTF-16.*Save it as UTF-8"):
             read_edges(tmp_path / name)

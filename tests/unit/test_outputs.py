@@ -18,6 +18,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, mndmst: Callable) -> Path:
     graphs.write_graph(folder / "roads", graphs.path(9))
     (folder / "link").symlink_to("roads")
     (folder / "edges.txt").write_text("0 1 5\n")
+    (folder / "o.toml").write_text("threads = 1\n")
     np.savetxt(folder / "points.csv", np.ones((9, 2)), delimiter=",")
     made = ("solve", folder / "roads", "-o", folder / "rf.h5")
     assert mndmst(*made, "--report", folder / "run.json").returncode == 0
@@ -39,6 +40,8 @@ def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
         ("solve {}/roads --checkpoint {}/link", "directory of a graph"),
         ("components {}/roads -o {}/roads/index.h5", "directory of a graph"),
         ("components {}/roads -o {}/l.h5 --report {}/l.h5", "two outputs"),
+        ("solve {}/roads --config {}/o.toml -o {}/o.toml", "is read by"),
+        ("components {}/roads --config {}/o.toml --report {}/o.toml", "is read by"),
         ("cluster {}/rf.h5 -o {}/rf.h5 --count 3", "is read by"),
         ("cluster {}/rf.h5 --count 3 --points {}/p.csv --plot {}/p.csv", "is read by"),
         ("convert {}/edges.txt {}/roads/../edges.txt", "is read by"),

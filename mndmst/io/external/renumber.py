@@ -17,6 +17,8 @@ import numpy as np
 
 from ...backends.numba.build import both_directions, upper_triangle
 from ...backends.numba.reorder import add_degrees, breadth_first
+from ...errors import ConfigError
+from ...memory import free_bytes
 from ...order import id_dtype
 from ..edge_file import EdgeFile, EdgeFileOver
 from ..edges import Edges
@@ -24,6 +26,7 @@ from ..layout import writing
 from .survey import share
 from .team import Team
 
+DEGREE_BYTES = 8
 ORDERS = ("none", "degree", "bfs", "rcm")
 
 
@@ -61,6 +64,8 @@ def save_order(team: Team, file: EdgeFile, order: str, work: Path) -> None:
 
     Raises
     ------
+    ConfigError
+        If there is not the memory to count the edges of every vertex.
     InputError
         If the file is damaged.
     OutputError
@@ -100,9 +105,28 @@ def _own_degrees(team: Team, file: EdgeFile) -> np.ndarray:
     for piece in file.pieces(begin, end) if begin < end else ():
         num_vertices = max(num_vertices, piece.num_vertices)
         if num_vertices > len(degrees):
+            _check_room(file.name, 2 * num_vertices, num_vertices)
             degrees = np.pad(degrees, (0, 2 * num_vertices - len(degrees)))
         add_degrees(piece.src, piece.dst, degrees)
     return degrees[:num_vertices]
+
+
+def _check_room(name: str, counts: int, num_vertices: int) -> None:
+    """Make sure that there is memory to count so many degrees.
+
+    Raises
+    ------
+    ConfigError
+        Names the largest id so far: a wrong one is more likely than such a graph.
+    """
+    free = free_bytes()
+    if counts * DEGREE_BYTES > free:
+        raise ConfigError(
+            f"{name}: to order its vertices takes {counts * DEGREE_BYTES:,} bytes in "
+            f"every process, and {free:,} are free. It has a vertex id, counted from "
+            f"0, of {num_vertices - 1}, and every number up to it is a vertex: if that "
+            "id is wrong, mend it; else use fewer processes, or no --reorder."
+        )
 
 
 def _renamed(edges: Edges, new_id: np.ndarray) -> Edges:

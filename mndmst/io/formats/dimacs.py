@@ -10,14 +10,21 @@ line is that of the arcs.
 import io
 import re
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import InputError
 from ..edges import MAX_VERTICES, Edges
-from .files import COMPRESSIONS, import_scipy, unpacked_pieces, whole_file
-from .text import Lines, TextFile
+from .files import (
+    COMPRESSIONS,
+    check_letters,
+    import_scipy,
+    unpacked_pieces,
+    whole_file,
+)
+from .text import LONGEST_LINE, Lines, TextFile
 
 _PROBLEM = re.compile(rb"^p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*$", re.M)
 _SHORTEST_ARC = len("a 1 1 1\n")
@@ -31,8 +38,8 @@ _LINES = Lines(
 
 def open_file(path: Path) -> TextFile:
     """Open a `.gr` file, compressed or not; see `EdgeFile`."""
-    num_vertices, num_arcs = _read_problem(path)
-    return TextFile(path, _LINES, num_vertices, num_arcs)
+    num_vertices, num_arcs, start = _read_problem(path)
+    return TextFile(path, _LINES, num_vertices, num_arcs, start)
 
 
 def write(edges: Edges, path: Path) -> None:
@@ -55,15 +62,20 @@ def write(edges: Edges, path: Path) -> None:
             file.write(b"a " + entries.replace(b"\n", b"\na ") + b"\n")
 
 
-def _read_problem(path: Path) -> tuple[int, int]:
-    """Return the counts of the p line, which comes before the arcs."""
-    problem, text = None, b""
+def _read_problem(path: Path) -> tuple[int, int, int]:
+    """Return the counts of the p line, which comes before the arcs.
+
+    Third comes the byte where the text begins, behind the mark some programs put first.
+    """
+    problem, text, start = None, b"", 0
     for piece in unpacked_pieces(path):
         text += piece
-        problem = _PROBLEM.search(text)
+        start = len(BOM_UTF8) if text.startswith(BOM_UTF8) else 0
+        problem = _PROBLEM.search(text[start:])
         if problem or text.startswith(b"a") or b"\na" in text:
             break
     if problem is None:
+        check_letters(path, text[:LONGEST_LINE])
         raise InputError(f'{path}: has no line "p sp n m". Put it before the arcs.')
     num_vertices, num_arcs = (int(count) for count in problem.groups())
     packed = path.suffix in COMPRESSIONS
@@ -73,4 +85,4 @@ def _read_problem(path: Path) -> tuple[int, int]:
             f"{path}: its p line says {num_vertices} vertices and {num_arcs} arcs, "
             "more than the file can hold. Copy it again, or mend the p line."
         )
-    return num_vertices, num_arcs
+    return num_vertices, num_arcs, start

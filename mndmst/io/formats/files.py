@@ -124,11 +124,7 @@ def read_head(
             if place == 0 and text.startswith(codecs.BOM_UTF8):
                 place = len(codecs.BOM_UTF8)
             line = text[place:stop]
-            if text.startswith(_WIDE_MARKS) or b"\0" in line:
-                raise InputError(
-                    f"{path}: is text in UTF-16 or UTF-32, or no text. Save it as "
-                    "UTF-8, or name its format."
-                )
+            check_letters(path, text if text.startswith(_WIDE_MARKS) else line)
             if line.strip() and line.lstrip()[0] not in comments:
                 return found, line, place
             found.append(line.strip())
@@ -139,6 +135,21 @@ def read_head(
                 "of edges. Name its format."
             )
     return found, b"", place
+
+
+def check_letters(path: Path, text: bytes) -> None:
+    """Refuse text of two or four bytes a letter, as some programs save it.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    if text.startswith(_WIDE_MARKS) or b"\0" in text:
+        raise InputError(
+            f"{path}: is text in UTF-16 or UTF-32, or no text. Save it as UTF-8, or "
+            "name its format."
+        )
 
 
 def line_of(text: np.ndarray, at: int) -> int:

@@ -10,6 +10,7 @@ memory.
 
 import json
 from itertools import chain, repeat
+from math import isinf
 from operator import itemgetter, methodcaller
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def read(path: Path) -> Edges:
     """Read a `.json` file; see `formats.read_edges`."""
     text = read_bytes(path)
     try:
-        graph = json.loads(text)
+        graph = json.loads(text, parse_float=_real)
         number = {name: i for i, name in enumerate(map(_id, graph["nodes"]))}
         if "adjacency" in graph:
             ends, records = _of_adjacency(graph, number)
@@ -65,6 +66,14 @@ def _of_adjacency(
     links = list(chain.from_iterable(rows))
     src = chain.from_iterable(map(repeat, range(len(rows)), map(len, rows)))
     return (list(src), list(map(number.__getitem__, map(_id, links)))), links
+
+
+def _real(text: str) -> float:
+    """Return a number; raise ValueError if it is beyond the largest float64."""
+    number = float(text)
+    if isinf(number):
+        raise ValueError(f"{text} is beyond the largest float64, 1.8e308")
+    return number
 
 
 def _weights(numbers: list[Any]) -> np.ndarray:
