@@ -70,6 +70,12 @@ def add_building(parser: argparse.ArgumentParser) -> None:
         help="go on where a killed run has ended; without one begin anew, and leave a "
         "graph that the same run has finished",
     )
+    parser.add_argument(
+        "--timeout",
+        type=int,
+        metavar="SECONDS",
+        help="under mpirun: end if a host is out of reach for so long; 0 never",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
 
 
@@ -104,9 +110,14 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     team: Team = Alone()
     processes = 1
     if launched_processes() > 1:
-        from ..comm import world
+        from .ranks import begin
 
-        comm = world(polite=True)  # ranks meet seldom, and after long waits
+        of_ranks = (
+            "timeout",
+            "quiet",
+        )  # its --memory is another one than that of solve
+        given = {name: getattr(arguments, name) for name in of_ranks}
+        comm = begin(argparse.Namespace(**given), polite=True).comm
         team, node = Ranks(comm), comm.node()
         processes = node.size
         node.free()

@@ -17,7 +17,7 @@ class Job(NamedTuple):
     progress: Progress
 
 
-def begin(arguments: argparse.Namespace) -> Job:
+def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     """Start MPI, read the options and watch over the ranks. Collective.
 
     Parameters
@@ -25,6 +25,8 @@ def begin(arguments: argparse.Namespace) -> Job:
     arguments : Namespace
         Those that are called as options of `Config` are; `config`, a file, and
         `quiet`, where the command has them.
+    polite : bool
+        Whether ranks meet seldom, and after long waits.
 
     Raises
     ------
@@ -33,7 +35,7 @@ def begin(arguments: argparse.Namespace) -> Job:
     """
     given = vars(arguments)
     flags = {name: given[name] for name in Config().as_dict() if name in given}
-    comm = world()
+    comm = world(polite)
     config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))
     active = comm.rank == 0 and not given.get("quiet", True)
     progress = Progress(active, since=process_start())

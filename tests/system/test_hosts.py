@@ -16,6 +16,7 @@ from processes import Run, finish
 
 from mndmst.checkpoint.manifest import MANIFEST
 from mndmst.costs import Costs
+from mndmst.io.layout import INDEX_NAME
 
 LIMIT = 200  # the first run of all compiles the kernels
 TIMEOUT = 5
@@ -111,3 +112,22 @@ def test_a_link_that_is_cut_ends_the_job_and_it_resumes(
     assert run.returncode == 0, run
     assert "] resumed from" in run.stderr
     assert run.result["digest"] == case.digest
+
+
+def test_a_link_that_is_cut_ends_a_partition(
+    hosts: Network, case: Case, tmp_path: Path
+) -> None:
+    out = tmp_path / "graph"
+    options = ("--parts", 4, "--timeout", TIMEOUT)
+    # On a slow network, so that it is under way when the link is cut.
+    hosts.control("rate", "20mbit")
+    job = hosts.start(*hosts.mndmst(1, "partition", case.graph, out, *options))
+    while not out.exists() and job.poll() is None:
+        time.sleep(0.02)
+    hosts.control("cut", "node3")
+    run = finish(job, timeout=BOUND)
+    hosts.control("mend", "node3")
+    hosts.control("rate", "1gbit")
+    assert run.returncode != 0
+    assert "no sign of node3" in run.stderr
+    assert not (out / INDEX_NAME).exists()
