@@ -154,7 +154,7 @@ class SharedContraction:
                 key, pairs, position = columns[2:]
                 proposals = proposals or Proposals(
                     self.comm, self.threads, self.memory, key.dtype, position
-                )  # fmt: skip
+                )
                 chosen, idle = proposals.hook_lightest(
                     key, pairs, position, self.alive, self.hook
                 )
@@ -203,8 +203,8 @@ class SharedContraction:
     def _hook_alike(self, columns: Columns) -> np.ndarray:
         """Hook components onto their trees in the forest; mark its edges here."""
         position = columns[-1]
-        ends = position[[0, -1]] if len(position) else position
-        every = self.comm.every(np.array([len(position), *ends, 0, 0])[:3])
+        ends = position[[0, -1]].tolist() if len(position) else [0, 0]
+        every = self.comm.every(np.array([len(position), *ends]))
         key, pairs = map(self.comm.concatenate, columns[2:4])
         order: slice | np.ndarray = slice(None)
         if (np.diff(every[every[:, 0] > 0, 1:].ravel()) < 0).any():

@@ -97,8 +97,8 @@ class Proposals:
         Parameters
         ----------
         key, pairs, position : ndarray
-            The edges of this rank, the components at both ends of each, and its
-            position among the edges of all ranks.
+            The edges of this rank, the components at both ends of each, and where
+            it is in (u, v) order.
         components : int
         hook : ndarray of uint32
             Shared, and set: what is at the other end.

@@ -40,15 +40,10 @@ def add(commands: Any) -> None:
 
 def _components(arguments: argparse.Namespace) -> int:
     from ..components import connected_components
-    from ..io.outputs import check_outputs
     from ..report import text
     from .ranks import begin
 
     comm, config, progress = begin(arguments)
-    with comm.together():
-        if comm.rank == 0:
-            inputs = arguments.graph, arguments.config
-            check_outputs(inputs, [arguments.output, arguments.report])
     found = connected_components(
         comm, arguments.graph, config, progress, arguments.output, arguments.report
     )

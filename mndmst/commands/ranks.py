@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ..comm import Comm, world
 from ..config import Config, on_all_ranks
+from ..io.outputs import check_outputs
 from ..progress import Progress, process_start
 from ..watchdog import watch
 
@@ -23,8 +24,8 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     Parameters
     ----------
     arguments : Namespace
-        Those that are called as options of `Config` are; `config`, a file, and
-        `quiet`, where the command has them.
+        Those that are called as options of `Config` are; `config`, a file, `graph`,
+        `output`, `report` and `quiet`, where the command has them.
     polite : bool
         Whether ranks meet seldom, and after long waits.
 
@@ -32,10 +33,19 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     ------
     ConfigError
         On every rank, for options that cannot be.
+    OutputError
+        On every rank, if an output would replace what the command reads.
     """
     given = vars(arguments)
+    inputs, outputs = (
+        [given.get(name) for name in names]
+        for names in (("graph", "config"), ("output", "report"))
+    )
     flags = {name: given[name] for name in Config().as_dict() if name in given}
     comm = world(polite)
+    with comm.together():
+        if comm.rank == 0:
+            check_outputs(inputs, outputs)
     config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))
     active = comm.rank == 0 and not given.get("quiet", True)
     progress = Progress(active, since=process_start())

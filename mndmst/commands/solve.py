@@ -70,14 +70,9 @@ def _solve(arguments: argparse.Namespace) -> int:
 
 
 def _run(job: "Job", arguments: argparse.Namespace) -> int:
-    from ..io.outputs import check_outputs
     from ..pipeline import Targets, solve
 
     comm, config, progress = job
-    with comm.together():
-        if comm.rank == 0:
-            inputs = arguments.graph, arguments.config
-            check_outputs(inputs, [arguments.output, arguments.report])
     targets = Targets(
         arguments.output,
         arguments.report,
