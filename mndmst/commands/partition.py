@@ -112,12 +112,9 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     if launched_processes() > 1:
         from .ranks import begin
 
-        of_ranks = (
-            "timeout",
-            "quiet",
-        )  # its --memory is another one than that of solve
-        given = {name: getattr(arguments, name) for name in of_ranks}
-        comm = begin(argparse.Namespace(**given), polite=True).comm
+        # Not all of them: --memory means something else for `solve`.
+        known = argparse.Namespace(timeout=arguments.timeout, quiet=arguments.quiet)
+        comm = begin(known, polite=True).comm
         team, node = Ranks(comm), comm.node()
         processes = node.size
         node.free()

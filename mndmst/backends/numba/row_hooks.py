@@ -5,7 +5,7 @@ import numpy as np
 from ...graph import EdgeList, Rows
 from ..base import Band
 from .bands import band_chunks
-from .columns import joined, without_repeats
+from .columns import joined, keep_in_place, without_repeats
 from .cuts import Sample, band_segments
 from .hooks import ROOT, Hooks, but_hooks, hooked_edges
 from .threads import Threads
@@ -22,15 +22,13 @@ def row_hooks(
         for part in band_segments(whole, band)
     ]
     chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
-    counts = threads.map(
-        lambda u, v, key, *_: int(but_hooks(u, v, key, hooks.hook)), chunks
+    columns = keep_in_place(
+        lambda u, v, key: but_hooks(u, v, key, hooks.hook),
+        joined([chunk[:3] for chunk in chunks], threads),
+        threads,
     )
-    left = [
-        [column[:count] for column in chunk[:3]]
-        for chunk, count in zip(chunks, counts, strict=True)
-    ]
     here = slice(rows.first, rows.last)
-    return hooks.hook[here], hooks.best[here], without_repeats(*joined(left, threads))
+    return hooks.hook[here], hooks.best[here], without_repeats(*columns)
 
 
 def as_whole(rows: Rows) -> Rows:
