@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .api import minimum_spanning_forest, minimum_spanning_tree, solve
-    from .spanning_forest import Forest
+    from .api.arrays import minimum_spanning_forest, minimum_spanning_tree, solve
+    from .api.forest import Forest
 
 _WHERE = {
-    "Forest": "spanning_forest",
-    "minimum_spanning_forest": "api",
-    "minimum_spanning_tree": "api",
-    "solve": "api",
+    "Forest": "api.forest",
+    "minimum_spanning_forest": "api.arrays",
+    "minimum_spanning_tree": "api.arrays",
+    "solve": "api.arrays",
 }
 
 __all__ = [

@@ -13,7 +13,7 @@ import time
 import traceback
 from typing import Any
 
-from .errors import MndmstError, StoppedError
+from .host.errors import MndmstError, StoppedError
 
 # A launcher that is told to abort may drop what it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(sys, name) is None:  # it was closed: nobody wants to read it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     try:
-        from .cli import main as run
+        from .cli.main import main as run
 
         status: int = run(argv)
         sys.stdout.flush()

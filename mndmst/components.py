@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .comm import Comm
-from .config import Config
-from .ghosts import Directory
-from .hypar import (
+from .comm.communicator import Comm
+from .comm.directory import Directory
+from .host.progress import Progress
+from .io.columns import check_writable
+from .io.labels import LabelsHeader, write_labels
+from .io.outputs import check_outputs
+from .io.totals import forest_digest
+from .merging.hypar import (
     any_cut_edge,
     ind_comp,
     merge_parts,
@@ -22,14 +26,10 @@ from .hypar import (
     portions,
     post_process,
 )
-from .io.columns import check_writable
-from .io.labels import LabelsHeader, write_labels
-from .io.outputs import check_outputs
-from .io.totals import forest_digest
-from .progress import Progress
-from .report import Report, write_report
-from .run import Run
-from .write import smallest_vertices
+from .run.config import Config
+from .run.report import Report, write_report
+from .run.run import Run
+from .steps.write import smallest_vertices
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ does is told in its own module; what devices there are is known to `workers.py` 
 from dataclasses import dataclass
 from pathlib import Path
 
-from .checkpoint import MANIFEST, Checkpoint
-from .comm import Comm
-from .config import Config
-from .hypar import (
+from .comm.communicator import Comm
+from .host.progress import Progress
+from .io.forest_writer import check_writable
+from .io.outputs import check_outputs
+from .merging.hypar import (
     ind_comp,
     lightest_cut_edge,
     merge_parts,
@@ -18,11 +19,10 @@ from .hypar import (
     portions,
     post_process,
 )
-from .io.forest_writer import check_writable
-from .io.outputs import check_outputs
-from .progress import Progress
-from .report import Report
-from .write import Summary, write_forest
+from .run.checkpoint import MANIFEST, Checkpoint
+from .run.config import Config
+from .run.report import Report
+from .steps.write import Summary, write_forest
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import graphs
 import numpy as np
+from mndmst.comm.communicator.communicator import Comm
+from mndmst.graph.model.model import EdgeList
+from mndmst.graph.model.order import weights_to_keys
 from mpi4py import MPI
 from oracle import Answer
 
-from mndmst.comm import Comm
-from mndmst.graph import EdgeList
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import write_forest
 from mndmst.io.shards import open_graph
 from mndmst.io.totals import exact_total, forest_digest
-from mndmst.order import weights_to_keys
 from mndmst.verify import Verdict, verify
 
 COMM = Comm(MPI.COMM_SELF)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
+from mndmst.graph.model.order import WEIGHT_DTYPES
 
 from mndmst.io.shards import ShardWriter
-from mndmst.order import WEIGHT_DTYPES
 
 UUID = "00000000-0000-4000-8000-000000000000"
 

@@ -1,1 +1,37 @@
-"""The devices that compute: one interface, one directory per backend."""
+"""Devices that compute forests, all behind one interface (`base.Backend`).
+
+`cpu/` (Numba) and `cuda/` (CuPy and kernels of our own) have the same steps. Other
+rooms make devices with the functions here and import no module of a device. A device
+is imported when it is made.
+"""
+
+from typing import TYPE_CHECKING
+
+from .cuda import device_ids, device_names, unavailable
+
+if TYPE_CHECKING:
+    from .base import Backend
+
+__all__ = ["cpu", "cuda_device", "device_ids", "device_names", "unavailable"]
+
+
+def cpu(threads: int = 1) -> "Backend":
+    """Return the CPU as a device that computes with some threads."""
+    from .cpu.backend import CpuBackend
+
+    return CpuBackend(threads)
+
+
+def cuda_device(
+    device: int, host: "Backend | None" = None, limit: int = 0, sharers: int = 1
+) -> "Backend":
+    """Return a CUDA device; the parameters are those of `cuda.backend.CudaBackend`.
+
+    Raises
+    ------
+    ConfigError
+        If the device cannot be used.
+    """
+    from .cuda.backend import CudaBackend
+
+    return CudaBackend(device, host, limit, sharers)

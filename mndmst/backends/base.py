@@ -3,7 +3,7 @@
 Every backend has the same steps under the same names. The first group works on
 CSR rows, which `place` has brought to the device; the second on reduced graphs,
 which live in host memory and are small. Every step obeys the total order of
-`mndmst.order` and is deterministic: the result is the same on every device and
+`mndmst.graph.order` and is deterministic: the result is the same on every device and
 for every number of threads.
 """
 
@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import ConfigError
-from ..graph import EdgeList, ReducedGraph, Rows
+from ..graph.model import EdgeList, ReducedGraph, Rows
+from ..host.errors import ConfigError
+
+# Below this many arcs per vertex nothing is gained by leaving heavy edges out.
+SPARSE_ARCS_PER_VERTEX = 6
 
 
 class Band(NamedTuple):
@@ -161,6 +164,23 @@ class Backend(ABC):
         """Return the forest of rows that are the whole graph (no ghosts).
 
         The labels are one per row.
+        """
+
+    @abstractmethod
+    def msf_of_edges(
+        self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
+    ) -> Forest:
+        """Return the forest of edges in arrays of this device.
+
+        Parameters
+        ----------
+        num_vertices : int
+            Below 2^32.
+        src, dst : array of integers, shape (edges,)
+            Ends of undirected edges, in any order.
+        weight : array, shape (edges,)
+        maximum : bool
+            Return the maximum spanning forest; its keys are inverted.
         """
 
     @abstractmethod

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..graph import EdgeList, ReducedGraph, Rows
+from ..graph.model import EdgeList, ReducedGraph, Rows
 from .base import (
     Backend,
     Band,
@@ -97,6 +97,12 @@ class Fallback(Backend):
     def msf(self, rows: Held) -> Forest:
         """See `Backend.msf`."""
         return self._do(lambda backend: backend.msf(rows.on(backend)))
+
+    def msf_of_edges(
+        self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
+    ) -> Forest:
+        """See `Backend.msf_of_edges`; no host can take over a device's arrays."""
+        return self.device.msf_of_edges(num_vertices, src, dst, weight, maximum)
 
     def band_forest(self, rows: Held, band: Band, label: np.ndarray | None) -> EdgeList:
         """See `Backend.band_forest`."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, OutputError
-from ..order import WEIGHT_DTYPES
+from ..graph.order import WEIGHT_DTYPES
+from ..host.errors import ConfigError, OutputError
 
 
 def chosen(

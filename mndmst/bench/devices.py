@@ -14,7 +14,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..errors import MndmstError
+from ..host.errors import MndmstError
 
 ARRANGEMENTS = {
     "cpu": ("--backend", "cpu"),

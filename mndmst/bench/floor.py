@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.numba.gather import gather
-from ..graph import Rows
+from ..graph.model import Rows
+from .kernels.gather import gather
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..backends import cuda
-from ..errors import ConfigError, MissingExtraError
-from ..report import versions
+from ..backends import device_names, unavailable
+from ..host.errors import ConfigError, MissingExtraError
+from ..run.report import versions
 
 NAMES = ("rmat24", "rmat22", "gnm23", "road24")
 DEGREE = 16  # edges for each vertex, unless the name says otherwise
@@ -42,10 +42,10 @@ def run(
         If there is no device.
     """
     graphs = [_parsed(name) for name in names]
-    reason = cuda.unavailable()
+    reason = unavailable()
     if reason is not None:
         raise MissingExtraError(f"bench gpu: {reason}")
-    from ..backends.cuda import bench
+    from .kernels import gpu as bench
 
     for name, graph in zip(names, graphs, strict=True):
         for key in keys:
@@ -54,7 +54,7 @@ def run(
 
 def machine() -> dict[str, Any]:
     """Return what the figures depend on: devices and versions."""
-    devices = [] if cuda.unavailable() else cuda.device_names()
+    devices = [] if unavailable() else device_names()
     return {"devices": devices, "versions": versions()}
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError
-from ..graph import Rows
+from ..graph.model import Rows
+from ..graph.order import weights_to_keys
+from ..host.errors import ConfigError
 from ..io.build import symmetric_rows
 from ..io.edges import Edges
 from ..io.formats import read_edges
 from ..io.generate import generate_edges
-from ..order import weights_to_keys
 
 _ROOT = Path(__file__).parents[2]
 

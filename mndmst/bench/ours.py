@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..backends.base import Forest
-from ..backends.numba import NumbaBackend
-from ..backends.numba.heap import keep_freed
-from ..backends.numba.warmup import warm_up_kernels
-from ..graph import Rows
+from ..backends.cpu.backend import CpuBackend
+from ..backends.warmup import warm_up_kernels
+from ..graph.model import Rows
+from ..graph.order import keys_to_weights
 from ..io.totals import ExactSum
-from ..order import keys_to_weights
+from ..kernels.heap import keep_freed
 from .contender import Answer, Contender
 
 RANKS = 2
@@ -41,7 +41,7 @@ class Kernel(Contender):
         self.name = "1 thread" if threads == 1 else f"{threads} threads"
         self.rows = rows
         self.dtype = np.dtype(dtype)
-        self.backend = NumbaBackend(threads)
+        self.backend = CpuBackend(threads)
         keep_freed()
         warm_up_kernels(self.backend, rows.indices.dtype, rows.keys.dtype, _say)
 

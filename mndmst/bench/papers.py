@@ -14,13 +14,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..backends import cuda
+from ..backends import cuda_device, device_names, unavailable
 from ..backends.base import Forest
-from ..errors import ConfigError
+from ..host.errors import ConfigError
+from ..host.memory import free_bytes
 from ..io.build import symmetric_rows
 from ..io.generate import generate_edges
 from ..io.recipe import Recipe, load_recipe, open_recipe
-from ..memory import free_bytes
 from .contender import Answer, Contender
 from .graphs import Graph
 from .ours import Kernel
@@ -191,7 +191,7 @@ def _time_kernels(graph: Graph, repeat: int) -> dict[str, float]:
     alone = Kernel(rows, dtype, 1)
     kernels: list[Contender] = [alone]
     kernels += [Kernel(rows, dtype, t) for t in sorted({2, cores}) if t > 1]
-    if cuda.unavailable() is None:
+    if unavailable() is None:
         kernels.append(GpuKernel(alone))
     answers = {kernel.answer(kernel.solve()) for kernel in kernels}
     if len(answers) > 1:
@@ -206,9 +206,9 @@ class GpuKernel(Contender):
     """The GPU worker's kernel, from CSR rows in host memory to the forest's edges."""
 
     def __init__(self, cpu: Kernel) -> None:
-        self.name = f"{cuda.device_names()[0]}, copies included,"
+        self.name = f"{device_names()[0]}, copies included,"
         self.cpu = cpu
-        self.backend = cuda.CudaBackend()
+        self.backend = cuda_device(0)
 
     def solve(self) -> Forest:
         """Return the forest."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from ..errors import ConfigError, MndmstError
+from ..host.errors import ConfigError, MndmstError
 from ..io.build import build_shards
 from ..io.edges import Edges
 from .graphs import Graph

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ..report import versions
+from ..run.report import versions
 from .results import Case, Result
 
 _HEADINGS = (

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.numba.dendrogram import condense, most_stable, owners
-from ..errors import ConfigError
+from ..host.errors import ConfigError
+from .kernels.dendrogram import condense, most_stable, owners
 
 
 @dataclass(frozen=True)

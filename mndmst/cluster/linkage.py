@@ -5,13 +5,13 @@ import os
 
 import numpy as np
 
-from ..backends.numba.dendrogram import cut
-from ..backends.numba.linkage import link
-from ..backends.numba.sorting import sort_positions
-from ..backends.numba.threads import Threads
-from ..errors import ConfigError
-from ..order import weights_to_keys
-from ..spanning_forest import Forest
+from ..api.forest import Forest
+from ..graph.order import weights_to_keys
+from ..host.errors import ConfigError
+from ..kernels.components import cut
+from ..kernels.sorting import sort_positions
+from ..kernels.threads import Threads
+from .kernels.linkage import link
 
 
 def single_linkage(forest: Forest) -> np.ndarray:

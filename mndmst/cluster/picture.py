@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import ConfigError
-from ..extras import optional
+from ..host.errors import ConfigError
+from ..host.extras import optional
 from ..io.formats.files import whole_file
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer

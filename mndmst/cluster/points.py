@@ -12,8 +12,8 @@ from tokenize import TokenError
 
 import numpy as np
 
-from ..errors import ConfigError, InputError
-from ..extras import optional
+from ..host.errors import ConfigError, InputError
+from ..host.extras import optional
 from ..io.edges import Edges, checked_edges
 
 EXAMPLES = ("rings", "blobs")

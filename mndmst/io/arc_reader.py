@@ -7,17 +7,11 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
-from ..arrival import Arrival
-from ..backends.numba.checks import (
-    BAD_ID,
-    FINE,
-    NOT_A_NUMBER,
-    NOT_ASCENDING,
-    check_rows,
-)
-from ..backends.numba.threads import Threads
-from ..order import id_dtype
+from ..graph.arrival import Arrival
+from ..graph.order import id_dtype
+from ..kernels.threads import Threads
 from .chunks import ChunkReader
+from .kernels.checks import BAD_ID, FINE, NOT_A_NUMBER, NOT_ASCENDING, check_rows
 
 if TYPE_CHECKING:
     from .shard_reader import ShardedGraph

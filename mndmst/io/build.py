@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.numba.build import both_directions, upper_triangle
 from .edge_file import EdgesInMemory
 from .edges import Edges
 from .external import Options, partition
 from .external.team import Alone
+from .kernels.build import both_directions, upper_triangle
 from .shards import ShardedGraph, open_graph
 
 PIECE_VERTICES = 1 << 24

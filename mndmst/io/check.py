@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.numba.inspect import inspect_rows
-from ..backends.numba.threads import Threads
-from ..errors import InputError
-from ..order import weights_to_keys
+from ..graph.order import weights_to_keys
+from ..host.errors import InputError
+from ..kernels.inspect import inspect_rows
+from ..kernels.threads import Threads
 from .shard_reader import ShardedGraph
 
 PIECE_VERTICES = 1 << 22

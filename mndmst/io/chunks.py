@@ -14,10 +14,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ..backends.numba.checks import first_wrong_sum
-from ..backends.numba.threads import Threads
-from ..errors import InputError
+from ..host.errors import InputError
+from ..kernels.threads import Threads
 from .filters import FILTERS, FLETCHER, SUM_BYTES, undo
+from .kernels.checks import first_wrong_sum
 
 RUN_CHUNKS = 64  # are read at once; a system call takes some 500
 

@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 
 from .. import __version__
-from ..errors import InputError
+from ..host.errors import InputError
 from .formats.files import whole_file
 from .layout import reading
 

@@ -8,8 +8,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from ..comm import Comm
-from ..errors import OutputError
+from ..comm.communicator import Comm
+from ..host.errors import OutputError
 from .layout import HDF5_LAYOUT, settle, writing
 from .totals import PIECE
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..errors import InputError
+from ..host.errors import InputError
 
 SOURCE_TREE = Path(__file__).parents[2]
 

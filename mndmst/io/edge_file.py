@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..host.errors import InputError
 from .edges import Edges, joined_edges, narrow_integers
 
 # What a piece is about as large as: entries, or text, which stays in a core's cache

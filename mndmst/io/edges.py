@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError
-from ..order import WEIGHT_DTYPES, id_dtype
+from ..graph.order import WEIGHT_DTYPES, id_dtype
+from ..host.errors import InputError
 
 MAX_VERTICES = 1 << 48
 

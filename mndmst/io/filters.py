@@ -4,7 +4,7 @@ import zlib
 
 import numpy as np
 
-from ..backends.numba.checks import fletcher32
+from .kernels.checks import fletcher32
 
 DEFLATE, SHUFFLE, FLETCHER = 1, 2, 3  # as HDF5 numbers them
 FILTERS = {DEFLATE, SHUFFLE, FLETCHER}

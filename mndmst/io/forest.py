@@ -30,8 +30,8 @@ import h5py
 import numpy as np
 
 from .. import __version__
-from ..errors import InputError
-from ..order import WEIGHT_DTYPES
+from ..graph.order import WEIGHT_DTYPES
+from ..host.errors import InputError
 from .layout import MALFORMED, checked_dataset, first_line, foreign
 from .totals import PIECE, ExactSum, PairDigest, same_total
 

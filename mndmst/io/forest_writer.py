@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..comm import Comm
-from ..graph import EdgeList
-from ..plain_json import to_json
+from ..comm.communicator import Comm
+from ..graph.model import EdgeList
+from ..host.plain_json import to_json
 from .columns import check_writable, write_columns
 from .forest import FORMAT, VERSION, ForestHeader
 

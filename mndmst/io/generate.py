@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError
-from ..order import WEIGHT_DTYPES
+from ..graph.order import WEIGHT_DTYPES
+from ..host.errors import ConfigError
 from . import kagen, random_edges
 from .edges import Edges
 from .external import Options, partition

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError, MissingExtraError
-from ..order import id_dtype
+from ..graph.order import id_dtype
+from ..host.errors import ConfigError, MissingExtraError
 from .random_edges import RandomEdges
 
 # Each kind with its parameters and their defaults; None must be given.

@@ -19,8 +19,8 @@ import h5py
 import numpy as np
 
 from .. import __version__
-from ..comm import Comm
-from ..errors import InputError
+from ..comm.communicator import Comm
+from ..host.errors import InputError
 from .columns import write_columns
 from .layout import checked_dataset, reading
 from .totals import PIECE, PairDigest

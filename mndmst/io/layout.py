@@ -43,7 +43,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from ..errors import InputError, OutputError
+from ..host.errors import InputError, OutputError
 
 INDEX_NAME = "index.h5"
 MADE_FROM = "made-from"

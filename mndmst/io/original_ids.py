@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError
+from ..host.errors import InputError
 from .edges import Edges
 from .forest import read_forest
 from .shards import ShardedGraph, open_graph

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import OutputError
+from ..host.errors import OutputError
 from .layout import INDEX_NAME, writing
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.numba import generators as kernels
-from ..backends.numba.build import hash_edges
-from ..errors import ConfigError
-from ..order import id_dtype
+from ..graph.order import id_dtype
+from ..host.errors import ConfigError
 from .edge_file import EdgeFile
 from .edges import Edges
+from .kernels import generators as kernels
+from .kernels.build import hash_edges
 
 # Each kind with its parameters and their defaults; None must be given.
 KINDS: dict[str, dict[str, Any]] = {

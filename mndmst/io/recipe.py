@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver, Rows
 from .formats import NAMES, open_edges
 from .formats.files import unpacked_pieces

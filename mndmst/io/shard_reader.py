@@ -13,8 +13,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ..backends.numba.threads import ALONE, Threads
-from ..errors import InputError
+from ..host.errors import InputError
+from ..kernels.threads import ALONE, Threads
 from .arc_reader import ArcReader
 from .chunks import read_range
 from .layout import (

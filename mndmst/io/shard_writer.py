@@ -10,8 +10,8 @@ import h5py
 import numpy as np
 
 from .. import __version__
-from ..errors import OutputError
-from ..order import WEIGHT_DTYPES
+from ..graph.order import WEIGHT_DTYPES
+from ..host.errors import OutputError
 from .layout import (
     GRAPH_FORMAT,
     HDF5_LAYOUT,

@@ -8,8 +8,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ..errors import InputError
-from ..order import WEIGHT_DTYPES
+from ..graph.order import WEIGHT_DTYPES
+from ..host.errors import InputError
 from .layout import (
     GRAPH_FORMAT,
     INDEX_NAME,

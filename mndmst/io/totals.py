@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ..comm import Comm
+from ..comm.communicator import Comm
 
 PIECE = 1 << 17  # entries held or sent at a time
 

@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.numba.build import hash_edges
-from ..errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver
 from .edges import Edges, narrow_integers
 from .formats.coordinates import read_coordinates
+from .kernels.build import hash_edges
 
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _KNOWN = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE"

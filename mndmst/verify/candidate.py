@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.numba.certificate import build_links, smallest_nodes
-from ..comm import Comm
+from ..comm.communicator import Comm
+from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
 from ..io.forest import ForestFile, differences
 from ..io.shards import ShardedGraph
 from ..io.totals import ExactSum, PairDigest
-from ..order import id_dtype, keys_to_weights, weights_to_keys
+from .kernels import build_links, smallest_nodes
 from .shared import share_array
 
 LIMIT = 10  # problems of one kind that are named

@@ -13,8 +13,8 @@ from functools import partial
 from itertools import starmap
 from pathlib import Path
 
-from ..comm import Comm
-from ..errors import ConfigError, InputError
+from ..comm.communicator import Comm
+from ..host.errors import ConfigError, InputError
 from ..io.forest import ForestFile, read_forest
 from ..io.shards import ShardedGraph
 from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine

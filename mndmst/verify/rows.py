@@ -6,7 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.numba.certificate import (
+from ..graph.order import weights_to_keys
+from ..io.forest import ForestFile
+from ..io.shards import ShardedGraph
+from .candidate import LIMIT, Candidate, weight
+from .kernels import (
     APART,
     LIGHTER,
     MISSING,
@@ -15,10 +19,6 @@ from ..backends.numba.certificate import (
     last_on_path,
     match_edges,
 )
-from ..io.forest import ForestFile
-from ..io.shards import ShardedGraph
-from ..order import weights_to_keys
-from .candidate import LIMIT, Candidate, weight
 
 PIECE_ARCS = 1 << 21  # a piece is at least one row, however long
 PIECE_ROWS = 1 << 20

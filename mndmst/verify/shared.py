@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..comm import Comm
-from ..errors import ConfigError
+from ..comm.communicator import Comm
+from ..host.errors import ConfigError
 
 
 def share_array(node: Comm, array: np.ndarray | None) -> np.ndarray:

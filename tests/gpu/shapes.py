@@ -1,8 +1,7 @@
 """Graphs for the device, their rows, and the forests they should have."""
 
 import numpy as np
-
-from mndmst.graph import Rows
+from mndmst.graph.model.model import Rows
 
 KEYS = (np.uint32, np.uint64)
 IDS = (np.uint32, np.int64)

@@ -5,7 +5,7 @@ import pytest
 
 import mndmst
 from mndmst.backends.cuda import unavailable
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
 
 reason = unavailable()
 pytestmark = [

@@ -5,12 +5,12 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from mndmst.graph.model.model import EdgeList, ReducedGraph, Rows
 from shapes import IDS, KEYS, SHAPES, check, check_labels, csr, edges_of, kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
-from mndmst.errors import ConfigError
-from mndmst.graph import EdgeList, ReducedGraph, Rows
+from mndmst.host.errors import ConfigError
 
 reason = unavailable()
 pytestmark = [
@@ -230,7 +230,7 @@ def test_rows_without_arcs(backend):
 
 
 def test_a_device_that_does_not_exist():
-    from mndmst.backends.cuda import CudaBackend
+    from mndmst.backends.cuda.backend import CudaBackend
 
     with pytest.raises(ConfigError, match="CUDA device 99 does not exist"):
         CudaBackend(99)
@@ -249,10 +249,10 @@ def test_too_little_memory(backend, monkeypatch):
 
 
 def test_numba_agrees(backend):
-    numba = pytest.importorskip("mndmst.backends.numba")
+    numba = pytest.importorskip("mndmst.backends.cpu")
     n, u, v, key = edges_of("dense", np.random.default_rng(8), np.uint64)
     rows = csr(n, u, v, key, np.uint32)
-    host = numba.NumbaBackend()
+    host = numba.CpuBackend()
     mine, theirs = (b.msf(b.place(rows)).edges for b in (backend, host))
     theirs = theirs.take(np.lexsort((theirs.v, theirs.u)))
     check(mine, (theirs.u, theirs.v, theirs.key), np.uint32, np.uint64)

@@ -5,13 +5,13 @@ from threading import Thread
 
 import numpy as np
 import pytest
+from mndmst.graph.model.arrival import Arrival
+from mndmst.graph.model.model import Rows
 from shapes import KEYS, csr, edges_of
 
-from mndmst.arrival import Arrival
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
-from mndmst.errors import InputError
-from mndmst.graph import Rows
+from mndmst.host.errors import InputError
 
 reason = unavailable()
 pytestmark = [

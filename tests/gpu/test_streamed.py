@@ -17,7 +17,8 @@ pytestmark = [
 @pytest.fixture
 def backend(monkeypatch):
     """A device with hardly any memory to give: tiny pieces, the shortest list."""
-    from mndmst.backends.cuda import CudaBackend, pieces
+    from mndmst.backends.cuda import pieces
+    from mndmst.backends.cuda.backend import CudaBackend
 
     monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 12)
     return CudaBackend(limit=100_000)
@@ -53,7 +54,7 @@ def test_msf_of_many_small_graphs(backend, seed):
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("shape", ("dense", "tied", "equal", "star", "loops"))
 def test_bands_of_a_part(backend, shape, keys):
-    from mndmst.backends.cuda import CudaBackend
+    from mndmst.backends.cuda.backend import CudaBackend
 
     n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
     rows = csr(n, u, v, key, np.int64).cut(n // 5, n // 2)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
+from mndmst.comm.communicator.communicator import Coded, Comm, world
+from mndmst.comm.communicator.directory import Directory
+from mndmst.comm.communicator.shared_memory import SharedMemory
 
-from mndmst import bulk
-from mndmst import exchange as exchanges
-from mndmst.comm import Coded, Comm, world
-from mndmst.errors import ConfigError, InputError, MndmstError
-from mndmst.ghosts import Directory
-from mndmst.shared_memory import SharedMemory
+from mndmst.comm.communicator import bulk
+from mndmst.comm.communicator import exchange as exchanges
+from mndmst.host.errors import ConfigError, InputError, MndmstError
 
 
 def slices(comm: Comm, counts: np.ndarray) -> list[np.ndarray]:

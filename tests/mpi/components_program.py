@@ -13,17 +13,17 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from mndmst.comm.communicator.communicator import world
+from mndmst.run.run.config import Config
+from mndmst.run.run.report import Report
 
-from mndmst import hypar, portions
 from mndmst.backends.base import Growth
-from mndmst.backends.numba import NumbaBackend
-from mndmst.comm import world
+from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.components import connected_components
-from mndmst.config import Config
+from mndmst.host.progress import Progress
 from mndmst.io.totals import forest_digest
-from mndmst.progress import Progress
-from mndmst.report import Report
-from mndmst.write import smallest_vertices
+from mndmst.merging import hypar, portions
+from mndmst.steps.write import smallest_vertices
 
 
 def nothing(backend, graph):
@@ -70,7 +70,7 @@ for j, options in enumerate(configs):
     forced = options.pop("near", False)
     portions.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else thresholds
     hypar.make_backends = (
-        (lambda *_: [NumbaBackend(1), NumbaBackend(2)])
+        (lambda *_: [CpuBackend(1), CpuBackend(2)])
         if options.pop("two_workers", False)
         else make_backends
     )

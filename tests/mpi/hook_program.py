@@ -10,13 +10,14 @@ import signal
 import sys
 from types import ModuleType
 
+from mndmst.comm.communicator.communicator import world
+
 from mndmst.__main__ import main
-from mndmst.comm import world
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
 
 
 def fail(argv: list[str] | None) -> int:
-    """Take the place of `mndmst.cli.main`."""
+    """Take the place of `mndmst.cli.main.main`."""
     kind, *rank = sys.argv[1:]
     if kind == "early":
         raise InputError("graph: missing")
@@ -47,6 +48,6 @@ def stop(kind: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.modules["mndmst.cli"] = ModuleType("mndmst.cli")
-    sys.modules["mndmst.cli"].main = fail  # type: ignore[attr-defined]
+    sys.modules["mndmst.cli.main"] = ModuleType("mndmst.cli.main")
+    sys.modules["mndmst.cli.main"].main = fail  # type: ignore[attr-defined]
     sys.exit(main())

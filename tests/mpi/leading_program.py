@@ -4,18 +4,19 @@ import os
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from mndmst.backends.numba import NumbaBackend
-from mndmst.backends.numba.threads import ALONE
-from mndmst.comm import world
-from mndmst.launcher import launched_rank
-from mndmst.leading import MANY_EDGES, whole_host
-from mndmst.run import Worker
+from mndmst.comm.communicator.communicator import world
+from mndmst.comm.communicator.launcher import launched_rank
+from mndmst.run.run.run import Worker
+
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.kernels.threads import ALONE
+from mndmst.merging.leading import MANY_EDGES, whole_host
 
 every = sorted(os.sched_getaffinity(0))
 own = {every[launched_rank() % len(every)]}
 os.sched_setaffinity(0, own)
 comm = world()
-workers = [Worker(NumbaBackend(1), None)]
+workers = [Worker(CpuBackend(1), None)]
 run = SimpleNamespace(comm=comm, threads=ALONE, workers=workers)
 cores = comm.cores()
 assert cores == set(every[: comm.size])

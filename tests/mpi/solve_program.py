@@ -23,28 +23,28 @@ from pathlib import Path
 from unittest.mock import patch
 
 from host_peer import HostPeer
+from mndmst.comm.communicator.communicator import world
+from mndmst.comm.communicator.network import LOCAL, Network
+from mndmst.run.run.checkpoint import Checkpoint
+from mndmst.run.run.config import Config
+from mndmst.run.run.run import Run
 
-from mndmst import (
-    exchange,
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.communicator import exchange
+from mndmst.host.errors import StoppedError
+from mndmst.host.memory import Budget
+from mndmst.host.progress import Progress
+from mndmst.io.forest import read_forest
+from mndmst.merging import (
     hypar,
     leading,
     portions,
-    read,
-    scattered,
     shared_contraction,
     shared_proposals,
 )
-from mndmst.backends.numba import NumbaBackend
-from mndmst.checkpoint import Checkpoint
-from mndmst.comm import world
-from mndmst.config import Config
-from mndmst.errors import StoppedError
-from mndmst.io.forest import read_forest
-from mndmst.memory import Budget
-from mndmst.network import LOCAL, Network
+from mndmst.merging import replicated as scattered
 from mndmst.pipeline import Targets, solve
-from mndmst.progress import Progress
-from mndmst.run import Run
+from mndmst.steps import read
 
 # On a slow network rounds go on to the end; else tiny graphs go to one leader at once.
 LINKS = {"slow": Network(0.0, 1.0), None: LOCAL}
@@ -68,7 +68,7 @@ folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
 make_backends, fits = hypar.make_backends, Budget.fits
-no_peers, join_on_devices = NumbaBackend.peer, portions.join_on_devices
+no_peers, join_on_devices = CpuBackend.peer, portions.join_on_devices
 cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
 few_workers, many_edges = shared_contraction.FEW_WORKERS, leading.MANY_EDGES
@@ -91,7 +91,7 @@ for j, config in enumerate(configs):
     forced = config.pop("near", False)
     portions.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else (near, no_locality)
     host_peers = config.pop("host_peers", False)
-    NumbaBackend.peer = (lambda *a: HostPeer(*a)) if host_peers else no_peers
+    CpuBackend.peer = (lambda *a: HostPeer(*a)) if host_peers else no_peers
     no_peer = config.pop("no_peer", False)
     portions.join_on_devices = (lambda _: False) if no_peer else join_on_devices
     Budget.fits = (lambda _, nbytes: nbytes == 0) if no_room else fits
@@ -99,7 +99,7 @@ for j, config in enumerate(configs):
     config["memory"] = 1 << 40 if stored else 0
     read.cut_rows = pieces_of(stored) if stored else cut_rows
     hypar.make_backends = (
-        (lambda *_: [NumbaBackend(1), NumbaBackend(2)]) if two else make_backends
+        (lambda *_: [CpuBackend(1), CpuBackend(2)]) if two else make_backends
     )
     kept = folder / "kept" if config.pop("stopped", False) else None
     for i, graph in enumerate(cases):

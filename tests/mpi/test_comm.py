@@ -21,8 +21,8 @@ def test_patterns(mpirun: Callable, ranks: int) -> None:
 
 BOUND = """if True:
     import os
-    from mndmst.comm import world
-    from mndmst.launcher import launched_rank
+    from mndmst.comm.communicator import world
+    from mndmst.comm.launcher import launched_rank
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[launched_rank() % len(cores)]})
     comm = world()

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.mpi
 
 FAILING = """if True:
     import mndmst, mndmst.pipeline
-    from mndmst.launcher import launched_rank
+    from mndmst.comm.launcher import launched_rank
     if launched_rank() == 1:
         def ind_comp(*_, **__):
             raise MemoryError("only here")
@@ -21,14 +21,14 @@ FAILING = """if True:
 
 AGAIN = """if True:
     import mndmst
-    from mndmst.comm import Comm
-    from mndmst.mpi_library import start
+    from mndmst.comm.communicator import Comm
+    from mndmst.comm.mpi_library import start
     world, made, apart = start().COMM_WORLD, [], Comm.apart
     Comm.apart = lambda *given: made.append(apart(*given)) or made[-1]
     found = [mndmst.solve(GRAPH, comm=c).digest for c in (None, world, None)]
     try:
         mndmst.solve(GRAPH, threads=1.5)
-    except mndmst.errors.ConfigError as error:
+    except mndmst.host.errors.ConfigError as error:
         assert "whole number" in str(error)
     assert len(set(found)) == 1
     assert len(made) == 4
@@ -38,7 +38,7 @@ AGAIN = """if True:
 
 TOLD_OTHERWISE = """if True:
     import os, sys
-    from mndmst.launcher import launched_rank
+    from mndmst.comm.launcher import launched_rank
     if launched_rank() == 1:
         os.environ[sys.argv[1]] = sys.argv[2]
     from mndmst.__main__ import main

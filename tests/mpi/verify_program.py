@@ -10,15 +10,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from mndmst.comm.communicator.communicator import Comm, world
+from mndmst.graph.model.model import EdgeList
+from mndmst.graph.model.order import weights_to_keys
 
-from mndmst.comm import Comm, world
-from mndmst.errors import OutputError
-from mndmst.graph import EdgeList
+from mndmst.host.errors import OutputError
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import check_writable, write_forest
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.totals import exact_total, forest_digest
-from mndmst.order import weights_to_keys
 from mndmst.verify import verify
 
 

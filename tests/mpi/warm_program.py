@@ -9,16 +9,16 @@ import pkgutil
 import sys
 from importlib import import_module
 
+from mndmst.comm.communicator.communicator import world
+from mndmst.graph.model.order import id_dtype, key_dtype
+from mndmst.run.run.config import Config
 from numba.core.registry import CPUDispatcher
 
-from mndmst.backends import numba
-from mndmst.backends.numba.warmup import warm_up_kernels
-from mndmst.comm import world
-from mndmst.config import Config
+from mndmst.backends import cpu as numba
+from mndmst.backends.warmup import warm_up_kernels
+from mndmst.host.progress import Progress
 from mndmst.io.shards import open_graph
-from mndmst.order import id_dtype, key_dtype
 from mndmst.pipeline import Targets, solve
-from mndmst.progress import Progress
 
 OPTIONS: list[dict] = [
     {},
@@ -53,7 +53,7 @@ late: list[tuple[str, str]] = []
 for graph in sys.argv[1:]:
     stored = open_graph(graph)
     types = id_dtype(stored.num_vertices), key_dtype(stored.weight_dtype)
-    warm_up_kernels(numba.NumbaBackend(1), *types, str)
+    warm_up_kernels(numba.CpuBackend(1), *types, str)
     before = compiled()
     solve_all(graph)
     # What checks files exists once for every type of weights, not of keys

@@ -16,11 +16,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mndmst import hypar, pipeline
+from mndmst.comm.communicator.communicator import Comm
+from mndmst.comm.communicator.launcher import launched_rank
+
+from mndmst import pipeline
 from mndmst.__main__ import main
-from mndmst.comm import Comm
-from mndmst.launcher import launched_rank
-from mndmst.together import Together
+from mndmst.merging import hypar
+from mndmst.merging.shared import Together
 
 FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 events = 0

@@ -1,13 +1,13 @@
 """Starts MPI in a process whose memory is full of letters, but for small holes.
 
 What MPI puts in one of the holes has no zeros behind it for some KiB: see
-`mndmst.mpi_library.choose_network`.
+`mndmst.comm.mpi_library.choose_network`.
 """
 
 import ctypes
 import sys
 
-from mndmst import comm
+from mndmst.comm.communicator import communicator as comm
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from mndmst.cli.main.reference import reference
 from processes import ROOT
-
-from mndmst.docs.reference import reference
 
 DOCS = ROOT / "mndmst/docs"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mndmst.backends.numba import threads
+from mndmst.kernels import threads
 
 
 @pytest.fixture(autouse=True, scope="module")

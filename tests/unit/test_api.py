@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree as scipy_tree
 
 import mndmst
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
 
 
 def check(forest: mndmst.Forest, graph: graphs.Graph) -> None:

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mndmst.graph.model.arrival import Arrival
+from mndmst.graph.model.order import keys_to_weights
 from shard_files import symmetric_rows, write
 
-from mndmst.arrival import Arrival
-from mndmst.backends.numba.threads import Threads
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
+from mndmst.host.memory import Budget
 from mndmst.io.arc_reader import ArcReader
 from mndmst.io.shards import ShardedGraph, open_graph
-from mndmst.memory import Budget
-from mndmst.order import keys_to_weights
-from mndmst.read import read_rows
+from mndmst.kernels.threads import Threads
+from mndmst.steps.read import read_rows
 
 ALONE = SimpleNamespace(rank=0, size=1, together=nullcontext, sum=lambda value: value)
 

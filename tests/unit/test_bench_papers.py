@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mndmst.bench import papers
-from mndmst.errors import MndmstError
+from mndmst.host.errors import MndmstError
 
 ROOT = Path(__file__).parents[2]
 PAPERS = tomllib.loads((ROOT / "mndmst/bench/papers.toml").read_text())

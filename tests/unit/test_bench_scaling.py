@@ -7,7 +7,7 @@ import pytest
 
 from mndmst.bench.scaling import Plan, Point, disagreements, jobs, run
 from mndmst.bench.scaling.table import block, check_plot, plot
-from mndmst.errors import ConfigError, MndmstError
+from mndmst.host.errors import ConfigError, MndmstError
 
 
 def point(ranks: int, seconds: float, series: str = "strong", **other: object) -> Point:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mndmst.errors import ConfigError
+from mndmst.host.errors import ConfigError
 from mndmst.io.build import build_shards, describe, symmetric_rows
 from mndmst.io.cuts import balanced_vtxdist
 from mndmst.io.edges import Edges

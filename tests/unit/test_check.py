@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
 from mndmst.io import check
 from mndmst.io.check import check_graph
 from mndmst.io.shards import open_graph

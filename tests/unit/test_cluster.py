@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mndmst.cli.main.cluster import number
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
-from mndmst.backends.numba.linkage import link
-from mndmst.backends.numba.threads import Threads
 from mndmst.cluster.density import condensed_tree, flat_clusters
+from mndmst.cluster.kernels.linkage import link
 from mndmst.cluster.linkage import (
     clusters_by_count,
     clusters_within,
@@ -21,9 +21,9 @@ from mndmst.cluster.linkage import (
     single_linkage,
 )
 from mndmst.cluster.points import example_points, neighbour_graph, read_points
-from mndmst.commands.cluster import number
-from mndmst.errors import ConfigError, InputError
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.build import build_shards
+from mndmst.kernels.threads import Threads
 
 
 def forest_of(distances: np.ndarray) -> mndmst.Forest:

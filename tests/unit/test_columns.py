@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from mndmst.graph.model.model import Rows
 
-from mndmst.backends.numba.columns import PAGE, room_for
-from mndmst.graph import Rows
+from mndmst.kernels.columns import PAGE, room_for
 
 CACHE_LINE = 64
 

@@ -1,9 +1,9 @@
 """Which way to merge is predicted to be fastest, on which network."""
 
 import pytest
+from mndmst.comm.communicator.network import LOCAL, Network
 
-from mndmst.costs import FIRST, HALF, Costs, Left
-from mndmst.network import LOCAL, Network
+from mndmst.merging.costs import FIRST, HALF, Costs, Left
 
 FAST = Network(latency=2e-6, bandwidth=10e9)
 SLOW = Network(latency=5e-5, bandwidth=2e6)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mndmst.graph.model.model import EdgeList
 
-from mndmst.backends.numba.edge_order import in_order
-from mndmst.backends.numba.sorting import SHORT_RUN
-from mndmst.backends.numba.threads import Threads
-from mndmst.graph import EdgeList
+from mndmst.kernels.edge_order import in_order
+from mndmst.kernels.sorting import SHORT_RUN
+from mndmst.kernels.threads import Threads
 
 Edges = list[tuple[int, int, int]]
 

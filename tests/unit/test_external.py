@@ -14,7 +14,7 @@ import scipy.sparse
 from graphs import NASTY
 from square import DATA
 
-from mndmst.errors import ConfigError, InputError
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.io import external
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_external import digest, random_edges
 
-from mndmst.errors import ConfigError, OutputError
+from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io.build import symmetric_rows
 from mndmst.io.edge_file import EdgeFile, EdgesInMemory
 from mndmst.io.edges import Edges

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mndmst.errors import OutputError
+from mndmst.host.errors import OutputError
 from mndmst.io.external.runs import RunWriter, read_buckets
 from mndmst.io.external.sort import sort_arcs
 

@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mndmst.graph.model.model import Rows
+from mndmst.graph.model.order import weights_to_keys
 from shard_files import symmetric_rows
 
 from mndmst.backends.base import Band, DeviceMemoryError
+from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.backends.fallback import Fallback
-from mndmst.backends.numba import NumbaBackend
-from mndmst.graph import Rows
-from mndmst.order import weights_to_keys
 
 
-class Small(NumbaBackend):
+class Small(CpuBackend):
     """A device that runs out of memory after some steps."""
 
     def __init__(self, steps: int) -> None:
@@ -47,7 +47,7 @@ class Small(NumbaBackend):
 def test_the_host_takes_over(steps: int) -> None:
     indptr, indices, weights = symmetric_rows()
     rows = Rows(0, 60, indptr, indices, weights_to_keys(weights))
-    host = NumbaBackend(1)
+    host = CpuBackend(1)
     said: list[str] = []
     device = Fallback(Small(steps), host, said.append)
     held = device.place(rows)
@@ -64,7 +64,7 @@ def test_the_host_takes_over(steps: int) -> None:
 
 
 def test_a_device_with_enough_memory_is_used() -> None:
-    device = Fallback(Small(1), NumbaBackend(1), pytest.fail)
+    device = Fallback(Small(1), CpuBackend(1), pytest.fail)
     rows = Rows(0, 1, np.zeros(2, np.int64), *np.empty((2, 0), np.uint32))
     device.place(rows)
     assert not device.failed

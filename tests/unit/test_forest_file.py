@@ -10,22 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mndmst.cli.main.info import describe
+from mndmst.comm.communicator.communicator import Comm
+from mndmst.graph.model.model import EdgeList
+from mndmst.graph.model.order import WEIGHT_DTYPES
 from mpi4py import MPI
 
-from mndmst.comm import Comm
-from mndmst.commands.info import describe
-from mndmst.errors import InputError, OutputError
-from mndmst.graph import EdgeList
+from mndmst.host.errors import InputError, OutputError
 from mndmst.io import totals
-from mndmst.io.forest import (
-    ForestHeader,
-    describe_forest,
-    file_digest,
-    read_forest,
-)
+from mndmst.io.forest import ForestHeader, describe_forest, file_digest, read_forest
 from mndmst.io.forest_writer import check_writable, write_forest
 from mndmst.io.totals import exact_total, forest_digest, same_total
-from mndmst.order import WEIGHT_DTYPES
 
 COMM = Comm(MPI.COMM_SELF)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from square import DATA, SQUARE, square, triples
 
-from mndmst.errors import ConfigError, InputError, MissingExtraError
+from mndmst.host.errors import ConfigError, InputError, MissingExtraError
 from mndmst.io.build import build_shards
 from mndmst.io.edges import Edges
 from mndmst.io.formats import read_edges, write_edges

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from square import DATA
 
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
 from mndmst.io.formats import read_edges
 
 # A piece of a file, its buffers, and what a library needs in between

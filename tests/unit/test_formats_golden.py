@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from oracle import kruskal
 from square import DATA, SQUARE, square, triples
 
-from mndmst.errors import ConfigError, InputError
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.external import Options, partition
 from mndmst.io.external.team import Alone, with_workers
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges

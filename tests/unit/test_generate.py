@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mndmst.graph.model.order import WEIGHT_DTYPES
 from oracle import kruskal
 
-from mndmst.errors import ConfigError, MissingExtraError
+from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.io.build import symmetric_rows
 from mndmst.io.formats import read_edges
 from mndmst.io.generate import KINDS, generate, generate_edges
 from mndmst.io.shards import open_graph
-from mndmst.order import WEIGHT_DTYPES
 
 SMALL = {
     "rmat": {"scale": 8, "edge_factor": 4},

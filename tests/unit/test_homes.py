@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
+from mndmst.graph.model.model import EdgeList
+from mndmst.graph.model.ordered import Ordered, places_among
 
-from mndmst.backends.numba.edge_order import in_order
-from mndmst.backends.numba.homes import by_home, lightest_proposals
-from mndmst.backends.numba.lists import living, marked, used_ends
-from mndmst.backends.numba.names import leading_away
-from mndmst.backends.numba.rows import count_occupied
-from mndmst.backends.numba.survey import in_row_order
-from mndmst.graph import EdgeList
-from mndmst.ordered import Ordered, places_among
+from mndmst.kernels.edge_order import in_order, in_row_order
+from mndmst.kernels.homes import by_home, lightest_proposals
+from mndmst.kernels.lists import living, marked, used_ends
+from mndmst.kernels.names import leading_away
+from mndmst.kernels.rows import count_occupied
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

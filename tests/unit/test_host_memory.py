@@ -9,9 +9,10 @@ import pytest
 from oracle import kruskal
 
 import mndmst
-from mndmst import memory, read
-from mndmst.cgroups import allowed_bytes
-from mndmst.errors import ConfigError
+from mndmst.host import memory
+from mndmst.host.cgroups import allowed_bytes
+from mndmst.host.errors import ConfigError
+from mndmst.steps import read
 
 GIB = 1 << 30
 

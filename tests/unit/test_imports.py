@@ -49,7 +49,7 @@ def test_a_kernel_loads_no_linear_algebra_and_hides_none() -> None:
     code = """if True:
         import sys
         import numpy as np
-        from mndmst.backends.numba.external import ascending
+        from mndmst.io.kernels.external import ascending
         assert ascending(np.arange(3, dtype=np.uint64))
         assert "scipy.linalg" not in sys.modules
         from numba.np import arraymath, linalg

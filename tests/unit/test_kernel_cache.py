@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from numba import config
 
-from mndmst.backends.numba import cache
+from mndmst.kernels import cache
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ from test_numba_backend import backend, expected, rows_of, triples
 
 from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band
-from mndmst.backends.numba.bands import edges_expected, row_ranges
-from mndmst.backends.numba.cuts import Sample, Segment
-from mndmst.backends.numba.finish import lightest_from
-from mndmst.backends.numba.threads import Threads
+from mndmst.backends.cpu.bands import edges_expected, row_ranges
+from mndmst.backends.cpu.cuts import Sample, Segment
+from mndmst.kernels.finish import lightest_from
+from mndmst.kernels.threads import Threads
 
 _DENSE = np.array(graphs.random(100, 2400, 3)[1:3])
 _FEW = np.array(graphs.random(40, 300, 4)[1:3])

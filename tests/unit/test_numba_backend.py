@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mndmst.graph.model.model import EdgeList, Rows
+from mndmst.graph.model.order import weights_to_keys
 from oracle import kruskal
 
 from mndmst.backends.base import Band
-from mndmst.backends.numba import NumbaBackend
-from mndmst.backends.numba.threads import Threads
-from mndmst.boruvka import contract
-from mndmst.contract import reduced_graph
-from mndmst.graph import EdgeList, Rows
-from mndmst.memory import Budget, resident_bytes
-from mndmst.order import weights_to_keys
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.host.memory import Budget, resident_bytes
+from mndmst.kernels.threads import Threads
+from mndmst.steps.boruvka import contract
+from mndmst.steps.contract import reduced_graph
 
 
 @cache
-def backend(threads: int) -> NumbaBackend:
-    return NumbaBackend(threads)
+def backend(threads: int) -> CpuBackend:
+    return CpuBackend(threads)
 
 
 def rows_of(graph: graphs.Graph, ids: type) -> Rows:
@@ -185,7 +185,7 @@ def faults_of_large_arrays() -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be told")
 def test_what_is_freed_stays_with_the_worker_until_memory_is_counted() -> None:
-    NumbaBackend(1)
+    CpuBackend(1)
     faults_of_large_arrays()
     held = resident_bytes()
     assert faults_of_large_arrays() < 1000

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mndmst.backends.numba.numbering import compact, distinct
+from mndmst.kernels.numbering import compact, distinct
 
 ids = st.integers(0, 100) | st.integers(0, 2**48)
 

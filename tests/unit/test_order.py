@@ -5,8 +5,7 @@ import pytest
 from graphs import extremes, weights
 from hypothesis import given
 from hypothesis import strategies as st
-
-from mndmst.order import (
+from mndmst.graph.model.order import (
     WEIGHT_DTYPES,
     id_dtype,
     key_dtype,

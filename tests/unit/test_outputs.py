@@ -7,7 +7,7 @@ import graphs
 import numpy as np
 import pytest
 
-from mndmst.errors import OutputError
+from mndmst.host.errors import OutputError
 from mndmst.io.outputs import check_outputs
 
 

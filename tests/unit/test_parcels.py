@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mndmst.graph.model.model import EdgeList, ReducedGraph
 
-from mndmst.contract import empty_graph, reduced_graph
-from mndmst.graph import EdgeList, ReducedGraph
-from mndmst.parcels import pack, unpack
+from mndmst.merging.parcels import pack, unpack
+from mndmst.steps.contract import empty_graph, reduced_graph
 
 FAR = 2**48  # beyond 32 bits
 SMALL, LARGE = np.dtype(np.uint32), np.dtype(np.int64)

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import graphs
+from mndmst.comm.communicator.communicator import world
+from mndmst.run.run.config import Config
+from mndmst.run.run.report import Report
 
 from mndmst.backends.base import Band
-from mndmst.comm import world
-from mndmst.config import Config
-from mndmst.heavy import bands
-from mndmst.hypar import part_graph
-from mndmst.portions import portions
-from mndmst.progress import Progress
-from mndmst.report import Report
+from mndmst.host.progress import Progress
+from mndmst.merging.hypar import part_graph
+from mndmst.merging.portions import portions
+from mndmst.steps.heavier import bands
 
 
 def test_a_sparse_graph_is_one_band(tmp_path: Path) -> None:

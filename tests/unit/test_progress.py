@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from mndmst.progress import Progress
+from mndmst.host.progress import Progress
 
 
 class Terminal(io.StringIO):

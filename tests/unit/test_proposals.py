@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mndmst.backends.numba.proposals import (
+from mndmst.kernels.proposals import (
     NOBODY,
     decide,
     find_places,
@@ -11,7 +11,7 @@ from mndmst.backends.numba.proposals import (
     mark,
     propose,
 )
-from mndmst.backends.numba.shared import count_lone, number_roots_apart, renumber
+from mndmst.kernels.shared import count_lone, number_roots_apart, renumber
 
 COMPONENTS, EDGES, WORKERS = 40, 300, 3
 

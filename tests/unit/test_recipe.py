@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from mndmst.cli.main.partition import FORMATS
 from square import DATA
 
-from mndmst.commands.partition import FORMATS
-from mndmst.errors import ConfigError, InputError
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.build import build_shards, symmetric_rows
 from mndmst.io.formats import NAMES
 from mndmst.io.recipe import check_shards, load_recipe, open_recipe

@@ -6,7 +6,7 @@ import pytest
 from test_external import digest
 
 from mndmst import minimum_spanning_forest
-from mndmst.errors import ConfigError, InputError
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.io import external
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges

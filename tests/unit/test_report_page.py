@@ -10,11 +10,12 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
-from mndmst.charts import draw
-from mndmst.charts.page import write_page, write_picture
-from mndmst.charts.record import read_record, solve_seconds, stage_name, totals
-from mndmst.charts.trace import write_trace
-from mndmst.errors import InputError
+from mndmst.run.report.page import write_page, write_picture
+from mndmst.run.report.record import read_record, solve_seconds, stage_name, totals
+from mndmst.run.report.trace import write_trace
+
+from mndmst.host.errors import InputError
+from mndmst.run.report import draw
 
 
 def run(ranks: int = 3, scale: float = 1.0) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_external import digest, made, random_edges
 
-from mndmst.errors import ConfigError, OutputError
+from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io import external, shard_writer
 from mndmst.io.edge_file import EdgeFile
 from mndmst.io.external import Options, partition, sort

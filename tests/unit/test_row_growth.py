@@ -5,17 +5,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mndmst.graph.model.model import EdgeList, Rows
 from oracle import kruskal
 
 from mndmst.backends.base import Band
-from mndmst.backends.numba import NumbaBackend
-from mndmst.backends.numba.names import step_up
-from mndmst.backends.numba.outside import cut_arcs
-from mndmst.boruvka import contract
-from mndmst.contract import reduced_graph
-from mndmst.graph import EdgeList, Rows
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.kernels.names import step_up
+from mndmst.kernels.outside import cut_arcs
+from mndmst.steps.boruvka import contract
+from mndmst.steps.contract import reduced_graph
 
-BACKENDS = [NumbaBackend(1), NumbaBackend(2)]
+BACKENDS = [CpuBackend(1), CpuBackend(2)]
 
 
 def rows_of(graph: graphs.Graph, shift: int = 0) -> Rows:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mndmst.backends.numba.rows import copy_rows
+from mndmst.kernels.rows import copy_rows
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from shard_files import symmetric_rows, write
 
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
 from mndmst.io.describe import describe
 from mndmst.io.shards import open_graph
 

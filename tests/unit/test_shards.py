@@ -6,13 +6,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from mndmst.graph.model.order import WEIGHT_DTYPES
 from scipy.sparse import csr_array
 from shard_files import UUID, symmetric_rows, write
 
-from mndmst.backends.numba.threads import Threads
-from mndmst.errors import OutputError
+from mndmst.host.errors import OutputError
 from mndmst.io.shards import ShardWriter, open_graph
-from mndmst.order import WEIGHT_DTYPES
+from mndmst.kernels.threads import Threads
 
 
 @pytest.fixture

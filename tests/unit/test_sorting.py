@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mndmst.backends.numba import sorting
-from mndmst.backends.numba.sorting import sort_positions, sort_words
-from mndmst.backends.numba.threads import Threads
+from mndmst.kernels import sorting
+from mndmst.kernels.sorting import sort_positions, sort_words
+from mndmst.kernels.threads import Threads
 
 tried_out = sorting._numpy_sorts_fast.__wrapped__
 

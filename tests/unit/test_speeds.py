@@ -5,16 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mndmst.graph.model.model import Rows
+from mndmst.run.run.background import Background
+from mndmst.run.run.config import Config
+from mndmst.run.run.report import Report
 
-from mndmst.backends.numba import NumbaBackend
-from mndmst.background import Background
-from mndmst.config import Config
-from mndmst.graph import Rows
-from mndmst.partition import Speeds, bounded_ratio, split
-from mndmst.progress import Progress
-from mndmst.report import Report
-from mndmst.speeds import Key, cache_directory, measure
-from mndmst.workers import deal
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.host.progress import Progress
+from mndmst.steps.speeds import Key, cache_directory, measure
+from mndmst.steps.split import Speeds, bounded_ratio, split
+from mndmst.steps.workers import deal
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +35,8 @@ def ring(n: int, degree: int) -> Rows:
     return Rows(0, n, degree * np.arange(n + 1), indices, keys)
 
 
-def backends() -> list[NumbaBackend]:
-    return [NumbaBackend(1), NumbaBackend(2)]
+def backends() -> list[CpuBackend]:
+    return [CpuBackend(1), CpuBackend(2)]
 
 
 GRAPH = ring(1 << 16, 16)
@@ -71,7 +71,7 @@ def test_parts_have_their_share_of_the_arcs() -> None:
 
 
 def test_the_ratio_keeps_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = NumbaBackend(1)
+    backend = CpuBackend(1)
     monkeypatch.setattr(backend, "rows_nbytes", lambda rows: backend.memory().total)
     assert bounded_ratio(backend, GRAPH, 1.0) < 1.0
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
 from mndmst.io.formats import dimacs, text
 
 NUMBERS = (

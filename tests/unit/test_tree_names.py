@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from mndmst.backends.numba import tree_names as module
-from mndmst.backends.numba.threads import Threads
-from mndmst.backends.numba.tree_names import LINE, name_range, tree_names
+from mndmst.backends.cpu import tree_names as module
+from mndmst.backends.cpu.tree_names import LINE, name_range, tree_names
+from mndmst.kernels.threads import Threads
 
 
 def trees(seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracle import kruskal
 from processes import Run
 
-from mndmst.errors import InputError
+from mndmst.host.errors import InputError
 from mndmst.io.forest import read_forest
 from mndmst.io.shards import open_graph
 from mndmst.verify import rows, verify

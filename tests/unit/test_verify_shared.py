@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from forests import COMM
 
-from mndmst.errors import ConfigError
+from mndmst.host.errors import ConfigError
 from mndmst.verify import shared
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mndmst.backends.numba import NumbaBackend, warmup
+from mndmst.backends import warmup
+from mndmst.backends.cpu.backend import CpuBackend
 
 IDS, KEYS = np.dtype(np.uint32), np.dtype(np.uint32)
 
@@ -13,7 +14,7 @@ IDS, KEYS = np.dtype(np.uint32), np.dtype(np.uint32)
 def test_compiling_is_announced_until_it_has_been_done(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    backend = NumbaBackend(1)
+    backend = CpuBackend(1)
     said: list[str] = []
     runs: list[int] = []
     monkeypatch.setattr(warmup, "_run_all", lambda *_: runs.append(1))
@@ -28,7 +29,7 @@ def test_compiling_is_announced_until_it_has_been_done(
 
 
 def test_types_and_compilers_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = NumbaBackend(1)
+    backend = CpuBackend(1)
     stamps = {
         warmup._stamp(backend, ids, keys)
         for ids in (IDS, np.dtype(np.int64))
@@ -44,5 +45,5 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     monkeypatch.setattr(warmup, "_run_all", lambda *_: None)
     monkeypatch.setattr(warmup, "_warm", set())
     monkeypatch.setattr(warmup, "_stamp", lambda *_: tmp_path / "missing" / "complete")
-    warmup.warm_up_kernels(NumbaBackend(1), IDS, KEYS, lambda _: None)
-    assert not warmup.kernels_cached(NumbaBackend(1), IDS, KEYS)
+    warmup.warm_up_kernels(CpuBackend(1), IDS, KEYS, lambda _: None)
+    assert not warmup.kernels_cached(CpuBackend(1), IDS, KEYS)

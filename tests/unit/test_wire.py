@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mndmst.backends.numba.wire import (
+from mndmst.kernels.wire import (
     decode_ascending,
     decode_near,
     encode_ascending,

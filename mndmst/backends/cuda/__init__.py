@@ -1,15 +1,11 @@
 """The CUDA backend: kernels of our own, run through CuPy.
 
-Importing this package is cheap; CuPy is imported when a `CudaBackend` is made.
+Importing this package is cheap; CuPy is imported by `backend.py`.
 """
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from .backend import CudaBackend
-
-__all__ = ["CudaBackend", "device_count", "device_ids", "device_names", "unavailable"]
+__all__ = ["device_count", "device_ids", "device_names", "unavailable"]
 
 
 def unavailable() -> str | None:
@@ -46,11 +42,3 @@ def device_ids() -> list[str]:
 
     bus_id = cupy.cuda.runtime.deviceGetPCIBusId
     return [f"{name} at {bus_id(i)}" for i, name in enumerate(device_names())]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "CudaBackend":
-        from .backend import CudaBackend
-
-        return CudaBackend
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

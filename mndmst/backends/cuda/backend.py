@@ -8,10 +8,10 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...errors import ConfigError
-from ...graph import EdgeList, ReducedGraph, Rows
+from ...graph.model import EdgeList, ReducedGraph, Rows
+from ...host.errors import ConfigError
+from ...kernels.columns import without_repeats
 from ..base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
-from ..numba.columns import without_repeats
 from . import unavailable
 from .kernels import Kernels
 from .listed import place_edges
@@ -68,9 +68,9 @@ class CudaBackend(Backend):
                 f"CUDA device {device} does not exist; {count} are visible, from 0 on"
             )
         if host is None:
-            from ..numba import NumbaBackend
+            from ..cpu.backend import CpuBackend
 
-            host = NumbaBackend()
+            host = CpuBackend()
         self.host = host
         self._limit, self._sharers = limit, sharers
         self.device = cupy.cuda.Device(device)

@@ -10,7 +10,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ...errors import ConfigError
+from ...host.errors import ConfigError
 
 DIRECTORY = Path(__file__).with_name("kernels")
 

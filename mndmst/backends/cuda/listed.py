@@ -3,8 +3,8 @@
 import cupy
 import numpy as np
 
-from ...errors import InputError
-from ...order import key_dtype
+from ...graph.order import key_dtype
+from ...host.errors import InputError
 from .placed import PlacedRows
 
 

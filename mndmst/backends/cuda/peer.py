@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import cupy
 import numpy as np
 
-from ...graph import EdgeList
+from ...graph.model import EdgeList
 from ..base import Band, DeviceMemoryError, Peer
 from .kernels import Kernels
 from .placed import PlacedRows

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import cupy
 import numpy as np
 
-from ...graph import Rows
-from ..numba.rows import copy_rows
+from ...graph.model import Rows
+from ...kernels.rows import copy_rows
 from .transfer import Fill, copy_next, fill_from
 
 PIECE_BYTES = 64 << 20  # of arcs; long enough to make a launch cheap

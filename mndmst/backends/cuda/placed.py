@@ -6,9 +6,9 @@ from itertools import pairwise
 import cupy
 import numpy as np
 
-from ...arrival import Arrival
-from ...errors import ConfigError
-from ...graph import Rows
+from ...graph.arrival import Arrival
+from ...graph.model import Rows
+from ...host.errors import ConfigError
 from .transfer import Fill, Transfer, copy_next, fill_from
 
 MAX_VERTICES = 1 << 30  # three levels of the stack of components in 32 bits

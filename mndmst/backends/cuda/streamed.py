@@ -16,7 +16,7 @@ from typing import NamedTuple
 import cupy
 import numpy as np
 
-from ...graph import Rows
+from ...graph.model import Rows
 from ..base import Band
 from .kernels import NULL, TILE, Kernels
 from .pieces import Choice, Piece, longest_piece, piece_arcs

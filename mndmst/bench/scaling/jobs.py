@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ...errors import ConfigError, MndmstError
+from ...host.errors import ConfigError, MndmstError
 
 PARTS = 16
 

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ...comm import Comm, world
-from ...config import Config
-from ...ghosts import Directory
-from ...hypar import ind_comp, merge_parts, part_graph, portions, post_process
+from ...comm.communicator import Comm, world
+from ...comm.directory import Directory
+from ...host.progress import Progress
 from ...io.totals import forest_digest
-from ...progress import Progress
-from ...report import Report
-from ...run import Run
-from ...write import to_homes
+from ...merging.hypar import ind_comp, merge_parts, part_graph, portions, post_process
+from ...run.config import Config
+from ...run.report import Report
+from ...run.run import Run
+from ...steps.write import to_homes
 from ..peak import peak, reset_peak
 
 

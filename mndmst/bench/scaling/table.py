@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigError, OutputError
-from ...extras import optional
+from ...host.errors import ConfigError, OutputError
+from ...host.extras import optional
 from .jobs import Point
 
 if TYPE_CHECKING:

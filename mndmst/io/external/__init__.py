@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError
-from ...memory import Budget
-from ...progress import Progress
+from ...host.errors import ConfigError
+from ...host.memory import Budget
+from ...host.progress import Progress
 from ..edge_file import EdgeFile, Rows
 from ..shard_writer import ShardWriter
 from ..shards import ShardedGraph, open_graph

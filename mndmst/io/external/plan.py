@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import ConfigError, OutputError
-from ...order import id_dtype
+from ...graph.order import id_dtype
+from ...host.errors import ConfigError, OutputError
 from ..cuts import balanced_cuts
 from ..layout import writing
 from .survey import Survey

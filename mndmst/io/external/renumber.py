@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba.build import both_directions, upper_triangle
-from ...backends.numba.reorder import add_degrees, breadth_first
-from ...errors import ConfigError
-from ...memory import free_bytes
-from ...order import id_dtype
+from ...graph.order import id_dtype
+from ...host.errors import ConfigError
+from ...host.memory import free_bytes
 from ..edge_file import EdgeFile, EdgeFileOver
 from ..edges import Edges
+from ..kernels.build import both_directions, upper_triangle
+from ..kernels.reorder import add_degrees, breadth_first
 from ..layout import writing
 from .survey import share
 from .team import Team

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
-from ...errors import ConfigError
+from ...host.errors import ConfigError
 from ..edge_file import EdgeFile
 from ..layout import INDEX_NAME, MADE_FROM, MALFORMED, read_attribute, writing
 from ..shard_writer import ShardWriter

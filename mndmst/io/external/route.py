@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import external as kernels
 from ..edges import Edges
+from ..kernels import external as kernels
 from .plan import KEY_BYTES, Plan
 from .runs import RunWriter
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import external as kernels
-from ...backends.numba.sorting import sort_words
-from ...memory import give_back_freed
-from ...order import key_dtype
+from ...graph.order import key_dtype
+from ...host.memory import give_back_freed
+from ...kernels.sorting import sort_words
 from ..edge_file import EdgeFile, Rows
+from ..kernels import external as kernels
 from ..part_writer import PartWriter
 from ..shard_writer import ShardWriter
 from .plan import KEY_BYTES, Plan

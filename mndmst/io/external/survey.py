@@ -6,17 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...backends.numba.survey import (
-    balance,
-    count_ends,
-    count_tails,
-    in_row_order,
-    look_at_rows,
-)
-from ...errors import InputError
-from ...order import key_dtype
+from ...graph.order import key_dtype
+from ...host.errors import InputError
+from ...kernels.edge_order import in_row_order
 from ..edge_file import EdgeFile, RowPiece
 from ..edges import Edges
+from ..kernels.survey import balance, count_ends, count_tails, look_at_rows
 from .spool import Spool
 from .team import Team
 

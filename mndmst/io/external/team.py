@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.numba.external import ascending
-from ...comm import Comm
-from ...errors import ConfigError, MndmstError
+from ...comm.communicator import Comm
+from ...host.errors import ConfigError, MndmstError
+from ..kernels.external import ascending
 
 
 class Team(ABC):

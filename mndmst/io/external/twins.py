@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ...backends.numba.survey import add_by_pair, of_pair_class
-from ...errors import InputError
-from ...order import key_dtype
+from ...graph.order import key_dtype
+from ...host.errors import InputError
 from ..edge_file import EdgeFile
 from ..edges import Edges
+from ..kernels.survey import add_by_pair, of_pair_class
 
 CLASSES = 1 << 16
 

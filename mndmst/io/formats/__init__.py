@@ -9,7 +9,7 @@ small by nature, one that reads it as `Edges`; and, if it can be written, a func
 from collections.abc import Callable
 from pathlib import Path
 
-from ...errors import ConfigError, InputError
+from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import Edges
 from . import (

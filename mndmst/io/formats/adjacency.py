@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import words as kernels
-from ...errors import InputError
+from ...host.errors import InputError
 from ..edges import Edges, checked_edges, narrow_integers
+from ..kernels import tokens as kernels
 from .files import line_of, read_bytes
 
 _KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import InputError
+from ...host.errors import InputError
 from .files import COMPRESSIONS, read_bytes
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import words as kernels
-from ...errors import InputError
+from ...host.errors import InputError
+from ..kernels import tokens as kernels
 from .files import line_of, read_bytes
 
 _HEADER = re.compile(

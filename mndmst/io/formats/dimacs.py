@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError
+from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from .files import (
     COMPRESSIONS,

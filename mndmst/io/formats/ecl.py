@@ -9,7 +9,7 @@ the length of the file tells which, and whether there are weights.
 
 from pathlib import Path
 
-from ...errors import InputError
+from ...host.errors import InputError
 from .binary import Binary
 from .rows import RowsFile
 

@@ -11,9 +11,9 @@ unless a comment in front of the edges says `# 5 vertices`, as `write` does. KaG
 import re
 from pathlib import Path
 
-from ...backends.numba import edge_lines as kernels
-from ...errors import InputError
+from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
+from ..kernels import edge_lines as kernels
 from .files import read_head, whole_file
 from .text import Lines, TextFile
 

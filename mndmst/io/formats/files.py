@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...errors import InputError
-from ...extras import optional
+from ...host.errors import InputError
+from ...host.extras import optional
 from ..layout import writing
 
 PIECE_BYTES = 1 << 20

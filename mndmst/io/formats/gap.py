@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError
+from ...host.errors import InputError
 from .binary import Binary
 from .rows import RowsFile
 

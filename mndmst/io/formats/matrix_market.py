@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import edge_lines as kernels
-from ...errors import InputError
+from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
+from ..kernels import edge_lines as kernels
 from .files import COMPRESSIONS, import_scipy, read_head, whole_file
 from .text import Lines, TextFile
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import words as kernels
-from ...errors import InputError
-from ...order import id_dtype
+from ...graph.order import id_dtype
+from ...host.errors import InputError
 from ..edges import Edges, checked_edges, narrow_integers
+from ..kernels import tokens as kernels
 from .files import line_of, read_bytes
 
 _HEADER = re.compile(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...host.errors import InputError
 from ..edges import Edges, checked_edges, narrow_integers
 from .files import read_bytes
 

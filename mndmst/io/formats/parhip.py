@@ -21,7 +21,7 @@ bit  if it is set
 
 from pathlib import Path
 
-from ...errors import InputError
+from ...host.errors import InputError
 from .binary import Binary
 from .rows import RowsFile
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...backends.numba.external import fill_tails
-from ...errors import InputError
-from ...order import id_dtype
+from ...graph.order import id_dtype
+from ...host.errors import InputError
 from ..edge_file import PIECE_ENTRIES, EdgeFile, RowPiece, Rows
 from ..edges import Edges, as_ids, checked_edges, supported_weights
+from ..kernels.external import fill_tails
 from .binary import Binary, Column
 from .files import COMPRESSIONS
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import InputError
+from ...host.errors import InputError
 from ..edge_file import EdgeFile
 from ..edges import Edges, checked_edges
 from .binary import Binary, Column

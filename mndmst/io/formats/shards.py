@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import build as kernels
 from ..edges import Edges
+from ..kernels import build as kernels
 from ..original_ids import with_original_ids
 from ..shards import open_graph
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import edge_lines as kernels
-from ...errors import InputError
-from ...order import id_dtype
+from ...graph.order import id_dtype
+from ...host.errors import InputError
 from ..edge_file import PIECE_BYTES, EdgeFile
 from ..edges import MAX_VERTICES, Edges, checked_edges
+from ..kernels import edge_lines as kernels
 from .files import COMPRESSIONS, unpacked_pieces
 
 LONGEST_LINE = 1 << 20

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...backends.numba import webgraph as kernels
-from ...errors import InputError
-from ...order import id_dtype
+from ...graph.order import id_dtype
+from ...host.errors import InputError
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
+from ..kernels import webgraph as kernels
 from .binary import contents
 from .files import COMPRESSIONS
 

@@ -1,0 +1,1 @@
+"""The Python interface: arrays, sparse matrices, forests, NetworkX."""

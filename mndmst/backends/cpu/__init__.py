@@ -1,0 +1,1 @@
+"""The CPU backend: Numba kernels, with plain threads that share the arcs."""

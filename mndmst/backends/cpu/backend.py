@@ -1,0 +1,127 @@
+"""The CPU backend: Numba kernels, with plain threads that share the arcs."""
+
+import os
+
+import numpy as np
+
+from ...graph.model import EdgeList, ReducedGraph, Rows
+from ...graph.order import weights_to_keys
+from ...host.errors import ConfigError
+from ...host.memory import free_bytes
+from ...kernels.kruskal import border_excepting_kruskal, flatten
+from ...kernels.spanning import ascending_pairs, packed, spanning_edges
+from ...kernels.threads import Threads
+from ..base import Backend, Band, Forest, Growth, Memory, RowGrowth
+from .band_forest import band_forest
+from .edge_forest import forest_of_edges
+from .msf import msf
+from .row_growth import grow_rows
+from .row_hooks import row_hooks
+
+# Half of what 32 bits number, so that ghosts have room beside the rows.
+MAX_ROWS = 1 << 31
+
+
+class CpuBackend(Backend):
+    """A CPU worker.
+
+    Parameters
+    ----------
+    threads : int
+        How many threads compute at once.
+    """
+
+    name = "cpu"
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = Threads(threads)
+
+    def with_threads(self, count: int) -> "CpuBackend":
+        """See `Backend.with_threads`."""
+        return CpuBackend(count)
+
+    def describe(self) -> str:
+        """Return the number of threads."""
+        return f"cpu, {self.threads.count} threads"
+
+    def memory(self) -> Memory:
+        """Return the memory of the machine."""
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return Memory(total, free_bytes())
+
+    def rows_nbytes(self, rows: Rows) -> int:
+        """Return the bytes the steps on rows need beyond the rows themselves.
+
+        About 1.3 light edges a vertex, of 40 bytes each while they are sorted, and
+        20 bytes a vertex for components; sparse graphs have at most 3 edges a
+        vertex.
+        """
+        ids, keys = rows.indices.itemsize, rows.keys.itemsize
+        edges = min(rows.num_arcs, 3 * len(rows))
+        return edges * (2 * ids + keys + 24) + 20 * len(rows)
+
+    def place(self, rows: Rows) -> Rows:
+        """Return the rows: they are where the CPU can read them.
+
+        Raises
+        ------
+        ConfigError
+            If there are too many; components are numbered in 32 bits.
+        """
+        if len(rows) > MAX_ROWS:
+            raise ConfigError(
+                f"a CPU worker takes at most {MAX_ROWS:,} rows, not {len(rows):,}; "
+                "use more ranks"
+            )
+        return rows
+
+    def msf(self, rows: Rows) -> Forest:
+        """See `Backend.msf`."""
+        return msf(rows, self.threads)
+
+    def msf_of_edges(
+        self,
+        num_vertices: int,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray,
+        maximum: bool,
+    ) -> Forest:
+        """See `Backend.msf_of_edges`."""
+        keys = weights_to_keys(weight.copy())
+        if maximum:
+            np.invert(keys, out=keys)
+        ends = (end.astype(np.uint32, copy=False) for end in (src, dst))
+        return forest_of_edges(num_vertices, *ends, keys, self.threads)
+
+    def band_forest(self, rows: Rows, band: Band, label: np.ndarray | None) -> EdgeList:
+        """See `Backend.band_forest`."""
+        return band_forest(rows, band, label, self.threads)
+
+    def grow_rows(self, rows: Rows, band: Band) -> RowGrowth:
+        """See `Backend.grow_rows`."""
+        return grow_rows(rows, band, self.threads)
+
+    def row_hooks(
+        self, rows: Rows, band: Band
+    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+        """See `Backend.row_hooks`."""
+        return row_hooks(rows, band, self.threads)
+
+    def forest(self, graph: ReducedGraph) -> Growth:
+        """See `Backend.forest`."""
+        root = np.arange(len(graph.labels), dtype=np.uint32)
+        key = graph.edges.key
+        return Growth(spanning_edges(key, graph.a, graph.b, root, self.threads), root)
+
+    def grow(self, graph: ReducedGraph) -> Growth:
+        """See `Backend.grow`; one pass in ascending order takes the place of rounds."""
+        root = np.arange(len(graph.labels), dtype=np.uint32)
+        final = np.zeros(len(graph), np.bool_)
+        pairs = packed(graph.a, graph.b, self.threads)
+        lightest_first = ascending_pairs(graph.edges.key, pairs, self.threads)
+        border_excepting_kruskal(*lightest_first, graph.own, root, final)
+        self.threads.map(
+            lambda *bounds: flatten(root, *bounds), self.threads.ranges(len(root))
+        )
+        return Growth(final, root)

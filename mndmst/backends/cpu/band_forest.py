@@ -1,0 +1,47 @@
+"""The forest of a band of weights of some rows, ghosts as ordinary vertices."""
+
+import numpy as np
+
+from ...graph.model import EdgeList, Rows, component_of
+from ...kernels.hooks import Hooks, hooked_and_ends
+from ...kernels.numbering import compact
+from ...kernels.spanning import spanning_edges
+from ...kernels.threads import Threads
+from ..base import Band
+from .bands import band_edges
+from .cuts import band_segments
+
+
+def band_forest(
+    rows: Rows, band: Band, label: np.ndarray | None, threads: Threads
+) -> EdgeList:
+    """See `Backend.band_forest`.
+
+    In the lightest band the lightest edge of every row is in the forest, which
+    contracts most of it before the sort. That holds where all edges of the row are
+    at hand, so rows hook along their lightest edge unless it leads to a ghost.
+    """
+    hooking = label is None and band.low is None
+    hooks = Hooks(rows) if hooking else Hooks(rows.cut(0, 0))
+    found = band_edges(rows, band_segments(rows, band), threads, hooks)
+    kept = np.zeros(len(found), np.bool_)
+    if hooking:
+        component = np.empty(len(rows), np.uint32)
+        hooks.link(component, threads)
+        ends = [np.empty(len(found), np.int64) for _ in range(2)]
+        threads.map(
+            lambda begin, end: hooked_and_ends(
+                found.u, found.v, rows.first, hooks.hook, component, begin, end,
+                kept, *ends,
+            ),
+            threads.ranges(len(found)),
+        )  # fmt: skip
+    else:
+        ends = [end.astype(np.int64) for end in (found.u, found.v)]
+    if label is not None:
+        ends = [component_of(end, rows, label) for end in ends]
+    rest = np.flatnonzero(ends[0] != ends[1])
+    labels, a, b = compact(*(end[rest] for end in ends), rows.first, rows.last)
+    parent = np.arange(len(labels), dtype=np.uint32)
+    kept[rest] = spanning_edges(found.key[rest], a, b, parent, threads)
+    return found.take(kept)

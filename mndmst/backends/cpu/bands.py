@@ -1,0 +1,131 @@
+"""The edges of a band that rows hold, taken by several threads."""
+
+from bisect import bisect_left
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+
+from ...graph.model import EdgeList, Rows
+from ...kernels.columns import joined, room_for, without_repeats
+from ...kernels.hooks import Hooks
+from ...kernels.sorting import sort_positions
+from ...kernels.threads import Threads
+from .cuts import SAMPLE, Sample, Segment
+from .select import CHUNK, select
+from .sparse import all_edges, lower_edges
+
+# How many arcs take as long as what is done once for a row.
+ARCS_PER_ROW = 8
+# About how many arcs are looked at in one piece.
+PIECE = 1 << 18
+
+
+def band_chunks(
+    rows: Rows,
+    parts: list[Segment],
+    sample: Sample,
+    threads: Threads,
+    hooks: Hooks,
+    rest: bool,
+) -> list[tuple[np.ndarray, ...]]:
+    """Return what `select` finds in consecutive ranges of rows, and hook the rows."""
+
+    def chunk(part, begin, end):
+        low, high = (rows.keys.dtype.type(key) for key in (part.low, part.high))
+        expected = edges_expected(rows, sample, part._replace(begin=begin, end=end))
+        return select(
+            rows.indptr, rows.indices, rows.keys, rows.first, low, high, begin, end,
+            hooks.hook, hooks.best, rest, *room_for(rows, expected + CHUNK),
+        )  # fmt: skip
+
+    shares = [
+        (part, *bounds)
+        for part in parts
+        for bounds in row_ranges(rows, part.begin, part.end, threads)
+    ]
+    return threads.map(chunk, shares)
+
+
+def all_chunks(
+    rows: Rows, threads: Threads, hooks: Hooks
+) -> list[tuple[np.ndarray, ...]]:
+    """Return all edges of ranges of rows as `select` does, and hook the rows.
+
+    There must be an arc.
+    """
+
+    def chunk(begin, end):
+        # Twice what is needed where the edges are seen from both ends: not touched
+        room = int(rows.indptr[end] - rows.indptr[begin]) + 1
+        csr = rows.indptr, rows.indices, rows.keys, rows.first
+        upper = all_edges(
+            *csr, begin, end, hooks.hook, hooks.best, *room_for(rows, room)
+        )
+        return *upper, *lower_edges(*csr, begin, end if rows.first else begin)
+
+    return threads.map(chunk, row_ranges(rows, 0, len(rows), threads))
+
+
+def pieces(rows: Rows, parts: list[Segment]) -> list[tuple[Segment]]:
+    """Cut parts so that the edges of one, before most are dropped, stay in cache."""
+    found = []
+    for part in parts:
+        first, last = rows.indptr[part.begin], rows.indptr[part.end]
+        targets = np.arange(first + PIECE, last, PIECE)
+        cuts = np.searchsorted(rows.indptr[part.begin : part.end], targets)
+        bounds = [part.begin, *np.unique(part.begin + cuts).tolist(), part.end]
+        found += [(part._replace(begin=b, end=e),) for b, e in pairwise(bounds)]
+    return found
+
+
+def edges_expected(rows: Rows, sample: Sample, part: Segment) -> int:
+    """Return how many edges lead from a part's rows to larger vertices, at the most.
+
+    Four standard deviations above what a sample says: room that is not used is never
+    touched, and costs nothing.
+    """
+    inside = (sample.tails >= part.begin) & (sample.tails < part.end)
+    chosen = (sample.keys >= part.low) & (sample.keys <= part.high)
+    upward = sample.heads > sample.tails + rows.first
+    count = np.count_nonzero(inside & chosen & upward)
+    arcs = int(rows.indptr[part.end] - rows.indptr[part.begin])
+    return min(arcs, int(rows.num_arcs / SAMPLE * (count + 4 * sqrt(count + 1))))
+
+
+def row_ranges(
+    rows: Rows, begin: int, end: int, threads: Threads
+) -> list[tuple[int, int]]:
+    """Cut rows [begin, end) into a range per thread, of about as much work each."""
+
+    def work_before(row):
+        return int(rows.indptr[row]) + ARCS_PER_ROW * row
+
+    first, last = work_before(begin), work_before(end)
+    starts = [first + low for low, _ in threads.ranges(last - first)]
+    inner = [
+        bisect_left(range(end), start, lo=begin, key=work_before)
+        for start in starts[1:]
+    ]
+    return list(pairwise([begin, *inner, end]))
+
+
+def band_edges(
+    rows: Rows, parts: list[Segment], threads: Threads, hooks: Hooks
+) -> EdgeList:
+    """Return all edges of a band, ghosts at either end, in (u, v) order."""
+    chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
+    columns = joined(chunks_of(chunks, 0), threads)
+    upper = without_repeats(*columns)
+    lower = joined(chunks_of(chunks, 3), threads)
+    if len(lower[0]) == 0:
+        return upper
+    order = sort_positions(lower[0].astype(np.uint64), threads)
+    first = without_repeats(*(column[order] for column in lower))
+    halves = [(edges.u, edges.v, edges.key) for edges in (first, upper)]
+    return EdgeList(*joined(halves, threads))
+
+
+def chunks_of(chunks: list[tuple[np.ndarray, ...]], column: int) -> list[tuple]:
+    """Return the three columns from one on of what `select` has returned."""
+    return [chunk[column : column + 3] for chunk in chunks]

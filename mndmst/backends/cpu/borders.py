@@ -1,0 +1,158 @@
+"""What edges across a border do to rows that grow: the kernels of `row_growth`.
+
+A component whose lightest edge leads to a ghost waits, and so does one that would grow
+along an edge to another that waits.
+"""
+
+import numpy as np
+
+from ...kernels.hooks import HALF, NUMBER, ROOT
+from ...kernels.intrinsics import prefetch
+from ...kernels.jit import njit
+from ...kernels.kruskal import FETCH_AHEAD, HALVE_AHEAD, LOW, find, unite
+from .lightest import chosen, lightest_elsewhere
+
+# What becomes of an edge; the others are dropped.
+FINAL, WAITS = 1, 2
+
+
+@njit(nogil=True, cache=True)
+def edges_of_rest(indptr, indices, keys, first, high, hook, best):
+    """Return the edges of rows without an arc in the band, if they lead to ghosts.
+
+    Parameters
+    ----------
+    hook, best : ndarray
+        What `select.select` has made of the rows, the rest of them included.
+    high : same type as `keys`
+        The largest key of the band.
+
+    Returns
+    -------
+    u, v, key : ndarray
+        The lightest edge of each, in the order of the rows.
+    """
+    rows, largest = np.uint64(len(hook)), ~keys.dtype.type(0)
+    count = np.uint64(1)  # one to spare for a write that is undone
+    for row in range(rows):
+        count += np.uint64((hook[row] == row) & (not chosen(best[row], high, largest)))
+    u, v = np.empty(count, indices.dtype), np.empty(count, indices.dtype)
+    key = np.empty(count, keys.dtype)
+    count = np.uint64(0)
+    for row in range(rows):
+        begin, end = indptr[row], indptr[row + np.uint64(1)]
+        if hook[row] != row or chosen(best[row], high, largest) or begin == end:
+            continue
+        vertex = np.uint64(first) + row
+        arc = lightest_elsewhere(
+            indices, keys, np.uint64(begin), np.uint64(end), vertex
+        )
+        if arc >= 0:
+            head, weight = np.uint64(indices[np.uint64(arc)]), keys[np.uint64(arc)]
+            u[count], v[count], key[count] = (
+                min(head, vertex),
+                max(head, vertex),
+                weight,
+            )
+            count += np.uint64(1)
+    return u[:count], v[:count], key[:count]
+
+
+@njit(nogil=True, cache=True)
+def leaving(u, v, key, first, component, pairs, ghosts):
+    """Keep, in place, the edges that leave components of the rows.
+
+    Parameters
+    ----------
+    component : ndarray of uint32, shape (rows,)
+        The number of each row's component, and the bit ROOT.
+    pairs : ndarray of uint64
+        Gets the numbers at both ends of each edge that is kept. A ghost, at one end
+        at the most, has the bit ROOT and a place in `ghosts`.
+    ghosts : ndarray of int64
+        Gets the ids of the ghosts, edge by edge.
+
+    Returns
+    -------
+    count, away : int
+        How many edges are kept, and how many ghosts there are at their ends.
+    """
+    before, rows = np.uint64(first), np.uint64(len(component))
+    count = away = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        x, y, weight = u[i], v[i], key[i]
+        near, far = np.uint64(x) - before, np.uint64(y) - before
+        if near < rows and far < rows:
+            a, b = component[near] & NUMBER, component[far] & NUMBER
+        elif near < rows:
+            a, b = component[near] & NUMBER, ROOT | np.uint32(away)
+            ghosts[away] = y
+            away += np.uint64(1)
+        else:
+            a, b = ROOT | np.uint32(away), component[far] & NUMBER
+            ghosts[away] = x
+            away += np.uint64(1)
+        u[count], v[count], key[count] = x, y, weight
+        pairs[count] = (np.uint64(a) << HALF) | np.uint64(b)
+        count += np.uint64(a != b)
+    return count, away
+
+
+@njit(nogil=True, cache=True)
+def number_ghosts(pairs, place, own):
+    """Replace the places of ghosts by their numbers, which begin at `own`."""
+    for i in range(np.uint64(len(pairs))):
+        a, b = np.uint32(pairs[i] >> HALF), np.uint32(pairs[i] & LOW)
+        if (a | b) & ROOT:
+            if a & ROOT:
+                a = np.uint32(own + place[np.uint64(a & NUMBER)])
+            else:
+                b = np.uint32(own + place[np.uint64(b & NUMBER)])
+            pairs[i] = (np.uint64(a) << HALF) | np.uint64(b)
+
+
+@njit(nogil=True, cache=True)
+def grow(order, pairs, own, parent, fate):
+    """Tell final edges from those that wait at a border, in ascending order.
+
+    As `kruskal.border_excepting_kruskal`, of edges that need not be a forest: one
+    that closes a cycle with lighter ones, final or waiting, is dropped.
+
+    Parameters
+    ----------
+    order, pairs : ndarray of uint64
+        The edges' positions, lightest first, and their ends in that order.
+    own : int
+        Smaller numbers are components of these rows, the others ghosts.
+    parent : ndarray of uint32
+        Union-find links along final edges; updated.
+    fate : ndarray of uint8
+        Set to FINAL or WAITS at the position of each edge of the forest.
+    """
+    reached = parent.copy()
+    frozen = np.zeros(len(parent), np.bool_)
+    frozen[own:] = True
+    count = len(pairs)
+    for i in range(count):
+        if i + FETCH_AHEAD < count:
+            ahead = pairs[i + FETCH_AHEAD]
+            prefetch(parent, np.intp(ahead >> HALF))
+            prefetch(parent, np.intp(ahead & LOW))
+        if i + HALVE_AHEAD < count:
+            ahead = pairs[i + HALVE_AHEAD]
+            x, y = ahead >> HALF, ahead & LOW
+            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
+            prefetch(reached, np.intp(parent[x]))
+            prefetch(reached, np.intp(parent[y]))
+        x, y = find(parent, pairs[i] >> HALF), find(parent, pairs[i] & LOW)
+        if x == y or not unite(reached, x, y):
+            continue
+        ghost = x >= np.uint64(own) or y >= np.uint64(own)
+        if ghost or (frozen[x] and frozen[y]):
+            frozen[x] = frozen[y] = True
+            fate[order[i]] = WAITS
+        else:
+            low, high = min(x, y), max(x, y)
+            parent[high] = np.uint32(low)
+            frozen[low] = frozen[x] or frozen[y]
+            fate[order[i]] = FINAL

@@ -1,0 +1,145 @@
+"""Minimum spanning forests of edges in memory, in any order, on the CPU.
+
+Light edges first, as for rows (`msf`): once the lightest have made a giant
+component, a heavier edge matters only if one of its ends is outside it. A bit for
+each vertex tells, and all the bits together stay in cache.
+"""
+
+import numpy as np
+
+from ...graph.giant import most_frequent
+from ...graph.model import EdgeList
+from ...kernels.edge_order import in_order
+from ...kernels.intrinsics import trailing_zeros
+from ...kernels.jit import njit
+from ...kernels.spanning import spanning_edges
+from ...kernels.threads import Threads
+from ..base import SPARSE_ARCS_PER_VERTEX, Forest
+from .cuts import LIGHT_EDGES_PER_VERTEX
+from .select import BLOCK, CHUNK, masks
+
+SAMPLE = 4096
+# The share of sampled edges that begin in a component that makes it the giant one.
+GIANT_SHARE = 0.5
+
+
+def forest_of_edges(
+    num_vertices: int,
+    src: np.ndarray,
+    dst: np.ndarray,
+    key: np.ndarray,
+    threads: Threads,
+) -> Forest:
+    """Return the forest of edges in any order.
+
+    Parameters
+    ----------
+    num_vertices : int
+        Below 2^32.
+    src, dst : ndarray of uint32, shape (edges,)
+        In any order and direction; loops and parallel edges may occur.
+    key : ndarray of uint32 or uint64, shape (edges,)
+
+    Returns
+    -------
+    Forest
+        The edges in (u, v) order; the label of a tree is its smallest vertex.
+    """
+    parent = np.arange(num_vertices, dtype=np.uint32)
+    outside = np.full(num_vertices // 8 + 1, 255, np.uint8)
+    found = [EdgeList.empty(src.dtype, key.dtype)]
+    giant, low, largest = None, -1, int(np.iinfo(key.dtype).max)
+    for high in [*_cuts(num_vertices, key), largest]:
+        if giant is not None:
+            high = largest
+        edges = _band(src, dst, key, low, high, parent, outside, threads)
+        kept = spanning_edges(edges.key, edges.u, edges.v, parent, threads)
+        found.append(edges.take(kept))
+        if high == largest:
+            break
+        giant, low = most_frequent(parent[_sample(src)], GIANT_SHARE), high
+        if giant is not None:
+            outside = np.packbits(parent != giant, bitorder="little")
+    columns = (
+        np.concatenate([getattr(edges, name) for edges in found])
+        for name in ("u", "v", "key")
+    )
+    return Forest(in_order(EdgeList(*columns), threads), parent)
+
+
+def _cuts(num_vertices: int, key: np.ndarray) -> list[int]:
+    """Return the last keys of bands of growing size, but for the last band.
+
+    A band ends at a key, so that no edge has equals in two bands.
+    """
+    if 2 * len(key) <= SPARSE_ARCS_PER_VERTEX * num_vertices:
+        return []
+    share = LIGHT_EDGES_PER_VERTEX * num_vertices / len(key)
+    shares = share * 2.0 ** np.arange(64)
+    places = (shares[shares < 0.5] * SAMPLE).astype(np.int64)
+    return np.unique(np.sort(_sample(key))[places]).tolist()
+
+
+def _sample(values: np.ndarray) -> np.ndarray:
+    generator = np.random.default_rng(len(values))
+    return values[generator.integers(0, len(values), SAMPLE)]
+
+
+def _band(src, dst, key, low, high, parent, outside, threads: Threads) -> EdgeList:
+    """Return the edges of a band that join two components, in (u, v) order."""
+
+    def chunk(begin, end):
+        # low + 1 cannot overflow: low is below some key of the type.
+        least, most = key.dtype.type(low + 1), key.dtype.type(high)
+        return choose(src, dst, key, least, most, parent, outside, begin, end)
+
+    chunks = threads.map(chunk, threads.ranges(len(key)))
+    u, v, chosen = (np.concatenate(column) for column in zip(*chunks, strict=True))
+    return in_order(EdgeList(u, v, chosen), threads)
+
+
+@njit(nogil=True, cache=True)
+def _is_outside(outside, vertex):
+    """Return the bit of a vertex, 0 or 1."""
+    vertex = np.uint64(vertex)
+    return (outside[vertex >> np.uint64(3)] >> np.uint8(vertex & np.uint64(7))) & 1
+
+
+@njit(nogil=True, cache=True)
+def choose(src, dst, key, least, most, parent, outside, begin, end):
+    """Return u, v, key of the edges in [begin, end) that may be in the forest.
+
+    Those with least <= key <= most, an end outside the giant component, and ends
+    in two components.
+    """
+    room = 1024
+    u, v = np.empty(room, src.dtype), np.empty(room, src.dtype)
+    chosen = np.empty(room, key.dtype)
+    used = 0
+    words = np.empty(CHUNK // BLOCK + 1, np.uint64)
+    for start in range(begin, end, CHUNK):
+        stop = min(start + CHUNK, end)
+        masks(key, start, stop, least, most, words)
+        for block in range((stop - start) // BLOCK + 1):
+            word = words[block]
+            if used + BLOCK > room:
+                room *= 2
+                u, v = _larger(u, room), _larger(v, room)
+                chosen = _larger(chosen, room)
+            while word:
+                i = np.uint64(start + block * BLOCK) + trailing_zeros(word)
+                word &= word - np.uint64(1)
+                x, y = src[i], dst[i]
+                if not (_is_outside(outside, x) | _is_outside(outside, y)):
+                    continue
+                if parent[x] != parent[y]:
+                    u[used], v[used], chosen[used] = min(x, y), max(x, y), key[i]
+                    used += 1
+    return u[:used], v[:used], chosen[:used]
+
+
+@njit(nogil=True, cache=True)
+def _larger(array, room):
+    larger = np.empty(room, array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,113 @@
+"""Independent computation on rows that have ghosts, with one sort for all of it.
+
+1. Rows hook to the far end of their lightest edge, unless that is a ghost: the first
+   Borůvka round. The same pass over the rows takes the edges of the band. A row with
+   no edge in the band takes part with its lightest one: so all get to know a heavier
+   edge that is the only one of its kind to matter.
+2. The edges left between components are passed over in ascending order. Two
+   union-finds tell at once which edges are final and which cannot be in the forest of
+   these rows: the first knows what has been contracted, the second also what waits at
+   a border.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ...graph.model import EdgeList, Rows
+from ...kernels.columns import joined, room_for, without_repeats
+from ...kernels.edge_order import in_order
+from ...kernels.hooks import HALF, Hooks
+from ...kernels.kruskal import LOW, flatten
+from ...kernels.lists import take
+from ...kernels.numbering import distinct
+from ...kernels.spanning import ascending_pairs, pair_order
+from ...kernels.threads import Threads
+from ..base import Band, RowGrowth
+from .bands import all_chunks, band_chunks, chunks_of
+from .borders import FINAL, WAITS, edges_of_rest, grow, leaving, number_ghosts
+from .cuts import Sample, band_segments
+from .tree_names import tree_names
+
+
+def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
+    """See `Backend.grow_rows`."""
+    hooks, component = Hooks(rows), np.empty(len(rows), np.uint32)
+    rest = room_for(rows, 0)
+    if band == Band() and rows.num_arcs:
+        chunks = all_chunks(rows, threads, hooks)
+    else:
+        parts = band_segments(rows, band)
+        chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, True)
+        rest = edges_of_rest(
+            rows.indptr, rows.indices, rows.keys, rows.first,
+            rows.keys.dtype.type(parts[-1].high), hooks.hook, hooks.best,
+        )  # fmt: skip
+    fixed = room_for(rows, len(rows) + 1)
+    own = hooks.link(component, threads, fixed)
+    count = len(rows) - own
+    for end in fixed[:2]:
+        end[:count] += end.dtype.type(rows.first)
+    columns, pairs, ghosts = _apart(chunks, rest, rows, component, own, threads)
+    parent = np.arange(own + len(ghosts), dtype=np.uint32)
+    fate = np.zeros(len(pairs), np.uint8)
+    order, ascending = ascending_pairs(columns[2], pairs, threads)
+    grow(order, ascending, own, parent, fate)
+    threads.map(lambda *r: flatten(parent, *r), threads.ranges(own))
+    total = count + np.count_nonzero(fate == FINAL)
+    take(*columns, fate == FINAL, 0, len(fate), count, total, *fixed)
+    label, smallest = tree_names(component, parent[:own], threads)
+    names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
+    waits = np.flatnonzero(fate == WAITS)
+    if len(rest[0]):
+        u, v, key = (column[waits] for column in columns)
+        waits = waits[pair_order(u, v, key, threads)]
+    left = EdgeList(*columns).take(waits)
+    near, far = (parent[end] for end in (pairs[waits] >> HALF, pairs[waits] & LOW))
+    final = EdgeList(*(column[:total] for column in fixed))
+    return RowGrowth(final, label, left, (names[near], names[far]))
+
+
+def _apart(
+    chunks: list[tuple[np.ndarray, ...]],
+    rest: Sequence[np.ndarray],
+    rows: Rows,
+    component: np.ndarray,
+    own: int,
+    threads: Threads,
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Return u, v, key of the edges that leave components.
+
+    Those of the band are in (u, v) order, and after them come heavier ones. Also both
+    ends of each as numbers in one word, and the ids of the ghosts: these are numbered
+    in ascending order, behind the own components.
+    """
+
+    def work(u, v, key):
+        edges = without_repeats(u, v, key)
+        pairs = np.empty(len(edges), np.uint64)
+        ghosts = np.empty(len(edges), np.int64)
+        left, away = leaving(
+            edges.u, edges.v, edges.key, rows.first, component, pairs, ghosts
+        )
+        columns = (edges.u, edges.v, edges.key, pairs)
+        return *(column[:left] for column in columns), ghosts[:away]
+
+    lower = joined(chunks_of(chunks, 3), threads)
+    lower, rest = (_in_order(columns, threads) for columns in (lower, rest))
+    found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), rest])
+    ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
+    bounds = np.cumsum([0, *(len(part[4]) for part in found)]).tolist()
+    threads.map(
+        lambda pairs, begin, end: number_ghosts(pairs, place[begin:end], own),
+        [(part[3], *b) for part, b in zip(found, pairwise(bounds), strict=True)],
+    )
+    *columns, pairs = joined([part[:4] for part in found], threads)
+    return columns, pairs, ids
+
+
+def _in_order(columns: Sequence[np.ndarray], threads: Threads) -> list[np.ndarray]:
+    """Return the edges in (u, v) order."""
+    edges = in_order(EdgeList(*columns), threads)
+    return [edges.u, edges.v, edges.key]

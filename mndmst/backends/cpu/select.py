@@ -1,0 +1,259 @@
+"""The edges of a band of weights, taken from CSR rows in one streaming pass.
+
+The keys are compared 64 at a time into a bit mask, which LLVM vectorises; only
+the set bits, a small share in a light band, touch anything else. The same pass
+hooks every row to the far end of its lightest arc, the first step of Borůvka.
+"""
+
+import numpy as np
+
+from ...kernels.intrinsics import choose, prefetch, set_bits, trailing_zeros
+from ...kernels.jit import njit
+from .lightest import chosen, lightest_elsewhere
+
+# Arcs a mask word stands for, and arcs between the mask pass and its use (in L2).
+BLOCK = 64
+CHUNK = 1 << 14
+# Arcs from the one in use to the one whose head is fetched.
+HEADS_AHEAD = 256
+LINE = 16
+
+
+@njit(nogil=True, cache=True)
+def masks(keys, begin, end, low, high, words):
+    """Write a bit for each arc of [begin, end): whether low <= key <= high."""
+    # Unsigned indices spare the compiler a check for negative ones.
+    blocks = np.uint64((end - begin) // BLOCK)
+    for block in range(blocks):
+        word = np.uint64(0)
+        start = np.uint64(begin) + block * np.uint64(BLOCK)
+        for t in range(BLOCK):
+            key = keys[start + np.uint64(t)]
+            word |= np.uint64(low <= key <= high) << np.uint64(t)
+        words[block] = word
+    rest = np.uint64(begin) + blocks * np.uint64(BLOCK)
+    word = np.uint64(0)
+    for arc in range(rest, np.uint64(end)):
+        word |= np.uint64(low <= keys[arc] <= high) << (arc - rest)
+    words[blocks] = word
+
+
+@njit(nogil=True, cache=True)
+def mark_starts(indptr, row, start, stop, starts, tails):
+    """Set a bit for each arc of a chunk that begins a row.
+
+    Then the row of an arc is found by counting bits, without a branch. Looks at the
+    rows from `row` on; writes those with arcs to tails[1:]. Returns how many, and
+    the first row behind the chunk.
+    """
+    starts[:] = np.uint64(0)
+    count = np.uint64(0)
+    begin = np.uint64(indptr[row])
+    while begin < np.uint64(stop):
+        end = np.uint64(indptr[row + np.uint64(1)])
+        place = begin - np.uint64(start)
+        starts[place >> np.uint64(6)] |= np.uint64(1) << (place & np.uint64(63))
+        tails[count + np.uint64(1)] = row
+        count += np.uint64(end > begin)
+        row += np.uint64(1)
+        begin = end
+    return count, row
+
+
+@njit(nogil=True, inline="always")
+def _lowest(word, begins):
+    """Return the lowest bit set, how many rows begin up to it, and the other bits."""
+    below = word - np.uint64(1)
+    return trailing_zeros(word), set_bits(begins & (word ^ below)), word & below
+
+
+@njit(nogil=True, cache=True)
+def _append(
+    indices, keys, first, start, words, starts, tails, hook, best, u, v, key, used
+):
+    """Append the chosen edges of a chunk of arcs that lead to larger vertices.
+
+    Each row's lightest chosen arc is kept in `best` and `hook`, if they have room
+    for the rows. Returns the count reached.
+    """
+    before, rows = np.uint64(first), np.uint64(len(hook))
+    rank = np.uint64(0)
+    for i in range(np.uint64(len(words))):
+        word, begins = words[i], starts[i]
+        block = np.uint64(start) + i * np.uint64(BLOCK)
+        for line in range(BLOCK // LINE):
+            prefetch(indices, np.intp(block) + HEADS_AHEAD + line * LINE)
+            prefetch(keys, np.intp(block) + CHUNK + line * LINE)
+        while word:
+            bit, begun, word = _lowest(word, begins)
+            arc, row = block + bit, np.uint64(tails[rank + begun])
+            head, tail, weight = np.uint64(indices[arc]), before + row, keys[arc]
+            # Written in any case, kept by the count: half of the arcs go each way,
+            # and a branch on that would be mispredicted as often.
+            u[used], v[used], key[used] = tail, head, weight
+            used += np.uint64(head > tail)
+            if rows:
+                lighter = (weight < best[row]) & (head != tail)
+                best[row] = choose(lighter, weight, best[row])
+                local = choose(head - before < rows, head - before, row)
+                hook[row] = choose(lighter, local, np.uint64(hook[row]))
+        rank += set_bits(begins)
+    return used
+
+
+@njit(nogil=True, cache=True)
+def _lower(indptr, indices, first, rows):
+    """Return whether any of the rows has a ghost before the first row: its first id."""
+    before = np.uint64(first)
+    for row in rows:
+        arc = np.uint64(indptr[row])
+        if arc < np.uint64(len(indices)) and np.uint64(indices[arc]) < before:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _append_lower(indices, keys, first, start, words, starts, tails, u, v, key, used):
+    """Append the chosen edges of a chunk that lead to ghosts before the first row."""
+    before = np.uint64(first)
+    rank = np.uint64(0)
+    for i in range(np.uint64(len(words))):
+        word, begins = words[i], starts[i]
+        block = np.uint64(start) + i * np.uint64(BLOCK)
+        while word:
+            bit, begun, word = _lowest(word, begins)
+            arc, row = block + bit, np.uint64(tails[rank + begun])
+            u[used], v[used], key[used] = indices[arc], before + row, keys[arc]
+            used += np.uint64(np.uint64(indices[arc]) < before)
+        rank += set_bits(begins)
+    return used
+
+
+@njit(nogil=True, cache=True)
+def _unhooked(rows, hook):
+    """Move the rows that hook to themselves to the front; return how many there are."""
+    count = np.uint64(0)
+    for place in range(np.uint64(len(rows))):
+        row = rows[place]
+        rows[count] = row
+        count += np.uint64(hook[row] == row)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _hook_rest(indptr, indices, keys, first, rows, stop, high, hook, best):
+    """Hook those rows that end before `stop` and have no chosen arc."""
+    before, largest = np.uint64(first), ~keys.dtype.type(0)
+    for row in rows[: _unhooked(rows, hook)]:
+        begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        if end > np.uint64(stop) or begin == end or chosen(best[row], high, largest):
+            continue
+        arc = lightest_elsewhere(indices, keys, begin, end, before + np.uint64(row))
+        if arc >= 0:
+            head = np.uint64(indices[np.uint64(arc)]) - before
+            best[row] = keys[np.uint64(arc)]
+            hook[row] = head if head < np.uint64(len(hook)) else np.uint64(row)
+
+
+@njit(nogil=True, cache=True)
+def with_room(array, used, more):
+    """Return the array, moved to a larger one if `more` entries might not fit."""
+    if used + more <= np.uint64(len(array)):
+        return array
+    larger = np.empty(2 * len(array) + more, array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@njit(nogil=True, cache=True)
+def bits_set(words):
+    """Return how many bits are set, and one to spare for a write that is undone."""
+    count = np.uint64(1)
+    for i in range(np.uint64(len(words))):
+        count += set_bits(words[i])
+    return count
+
+
+@njit(nogil=True, cache=True)
+def select(
+    indptr, indices, keys, first, low, high, begin, end, hook, best, rest, u, v, key
+):
+    """Return the edges of a band among some rows, and hook these rows.
+
+    Parameters
+    ----------
+    indptr, indices, keys : ndarray
+        CSR rows (`graph.Rows`); `first` is the id of the first row's vertex.
+    low, high : same type as `keys`
+        The band: low <= key <= high.
+    begin, end : int
+        The rows to look at, so that threads can share them.
+    hook : ndarray of uint32, shape (rows,) or (0,)
+        Set to the row at the far end of each row's lightest arc of the band; to the
+        row itself if there is none, or if it leads to a ghost. Without room for the
+        rows this is left out.
+    best : ndarray like `keys`, shape (rows,) or (0,)
+        Set to the key of that arc.
+    rest : bool
+        Hook rows without arcs in the band too, along their lightest arc. There must
+        be no lighter band.
+    u, v, key : ndarray
+        Room for as many edges as are expected; larger arrays are made if needed.
+
+    Returns
+    -------
+    u, v, key : ndarray
+        Edges from a row to a larger vertex, in (u, v) order.
+    lower_u, lower_v, lower_key : ndarray
+        Edges from a row (`lower_v`) to a ghost before the first row (`lower_u`),
+        in the order of the rows. Edges to smaller vertices of these rows are seen
+        from the other end; loops are dropped.
+    """
+    lower_u, lower_v = np.empty(0, u.dtype), np.empty(0, v.dtype)
+    lower_key = np.empty(0, key.dtype)
+    used = lower = np.uint64(0)
+    if len(hook):
+        for row in range(begin, end):
+            hook[row], best[row] = row, ~keys.dtype.type(0)
+    word_buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
+    start_buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
+    # The row that goes on into the chunk, then those that begin there.
+    tails = np.empty(CHUNK + 2, np.uint32)
+    tails[0] = begin
+    row = np.uint64(begin)
+    last = indptr[end]
+    for start in range(indptr[begin], last, CHUNK):
+        stop = min(start + CHUNK, last)
+        words = word_buffer[: (stop - start) // BLOCK + 1]
+        starts = start_buffer[: (stop - start) // BLOCK + 1]
+        masks(keys, start, stop, low, high, words)
+        count, row = mark_starts(indptr, row, start, stop, starts, tails)
+        more = bits_set(words)
+        u, v, key = (
+            with_room(u, used, more),
+            with_room(v, used, more),
+            with_room(key, used, more),
+        )
+        if first > 0 and _lower(indptr, indices, first, tails[: count + np.uint64(1)]):
+            lower_u, lower_v = (
+                with_room(lower_u, lower, more),
+                with_room(lower_v, lower, more),
+            )
+            lower_key = with_room(lower_key, lower, more)
+            lower = _append_lower(
+                indices, keys, first, start, words, starts, tails,
+                lower_u, lower_v, lower_key, lower,
+            )  # fmt: skip
+        used = _append(
+            indices, keys, first, start, words, starts, tails, hook, best,
+            u, v, key, used,
+        )  # fmt: skip
+        final = tails[count]  # may go on into the next chunk
+        if rest:
+            ended = tails[: count + np.uint64(1)]
+            _hook_rest(indptr, indices, keys, first, ended, stop, high, hook, best)
+        tails[0] = final
+    return (
+        u[:used], v[:used], key[:used],
+        lower_u[:lower], lower_v[:lower], lower_key[:lower],
+    )  # fmt: skip

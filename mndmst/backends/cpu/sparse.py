@@ -1,0 +1,99 @@
+"""All edges of sparse rows, in one pass without branches on what the rows hold.
+
+Rows of road-like graphs have one to four arcs. A loop over so few is mispredicted at
+nearly every row, so the pass looks at four places in any case and counts what is there.
+What few rows have, arcs to ghosts before the first row, is left to a pass of its own.
+"""
+
+import numpy as np
+
+from ...kernels.intrinsics import choose
+from ...kernels.jit import njit
+
+# Rows with more arcs are looped over.
+UNROLLED = np.uint64(4)
+
+
+@njit(nogil=True, inline="always")
+def _look_at(indices, keys, vertex, arc, inside, least, head, u, v, key, used):
+    """Append an arc to a larger vertex; return the lightest so far, and the count.
+
+    An arc that is not inside the row changes nothing.
+    """
+    other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
+    lighter = inside & (other != vertex) & ((weight < least) | (head == vertex))
+    # Written in any case, kept by the count
+    u[used], v[used], key[used] = vertex, other, weight
+    used += np.uint64(inside & (other > vertex))
+    return choose(lighter, weight, least), choose(lighter, other, head), used
+
+
+@njit(nogil=True, cache=True)
+def all_edges(indptr, indices, keys, first, begin, end, hook, best, u, v, key):
+    """Return all edges of some rows to larger vertices, and hook these rows.
+
+    Parameters
+    ----------
+    indptr, indices, keys : ndarray
+        CSR rows (`graph.Rows`) with at least one arc; `first` is the id of the first
+        row's vertex.
+    begin, end : int
+        The rows to look at, so that threads can share them.
+    hook : ndarray of uint32, shape (rows,)
+        Set to the row at the far end of each row's lightest arc but for loops; to the
+        row itself if there is none, or if it leads to a ghost.
+    best : ndarray like `keys`, shape (rows,)
+        Set to the key of that arc.
+    u, v, key : ndarray
+        Room for one more than the edges.
+
+    Returns
+    -------
+    u, v, key : ndarray
+        Edges from a row to a larger vertex, in (u, v) order.
+    """
+    used = np.uint64(0)
+    before, rows = np.uint64(first), np.uint64(len(hook))
+    final = np.uint64(len(keys) - 1)
+    start = np.uint64(indptr[begin])
+    for row in range(np.uint64(begin), np.uint64(end)):
+        vertex, stop = before + row, np.uint64(indptr[row + np.uint64(1)])
+        least, head = ~np.uint64(0), vertex
+        if stop - start <= UNROLLED:
+            for step in range(UNROLLED):
+                place = start + step
+                least, head, used = _look_at(
+                    indices, keys, vertex, min(place, final), place < stop, least,
+                    head, u, v, key, used,
+                )  # fmt: skip
+        else:
+            for arc in range(start, stop):
+                least, head, used = _look_at(
+                    indices, keys, vertex, arc, True, least, head, u, v, key, used
+                )
+        local = head - before  # wraps around for a smaller ghost
+        hook[row], best[row] = local if local < rows else row, least
+        start = stop
+    return u[:used], v[:used], key[:used]
+
+
+@njit(nogil=True, cache=True)
+def lower_edges(indptr, indices, keys, first, begin, end):
+    """Return all edges (ghost, row, key) of some rows to ghosts before the first row.
+
+    They are in the order of the rows; within a row ghosts come first, as ids ascend.
+    """
+    before, count = np.uint64(first), np.uint64(0)
+    for row in range(np.uint64(begin), np.uint64(end)):
+        arc, stop = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        while arc < stop and np.uint64(indices[arc]) < before:
+            arc, count = arc + np.uint64(1), count + np.uint64(1)
+    u, v = np.empty(count, indices.dtype), np.empty(count, indices.dtype)
+    key = np.empty(count, keys.dtype)
+    count = np.uint64(0)
+    for row in range(np.uint64(begin), np.uint64(end)):
+        arc, stop = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        while arc < stop and np.uint64(indices[arc]) < before:
+            u[count], v[count], key[count] = indices[arc], before + row, keys[arc]
+            arc, count = arc + np.uint64(1), count + np.uint64(1)
+    return u, v, key

@@ -1,0 +1,71 @@
+"""The smallest vertex of every tree, known to all of its vertices."""
+
+import numpy as np
+
+from ...kernels.hooks import NUMBER
+from ...kernels.intrinsics import choose
+from ...kernels.jit import njit
+from ...kernels.threads import MANY, Threads
+
+# So many vertices are named by one thread, for others to know their trees' names.
+NAMED_FIRST = 1024
+LINE = 64  # names in some cache lines
+
+
+def tree_names(
+    component: np.ndarray, parent: np.ndarray, threads: Threads
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest vertex of every vertex's tree, and of every tree.
+
+    Parameters
+    ----------
+    component : ndarray of uint32, shape (vertices,)
+        See `hooks.NUMBER`.
+    parent : ndarray of uint32, shape (components,)
+        The tree of each component, called after one of its components.
+
+    Returns
+    -------
+    label : ndarray of uint32, shape (vertices,)
+    smallest : ndarray of uint32, shape (components,)
+        Of those that trees are called after.
+    """
+    label = np.empty(len(component), np.uint32)
+    # Several threads go over all vertices twice, which two of them could as well leave.
+    several = threads.count >= MANY
+    ranges = threads.ranges(len(component)) if several else [(0, len(component))]
+    # Each thread has a line of its own, behind the trees, for names nobody needs.
+    spares = [len(parent) + LINE * (1 + i) for i in range(len(ranges))]
+    smallest = np.full(spares[-1] + LINE, len(component), np.uint32)
+
+    def name(spare: int, begin: int, end: int) -> bool:
+        return name_range(component, parent, smallest, spare, begin, end, label)
+
+    shares = [(spare, *bounds) for spare, bounds in zip(spares, ranges, strict=True)]
+    name(len(parent), 0, min(NAMED_FIRST, len(component)))
+    threads.map(name, shares)
+    # By now all vertices have been seen, but not in order; and of two threads that saw
+    # a tree at once the later one may have left its name.
+    if len(shares) > 1 and any(threads.map(name, shares)):
+        name(len(parent), 0, len(component))
+    return label, smallest[: len(parent)]
+
+
+@njit(nogil=True, cache=True)
+def name_range(component, parent, smallest, spare, begin, end, label):
+    """Label the vertices in [begin, end) with the smallest vertex of their tree.
+
+    `smallest` holds for each component the smallest vertex seen; right answers need
+    all vertices to be seen in ascending order, or to have been seen before. Returns
+    whether there was a smaller one. Whether there is is a coin toss where many vertices
+    are alone, so `smallest` is written in any case, if need be at `spare`.
+    """
+    lowered = False
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        tree = np.uint64(parent[component[vertex] & NUMBER])
+        least = smallest[tree]
+        lower = vertex < least
+        smallest[choose(lower, tree, np.uint64(spare))] = vertex
+        label[vertex] = choose(lower, np.uint32(vertex), least)
+        lowered |= lower
+    return lowered

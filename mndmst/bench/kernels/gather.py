@@ -1,0 +1,14 @@
+"""Independent lookups, the yardstick for kernels that look something up per edge."""
+
+import numpy as np
+
+from ...kernels.jit import njit
+
+
+@njit(nogil=True, cache=True)
+def gather(table, indices, begin, end):
+    """Return the sum of the entries at indices[begin:end], modulo 2^64."""
+    total = np.uint64(0)
+    for position in range(begin, end):
+        total += np.uint64(table[indices[position]])
+    return total

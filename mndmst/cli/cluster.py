@@ -1,0 +1,121 @@
+"""The command `cluster`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    cluster = commands.add_parser(
+        "cluster",
+        help="find clusters in a forest: single linkage, or HDBSCAN*",
+        description="Cut the single-linkage dendrogram of a forest by a threshold or "
+        "a number of clusters, or condense it (HDBSCAN*). One process; about 120 "
+        "bytes a vertex.",
+    )
+    cluster.add_argument("forest", type=Path, help="file that solve has written")
+    cluster.add_argument("-o", "--output", type=Path, help="cluster file to write")
+    rule = cluster.add_mutually_exclusive_group(required=True)
+    rule.add_argument("--threshold", type=number, help="cut edges heavier than this")
+    rule.add_argument("--count", type=int, help="so many clusters")
+    rule.add_argument(
+        "--min-size", type=int, help="HDBSCAN*: fewer points are no cluster"
+    )
+    cluster.add_argument(
+        "--leaves", action="store_true", help="HDBSCAN*: clusters that never split"
+    )
+    cluster.add_argument(
+        "--plot", type=Path, help="picture to draw: .png, .svg or .pdf"
+    )
+    cluster.add_argument("--points", help="points to draw: .npy or .csv")
+    cluster.set_defaults(process=_cluster)
+
+
+def number(word: str) -> int | float:
+    """Return a number, integers of up to 64 bits exactly."""
+    value = float(word)
+    whole = word.strip().lstrip("+-").isdecimal() and abs(value) < 1 << 64
+    return int(word) if whole else value
+
+
+def _cluster(arguments: argparse.Namespace) -> int:
+    from ..api.forest import Forest
+    from ..cluster.linkage import single_linkage
+    from ..host.errors import ConfigError
+    from ..io.clusters import write_clusters
+    from ..io.forest import read_forest
+    from ..io.outputs import check_outputs
+
+    if (arguments.plot is None) != (arguments.points is None):
+        raise ConfigError("--plot draws the points that --points gives; give both")
+    inputs = arguments.forest, arguments.points
+    check_outputs(inputs, [arguments.output, arguments.plot])
+    points = None
+    if arguments.plot is not None:
+        from ..cluster.picture import check_name
+        from ..cluster.points import read_points
+
+        check_name(arguments.plot)
+        points = read_points(arguments.points)
+    file = read_forest(arguments.forest)
+    forest = Forest.of_file(file)
+    linkage = single_linkage(forest)
+    rule, columns = _flat(arguments, forest, linkage)
+    labels = columns["labels"]
+    clusters, noise = int(labels.max()) + 1, int((labels < 0).sum())
+    if arguments.output is not None:
+        facts = {
+            "graph-uuid": file.header.graph_uuid,
+            "num_vertices": forest.num_vertices,
+            "num_clusters": clusters,
+            "rule": rule,
+        }
+        write_clusters(arguments.output, facts, columns | {"linkage": linkage})
+    if points is not None:
+        from ..cluster.picture import draw
+
+        draw(points, labels, arguments.plot)
+    _print_sizes(labels)
+    print(f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}")
+    return 0
+
+
+def _flat(
+    arguments: argparse.Namespace, forest: Any, linkage: Any
+) -> tuple[str, dict[str, Any]]:
+    """Return the rule in words, and the labels with what else it yields."""
+    from ..cluster.density import condensed_tree, flat_clusters
+    from ..cluster.linkage import clusters_by_count, clusters_within, numbered
+
+    if arguments.threshold is not None:
+        labels = clusters_within(forest, arguments.threshold)
+        return f"threshold {arguments.threshold}", {"labels": numbered(labels)}
+    if arguments.count is not None:
+        labels = clusters_by_count(forest, arguments.count)
+        return f"count {arguments.count}", {"labels": numbered(labels)}
+    tree = condensed_tree(linkage, arguments.min_size)
+    labels, probabilities = flat_clusters(tree, arguments.leaves)
+    return f"min-size {arguments.min_size}" + " leaves" * arguments.leaves, {
+        "labels": labels,
+        "probabilities": probabilities,
+        "condensed/parent": tree.parent,
+        "condensed/child": tree.child,
+        "condensed/lambda": tree.scale,
+        "condensed/size": tree.size,
+    }
+
+
+def _print_sizes(labels: Any) -> None:
+    """Print how large the largest clusters are."""
+    import numpy as np
+
+    shown = 10
+    sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1]
+    for number, size in enumerate(sizes[:shown].tolist(), start=1):
+        print(f"{f'cluster {number}':>14} {size:>15,} vertices")
+    if len(sizes) > shown:
+        name = f"{len(sizes) - shown:,} others"
+        print(f"{name:>14} {sizes[shown:].sum():>15,} vertices")
+    if (labels < 0).any():
+        print(f"{'noise':>14} {(labels < 0).sum():>15,} vertices")

@@ -1,0 +1,61 @@
+"""The command `generate`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..graph.order import WEIGHT_DTYPES
+from .partition import Source, add_building, build
+
+OWN = ("rmat", "ssca2", "gnm", "road")
+BY_KAGEN = ("rgg2d", "rgg3d", "rhg", "grid2d", "grid3d")
+PARAMETERS = (
+    ("scale", int, "rmat, ssca2: 2^scale vertices"),
+    ("edge-factor", int, "rmat: edges a vertex, before repeats are dropped"),
+    ("a", float, "rmat: chance of the upper left quadrant, 0.57"),
+    ("b", float, "rmat: chance of the upper right quadrant, 0.19"),
+    ("c", float, "rmat: chance of the lower left quadrant, 0.19"),
+    ("clique", int, "ssca2: vertices of a clique at most, 2^(scale / 3)"),
+    ("between", float, "ssca2: chance of an edge to the next clique, 0.5"),
+    ("n", int, "gnm, rgg2d, rgg3d, rhg: vertices"),
+    ("m", int, "gnm: edges"),
+    ("degree", float, "rgg2d, rgg3d, rhg: average degree"),
+    ("gamma", float, "rhg: exponent of the degrees"),
+    ("side", int, "road, grid2d, grid3d: vertices along a side"),
+    ("keep", float, "road, grid2d, grid3d: share of the edges that is kept"),
+)
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    generate = commands.add_parser(
+        "generate",
+        help="make a random graph",
+        description=f"Make a random graph, {', '.join(OWN)} with worker processes or "
+        f"under mpirun; {', '.join(BY_KAGEN)} with KaGen. Weights are a hash of the "
+        "seed and the ends, so any number of parts and processes gives the same graph.",
+    )
+    generate.add_argument("kind", choices=OWN + BY_KAGEN)
+    generate.add_argument("out", type=Path, help="directory to make")
+    add_building(generate)
+    generate.add_argument("--seed", type=int, default=1)
+    generate.add_argument(
+        "--weights", default="int32", choices=[dtype.name for dtype in WEIGHT_DTYPES]
+    )
+    for name, kind, what in PARAMETERS:
+        generate.add_argument(f"--{name}", type=kind, help=what)
+    generate.set_defaults(process=_generate)
+
+
+def _generate(arguments: argparse.Namespace) -> int:
+    from ..io.generate import open_random
+
+    names = [name.replace("-", "_") for name, _, _ in PARAMETERS]
+    given = {name: getattr(arguments, name) for name in names}
+    wanted = {name: value for name, value in given.items() if value is not None}
+    return build(
+        arguments,
+        lambda: Source(
+            open_random(arguments.kind, arguments.seed, arguments.weights, **wanted)
+        ),
+    )

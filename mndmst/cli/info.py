@@ -1,0 +1,84 @@
+"""The command `info`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..host.plain_json import to_json
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    info = commands.add_parser(
+        "info",
+        help="describe a graph, a forest, or this installation",
+        description="Describe a graph or a forest file; without one, the versions "
+        "and devices found here, for bug reports, and under mpirun or srun the "
+        "place of each rank.",
+    )
+    info.add_argument("path", type=Path, nargs="?")
+    info.add_argument(
+        "--check",
+        action="store_true",
+        help="read a graph whole: checksums, ids, weights, a twin for every arc",
+    )
+    info.add_argument("--json", action="store_true", help="for machines")
+    info.set_defaults(process=_info)
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    if arguments.path is None:
+        return _describe_installation(arguments.json)
+    return describe(arguments.path, arguments.json, arguments.check)
+
+
+def _describe_installation(as_json: bool) -> int:
+    """Print versions and devices, and the ranks' places if a launcher has started us.
+
+    Without a launcher MPI is not started: login nodes often forbid it.
+    """
+    from ..comm.launcher import launched_processes
+    from ..comm.placement import warnings
+    from ..run.installation import describe_installation, describe_places
+
+    if launched_processes() == 1:
+        return _print(describe_installation(), as_json)
+    from ..comm.communicator import world
+
+    comm = world()
+    places = describe_places(comm)
+    if places is None:
+        return 0
+    facts = describe_installation()
+    if as_json:
+        return _print(facts | {"ranks": [p._asdict() for p in places]}, as_json)
+    _print(facts, as_json)
+    print(*(place.line() for place in places), sep="\n")
+    for warning in warnings(places):
+        print(f"warning: {warning}")
+    return 0
+
+
+def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
+    """Print the facts of a graph or a forest; return 1 if it is damaged."""
+    from ..io import describe as facts_of
+
+    facts = facts_of.describe(path)
+    if check and facts.get("kind") == "graph":
+        from ..io.check import check_graph
+        from ..io.shards import open_graph
+
+        facts |= check_graph(open_graph(path))
+    _print(facts, as_json)
+    return 1 if facts.get("damage") else 0
+
+
+def _print(facts: dict[str, Any], as_json: bool) -> int:
+    if as_json:
+        print(to_json(facts, indent=1))
+        return 0
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        shown = "(see --json)" if isinstance(value, dict) else value
+        print(f"{name:<{width}}  {shown}")
+    return 0

@@ -1,0 +1,82 @@
+"""The command line: one subcommand for each thing to do, listed here."""
+
+import argparse
+import contextlib
+import os
+
+from .. import __version__
+from ..comm.launcher import launched_processes, launched_rank
+from . import (
+    bench,
+    cluster,
+    completion,
+    components,
+    convert,
+    generate,
+    info,
+    neighbours,
+    partition,
+    report,
+    solve,
+    verify,
+)
+
+COMMANDS = (
+    solve,
+    components,
+    cluster,
+    partition,
+    generate,
+    neighbours,
+    convert,
+    verify,
+    info,
+    report,
+    bench,
+    completion,
+)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; return its exit status."""
+    arguments = parse(argv)
+    return int(arguments.process(arguments) or 0)
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    """Return the arguments; where they will not do, the first process alone says so.
+
+    Raises
+    ------
+    SystemExit
+        On every rank, with status 2 after an error.
+    """
+    with contextlib.ExitStack() as stack:
+        if launched_rank() > 0:
+            nowhere = stack.enter_context(open(os.devnull, "w"))  # noqa: PTH123
+            stack.enter_context(contextlib.redirect_stdout(nowhere))
+            stack.enter_context(contextlib.redirect_stderr(nowhere))
+        try:
+            return parser().parse_args(argv)
+        except SystemExit as end:
+            # A launcher ends all when one leaves with an error: let the first speak.
+            if end.code and launched_processes() > 1:
+                from ..comm.communicator import world
+
+                world().barrier()
+            raise
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="mndmst",
+        description="Minimum spanning forests of graphs larger than one machine. "
+        "Without a command, solves the small graph that comes with the program.",
+    )
+    top.add_argument("--version", action="version", version=f"mndmst {__version__}")
+    top.set_defaults(process=solve.demo)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+    for command in COMMANDS:
+        command.add(commands)
+    return top

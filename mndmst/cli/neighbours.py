@@ -1,0 +1,60 @@
+"""The command `neighbours`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .info import describe
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    neighbours = commands.add_parser(
+        "neighbours",
+        help="make a graph of points and their nearest neighbours, for clustering",
+        description="Join every point with its nearest ones. POINTS is an .npy or "
+        ".csv file, a point a row, or the name of an example: rings, blobs. Names "
+        "of columns in the first row are passed over.",
+    )
+    neighbours.add_argument("points", metavar="POINTS")
+    neighbours.add_argument("out", type=Path, help="directory to make")
+    neighbours.add_argument("--k", type=int, default=16, help="neighbours of a point")
+    neighbours.add_argument(
+        "--core",
+        type=int,
+        default=0,
+        metavar="K",
+        help="weights are mutual reachability distances, for cluster --min-size: K "
+        "neighbours make a point dense; by default plain distances",
+    )
+    neighbours.add_argument("--parts", type=int, default=1, help="number of shards")
+    neighbours.add_argument(
+        "--count", type=int, default=100_000, help="points of an example"
+    )
+    neighbours.add_argument(
+        "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
+    )
+    neighbours.add_argument("--overwrite", action="store_true", help="replace a graph")
+    neighbours.set_defaults(process=_neighbours)
+
+
+def _neighbours(arguments: argparse.Namespace) -> int:
+    import numpy as np
+
+    from ..cluster.points import EXAMPLES, example_points, neighbour_graph, read_points
+    from ..io.build import build_shards
+    from ..io.formats.files import whole_file
+    from ..io.outputs import check_outputs
+
+    check_outputs([arguments.points], [arguments.save])
+    if arguments.points in EXAMPLES:
+        points = example_points(arguments.points, arguments.count)
+    else:
+        points = read_points(arguments.points)
+    # Before the graph, whose directory a second try would find used
+    if arguments.save is not None:
+        with whole_file(arguments.save) as temporary, temporary.open("wb") as file:
+            np.save(file, points)
+    edges = neighbour_graph(points, arguments.k, arguments.core)
+    build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
+    return describe(arguments.out)

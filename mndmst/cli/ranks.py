@@ -1,0 +1,55 @@
+"""How commands begin under mpirun: ranks, the options they agree on, a watchdog."""
+
+import argparse
+from typing import NamedTuple
+
+from ..comm.communicator import Comm, world
+from ..comm.watchdog import watch
+from ..host.progress import Progress, process_start
+from ..io.outputs import check_outputs
+from ..run.config import Config, on_all_ranks
+
+
+class Job(NamedTuple):
+    """What a command runs with."""
+
+    comm: Comm
+    config: Config
+    progress: Progress
+
+
+def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
+    """Start MPI, read the options and watch over the ranks. Collective.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Those that are called as options of `Config` are; `config`, a file, `graph`,
+        `output`, `report` and `quiet`, where the command has them.
+    polite : bool
+        Whether ranks meet seldom, and after long waits.
+
+    Raises
+    ------
+    ConfigError
+        On every rank, for options that cannot be.
+    OutputError
+        On every rank, if an output would replace what the command reads.
+    """
+    given = vars(arguments)
+    inputs, outputs = (
+        [given.get(name) for name in names]
+        for names in (("graph", "config"), ("output", "report"))
+    )
+    flags = {name: given[name] for name in Config().as_dict() if name in given}
+    comm = world(polite)
+    with comm.together():
+        if comm.rank == 0:
+            check_outputs(inputs, outputs)
+    config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))
+    active = comm.rank == 0 and not given.get("quiet", True)
+    progress = Progress(active, since=process_start())
+    unwatched = watch(comm, config.timeout)
+    if unwatched:
+        progress.say(f"nobody watches over the network: {unwatched}")
+    return Job(comm, config, progress)

@@ -1,0 +1,52 @@
+"""The command `report`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    report = commands.add_parser(
+        "report",
+        help="draw what a run did, from the JSON of solve --report",
+        description="Draw the first run: what its ranks and devices did when, edges "
+        "left, bytes sent, memory; with more runs, also how time falls with ranks.",
+    )
+    report.add_argument("runs", type=Path, nargs="+", metavar="RUN.json")
+    report.add_argument(
+        "-o", "--output", type=Path, help=".html for a page; .png, .svg or .pdf"
+    )
+    report.add_argument(
+        "--trace", type=Path, help="JSON for chrome://tracing or ui.perfetto.dev"
+    )
+    report.set_defaults(process=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from ..host.errors import ConfigError
+    from ..io.outputs import check_outputs
+    from ..report.record import read_record
+
+    check_outputs(arguments.runs, [arguments.output, arguments.trace])
+    records = [read_record(path) for path in arguments.runs]
+    if arguments.trace is not None:
+        from ..report.trace import write_trace
+
+        write_trace(records[0], arguments.trace)
+    if arguments.output is not None:
+        from ..report.page import write_page, write_picture
+
+        if arguments.output.suffix == ".html":
+            write_page(records, arguments.output)
+        elif arguments.output.suffix in (".png", ".svg", ".pdf"):
+            write_picture(records, arguments.output)
+        else:
+            raise ConfigError(
+                f"{arguments.output}: give a name in .html, .png, .svg or .pdf"
+            )
+    if arguments.output is None and arguments.trace is None:
+        from ..run.report import text
+
+        print(text(records[0]))
+    return 0

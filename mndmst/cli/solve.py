@@ -1,0 +1,110 @@
+"""The command `solve`, and what runs without a command."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..run.config import MERGES
+
+if TYPE_CHECKING:
+    from .ranks import Job
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    solve = commands.add_parser(
+        "solve",
+        help="compute the minimum spanning forest (under mpirun or alone)",
+        description="Compute the minimum spanning forest of a sharded graph. Run it "
+        "under mpirun or srun for several ranks.",
+    )
+    solve.add_argument("graph", type=Path, help="directory of shards, or its index")
+    solve.add_argument("-o", "--output", type=Path, help="forest file to write")
+    solve.add_argument("--labels", action="store_true", help="write each vertex's tree")
+    solve.add_argument("--report", type=Path, help="JSON file for the run's report")
+    solve.add_argument("--config", type=Path, help="TOML file with any of the options")
+    solve.add_argument("--backend", choices=("auto", "cpu", "cuda"))
+    solve.add_argument(
+        "--ratio", help="the GPU's share of a rank's arcs, auto, or measure (anew)"
+    )
+    solve.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
+    solve.add_argument("--memory", help="what a rank may hold, such as 8GiB")
+    solve.add_argument("--gpu-memory", help="what a rank may take of its GPU")
+    solve.add_argument(
+        "--merge",
+        choices=MERGES,
+        help="how ranks merge; auto: in shared memory or by messages; "
+        "devices: GPUs alone",
+    )
+    solve.add_argument("--group-size", type=int, help="ranks that merge into one")
+    for name, what in (
+        ("leader-edges", "a group with fewer merges without ring rounds"),
+        ("recursion-edges", "a rank with more uses both devices once more"),
+    ):
+        solve.add_argument(f"--{name}", type=int, metavar="EDGES", help=what)
+    for name, what in (
+        ("light-edges", "edges a vertex in the first band; 0 for one band"),
+        ("ring-gain", "ring rounds end after one that shrinks the edges less"),
+        ("round-gain", "global rounds end after one that shrinks the edges less"),
+    ):
+        solve.add_argument(f"--{name}", type=float, metavar="X", help=what)
+    solve.add_argument(
+        "--checkpoint", type=Path, metavar="DIR", help="save state there"
+    )
+    solve.add_argument("--resume", action="store_true", help="go on from it")
+    solve.add_argument("--checkpoint-interval", type=float, metavar="SECONDS")
+    solve.add_argument(
+        "--timeout",
+        type=int,
+        metavar="SECONDS",
+        help="end the job if a host is out of reach for so long; 0 waits for ever",
+    )
+    solve.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    solve.set_defaults(process=_solve)
+
+
+def _solve(arguments: argparse.Namespace) -> int:
+    from .ranks import begin
+
+    return _run(begin(arguments), arguments)
+
+
+def _run(job: "Job", arguments: argparse.Namespace) -> int:
+    from ..pipeline import Targets, solve
+
+    comm, config, progress = job
+    targets = Targets(
+        arguments.output,
+        arguments.report,
+        arguments.labels,
+        arguments.checkpoint,
+        arguments.resume,
+    )
+    summary = solve(comm, arguments.graph, config, targets, progress)
+    if comm.rank == 0:
+        if summary.report is not None and not arguments.quiet:
+            from ..run.report import text
+
+            print(text(summary.report))
+        print(summary.line(), flush=True)
+    return 0
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Solve the small graph that comes with the program."""
+    from ..io.demo import demo_graph
+    from .ranks import begin
+
+    given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
+    options = argparse.Namespace(graph=demo_graph(), resume=False, quiet=False, **given)
+    job = begin(options)
+    status = _run(job, options)
+    if job.comm.rank == 0:
+        print(
+            "\nThat was the graph that comes with mndmst. Now yours:\n"
+            "  mndmst partition roads.gr.gz roads/ --parts 16\n"
+            "  mpirun -n 16 python -m mndmst solve roads/ -o roads.forest.h5\n"
+            "  mndmst verify roads/ roads.forest.h5\n"
+            "mndmst --help lists all commands."
+        )
+    return status

@@ -1,0 +1,210 @@
+"""The single-linkage dendrogram of a tree, its steps shared between threads.
+
+Edges come in ascending order, and an edge is called by its rank. Its parent is the
+next edge that leaves the cluster it makes. Let every vertex be contracted along its
+lightest edge, and so on, level by level, as Borůvka does. The edges inside a contracted
+vertex that are lighter than its lightest edge, and have not been so on a level below,
+are a chain of the dendrogram: each is the parent of the one before, and that lightest
+edge the parent of the last (Sao, Prokopenko and Lebrun-Grandié, "PANDORA", ICPP 2024).
+
+Vertices of all levels have one numbering, level by level, fewer than twice as many as
+there are vertices. Where threads own ranges of vertices each reads all edges: streams
+are cheap, and nothing has to be atomic.
+"""
+
+import numpy as np
+
+from ...kernels.columns import joined
+from ...kernels.jit import njit
+from ...kernels.threads import Threads
+
+LEFT, RIGHT, DISTANCE, SIZE = 0, 1, 2, 3
+
+
+def link(
+    src: np.ndarray, dst: np.ndarray, distance: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Return the linkage matrix of a tree, as SciPy has it.
+
+    Parameters
+    ----------
+    src, dst : ndarray of an integer type, shape (n - 1,)
+        Edges in ascending order.
+    distance : ndarray, shape (n - 1,)
+
+    Returns
+    -------
+    ndarray of float64, shape (n - 1, 4)
+        Row i merges the smaller and the larger cluster into cluster n + i; distance,
+        and size. About 40 bytes a vertex are needed beside it.
+    """
+    n = len(src) + 1
+    ids = np.uint32 if 2 * n < 1 << 32 else np.uint64
+    none = np.iinfo(ids).max
+    lightest, up = np.full(2 * n, none, ids), np.empty(2 * n, ids)
+    chain = np.empty(n - 1, ids)
+    columns = [np.arange(n - 1, dtype=ids), src.astype(ids), dst.astype(ids)]
+    base, top = 0, n
+    while len(columns[0]):
+        columns, size = _contract(columns, (base, top), lightest, up, chain, threads)
+        base, top = top, top + size
+    parent = np.empty(n - 1, ids)
+    linkage = np.empty((n - 1, 4))
+    linkage[:, LEFT] = -1
+    linkage[:, DISTANCE] = distance
+    edges, above = threads.ranges(n - 1), [(n + b, n + e) for b, e in threads.ranges(n)]
+    threads.map(lambda *r: _find_chains(lightest, up, *r, chain), edges)
+    threads.map(lambda *r: _climb_chains(chain, *r, lightest, parent), above)
+    threads.map(lambda *r: _adopt(lightest, parent, *r, linkage), edges)
+    _add_sizes(linkage)
+    return linkage
+
+
+def _contract(
+    columns: list[np.ndarray],
+    level: tuple[int, int],
+    lightest: np.ndarray,
+    up: np.ndarray,
+    chain: np.ndarray,
+    threads: Threads,
+) -> tuple[list[np.ndarray], int]:
+    """Contract a level; return the edges of the next, and how many vertices it has."""
+    base, top = level
+    vertices = [(base + b, base + e) for b, e in threads.ranges(top - base)]
+    threads.map(lambda b, e: _find_lightest(*columns, b, e, lightest, up), vertices)
+    roots = threads.map(lambda b, e: _count_roots(lightest, up, b, e), vertices)
+    numbers = np.cumsum([top, *roots]).tolist()
+    threads.map(
+        lambda b, e, number: _number_roots(lightest, up, b, e, number),
+        [(*bounds, n) for bounds, n in zip(vertices, numbers[:-1], strict=True)],
+    )
+    threads.map(lambda b, e: _climb(up, b, e, top), vertices)
+
+    def rest(begin: int, end: int) -> list[np.ndarray]:
+        left = _contract_edges(*columns, lightest, up, begin, end, chain)
+        return [column[begin : begin + left] for column in columns]
+
+    parts = threads.map(rest, threads.ranges(len(columns[0])))
+    return joined(parts, threads), numbers[-1] - top
+
+
+@njit(nogil=True, cache=True)
+def _find_lightest(rank, a, b, begin, end, lightest, up):
+    """Note the lightest edge of the vertices in [begin, end), and its far end."""
+    begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
+    for j in range(len(rank) - 1, -1, -1):
+        x, y = np.uint64(a[j]), np.uint64(b[j])
+        if x - begin < span:
+            lightest[x], up[x] = rank[j], y
+        if y - begin < span:
+            lightest[y], up[y] = rank[j], x
+
+
+@njit(nogil=True, cache=True)
+def _is_root(lightest, up, vertex):
+    """Return whether a vertex is the smaller of two with the same lightest edge."""
+    other = np.uint64(up[vertex])
+    return (lightest[other] == lightest[vertex]) & (vertex < other)
+
+
+@njit(nogil=True, cache=True)
+def _count_roots(lightest, up, begin, end):
+    count = 0
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        count += _is_root(lightest, up, vertex)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _number_roots(lightest, up, begin, end, number):
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        if _is_root(lightest, up, vertex):
+            up[vertex] = number
+            number += 1
+
+
+@njit(nogil=True, cache=True)
+def _climb(up, begin, end, top):
+    """Point the vertices in [begin, end) at their roots' numbers, `top` and above.
+
+    Those of the range that are passed on the way are pointed one further, as in
+    `hooks.climb`.
+    """
+    begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
+    top = np.uint64(top)
+    for vertex in range(begin, np.uint64(end)):
+        here, above = vertex, np.uint64(up[vertex])
+        while above < top:
+            further = np.uint64(up[above])
+            if here - begin < span:
+                up[here] = further
+            here, above = above, further
+        up[vertex] = above
+
+
+@njit(nogil=True, cache=True)
+def _contract_edges(rank, a, b, lightest, up, begin, end, chain):
+    """Keep, in place, the edges in [begin, end) that are no vertex's lightest.
+
+    They move to the front of the range and join vertices of the next level; returns
+    how many there are. The others get the vertex they are inside of.
+    """
+    place = np.uint64(begin)
+    for j in range(np.uint64(begin), np.uint64(end)):
+        edge, x, y = rank[j], a[j], b[j]
+        if lightest[x] == edge or lightest[y] == edge:
+            chain[edge] = up[x]
+        else:
+            rank[place], a[place], b[place] = edge, up[x], up[y]
+            place += np.uint64(1)
+    return place - np.uint64(begin)
+
+
+@njit(nogil=True, cache=True)
+def _find_chains(lightest, up, begin, end, chain):
+    """Lift edges to the first vertex whose lightest edge is heavier."""
+    for edge in range(np.uint64(begin), np.uint64(end)):
+        vertex = np.uint64(chain[edge])
+        while lightest[vertex] < edge:
+            vertex = np.uint64(up[vertex])
+        chain[edge] = vertex
+
+
+@njit(nogil=True, cache=True)
+def _climb_chains(chain, begin, end, last, parent):
+    """Find the parents of the edges in the chains of the vertices in [begin, end).
+
+    Parameters
+    ----------
+    last : ndarray
+        The lightest edge of each vertex; becomes the first of its chain.
+    """
+    begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
+    for edge in range(len(chain) - 1, -1, -1):
+        vertex = np.uint64(chain[edge])
+        if vertex - begin < span:
+            parent[edge] = last[vertex]
+            last[vertex] = edge
+
+
+@njit(nogil=True, cache=True)
+def _adopt(vertex_parent, edge_parent, begin, end, linkage):
+    """Fill in both sides of the rows in [begin, end); LEFT is negative before."""
+    n = len(linkage) + 1
+    begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
+    for child in range(2 * n - 1):
+        above = vertex_parent[child] if child < n else edge_parent[child - n]
+        row = np.uint64(above)
+        if row - begin < span:
+            linkage[row, LEFT if linkage[row, LEFT] < 0 else RIGHT] = child
+
+
+@njit(nogil=True, cache=True)
+def _add_sizes(linkage):
+    n = len(linkage) + 1
+    for row in range(n - 1):
+        size = 0.0
+        for side in (linkage[row, LEFT], linkage[row, RIGHT]):
+            cluster = np.int64(side)
+            size += 1.0 if cluster < n else linkage[cluster - n, SIZE]
+        linkage[row, SIZE] = size

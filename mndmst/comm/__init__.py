@@ -1,0 +1,1 @@
+"""Ranks: MPI and its collectives, where ranks run, and what they share."""

@@ -1,0 +1,291 @@
+"""The few MPI patterns the program uses.
+
+Every pattern counts the bytes it sends, and keeps no array that grows with the square
+of the number of ranks.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..host.errors import ConfigError, MndmstError
+from . import bulk, mpi_library
+from .exchange import Coded, exchange
+from .grid import Grid
+from .launcher import launched_processes
+
+
+def world(polite: bool = False) -> "Comm":
+    """Start MPI and return all ranks, which wait politely if they are to, or have to.
+
+    Raises
+    ------
+    ConfigError
+        If the launcher started more processes than this MPI library sees.
+    MissingExtraError
+        If no MPI library can be loaded.
+    """
+    comm = Comm.apart(mpi_library.start().COMM_WORLD, polite)
+    launched = launched_processes()
+    if comm.size == 1 and launched > 1:
+        raise ConfigError(
+            f"the launcher started {launched} processes, but the MPI library sees "
+            f"only one ({mpi_library.version()}). Use the "
+            "mpirun or srun --mpi=... that belongs to this library, or point "
+            "MPI4PY_LIBMPI at the library of your launcher."
+        )
+    return comm
+
+
+class Comm:
+    """A group of ranks.
+
+    Attributes
+    ----------
+    rank, size : int
+    bytes_sent, messages_sent : int
+        What this rank has sent to others so far, through any communicator split
+        from the same world.
+    """
+
+    def __init__(self, mpi: Any, shared: bulk.Shared | None = None) -> None:
+        self.mpi = mpi
+        self.rank: int = mpi.rank
+        self.size: int = mpi.size
+        self._shared = shared or bulk.Shared()
+        self._grid: Grid | None = None
+
+    @classmethod
+    def apart(cls, mpi: Any, polite: bool = False) -> "Comm":
+        """Return the ranks of a communicator, who talk apart from it. Collective."""
+        comm = cls(mpi.Dup())
+        comm._shared.polite = comm.lacks_cores() or polite
+        return comm
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes sent to other ranks so far."""
+        return self._shared.bytes_sent
+
+    @property
+    def messages_sent(self) -> int:
+        """Messages sent to other ranks so far."""
+        return self._shared.messages_sent
+
+    @property
+    def seconds_waited(self) -> float:
+        """Seconds in which messages were sent or waited for so far."""
+        return self._shared.seconds_waited
+
+    def count(self, nbytes: int, messages: int) -> None:
+        """Count what is sent to other ranks."""
+        self._shared.bytes_sent += int(nbytes)
+        self._shared.messages_sent += int(messages)
+
+    # Small values
+
+    def sum(self, value: Any) -> Any:
+        """Return the sum over all ranks of a number or a small array."""
+        return self._reduce(value, "SUM")
+
+    def max(self, value: Any) -> Any:
+        """Return the largest value over all ranks of a number or a small array."""
+        return self._reduce(value, "MAX")
+
+    def min(self, value: Any) -> Any:
+        """Return the smallest value over all ranks of a number or a small array."""
+        return self._reduce(value, "MIN")
+
+    def _reduce(self, value: Any, operation: str) -> Any:
+        array = np.atleast_1d(np.asarray(value))
+        result = np.empty_like(array)
+        self.all_ranks(
+            "Allreduce", array, result, op=getattr(mpi_library.load(), operation)
+        )
+        self.count(array.nbytes if self.size > 1 else 0, self.size > 1)
+        return result if np.ndim(value) else result[0].item()
+
+    def every(self, value: Any) -> np.ndarray:
+        """Return a number, or a small array, of every rank, in their order."""
+        mine = np.ascontiguousarray(value)
+        result = np.empty((self.size, *np.shape(value)), mine.dtype)
+        self.all_ranks("Allgather", mine, result)
+        self.count(mine.nbytes * (self.size - 1), self.size - 1)
+        return result
+
+    def prefix(self, value: Any) -> Any:
+        """Return the sum of a number or small array over the ranks before this one."""
+        before = self.every(value)[: self.rank].sum(axis=0)
+        return before if np.ndim(value) else before.item()
+
+    def share(self, value: Any, root: int = 0) -> Any:
+        """Return the root's small Python object on every rank."""
+        return self.mpi.bcast(value, root=root)
+
+    def collect(self, value: Any, root: int = 0) -> list[Any] | None:
+        """Return the small Python objects of all ranks on the root, else None."""
+        return self.mpi.gather(value, root=root)
+
+    def concatenate(self, array: np.ndarray) -> np.ndarray:
+        """Return the arrays of all ranks, one after the other, on every rank.
+
+        For what is small on all ranks together: samples, a few numbers per rank.
+        """
+        counts = self.every(len(array))
+        result = np.empty(counts.sum(), array.dtype)
+        self.mpi.Allgatherv(np.ascontiguousarray(array), (result, counts))
+        self.count(array.nbytes * (self.size - 1), self.size - 1)
+        return result
+
+    def barrier(self, politely: bool = False) -> None:
+        """Wait for all ranks; politely, if others can use this rank's core."""
+        before = self._shared.polite
+        self._shared.polite |= politely
+        self.all_ranks("Barrier", idle=True)
+        self._shared.polite = before
+
+    def part(self, color: int) -> "Comm":
+        """Return the ranks with the same colour, in rank order."""
+        return Comm(self.mpi.Split(color, self.rank), self._shared)
+
+    def split(self, color: int | None) -> "Comm | None":
+        """Do what `part` does, but return None without a colour."""
+        if color is not None:
+            return self.part(color)
+        self.mpi.Split(mpi_library.load().UNDEFINED, self.rank)
+        return None
+
+    def grid(self) -> Grid:
+        """Return the ranks as a grid, which is made once. Collective."""
+        self._grid = self._grid or Grid(self)
+        return self._grid
+
+    def node(self) -> "Comm":
+        """Return the ranks on this rank's machine."""
+        part = self.mpi.Split_type(mpi_library.load().COMM_TYPE_SHARED, self.rank)
+        return Comm(part, self._shared)
+
+    def cores(self) -> set[int]:
+        """Return the cores that any of these ranks, on one machine, may use."""
+        return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
+
+    def lacks_cores(self) -> bool:
+        """Return whether ranks of this machine have to share a core. Collective."""
+        node = self.node()
+        cores = node.cores()
+        node.free()
+        return node.size > len(cores)
+
+    def free(self) -> None:
+        """Give the communicator back to MPI."""
+        if self._grid:
+            self._grid.free()
+        self.mpi.Free()
+
+    # Arrays
+
+    def exchange(
+        self, counts: np.ndarray, *columns: np.ndarray | Coded
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Send each rank its slice of some columns; return what all have sent.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (size,)
+            How many entries go to each rank; the columns are ordered by rank.
+        *columns : ndarray of length counts.sum(), or Coded
+
+        Returns
+        -------
+        received : ndarray of int64, shape (size,)
+            How many entries came from each rank.
+        columns : list of ndarray
+            What came, ordered by rank; of a `Coded` its bytes.
+
+        Notes
+        -----
+        Data moves between those pairs of ranks only that have something to send, in
+        messages of at most `bulk.PIECE_BYTES`; if there are many ranks, and little for
+        each, by way of ranks between (`grid.py`).
+        """
+        return exchange(self, counts, columns)
+
+    def send(self, arrays: Sequence[np.ndarray], dest: int) -> None:
+        """Send arrays of any length to a rank that calls `receive`."""
+        self.mpi.send(bulk.kinds(arrays), dest)
+        self.wait(bulk.send(self.mpi, arrays, dest, self.count))
+
+    def receive(self, source: int) -> list[np.ndarray]:
+        """Return the arrays that a rank sends with `send`."""
+        arriving = self.mpi.recv(source=source)
+        results, requests = bulk.receive(self.mpi, arriving, source)
+        self.wait(requests)
+        return results
+
+    def trade(
+        self, arrays: Sequence[np.ndarray], dest: int, source: int
+    ) -> list[np.ndarray]:
+        """Send arrays to one rank while receiving as many from another."""
+        return self.begin_trade(arrays, dest, source)()
+
+    def begin_trade(
+        self, arrays: Sequence[np.ndarray], dest: int, source: int
+    ) -> Callable[[], list[np.ndarray]]:
+        """Begin to trade arrays, which must not change until the trade is over.
+
+        Returns
+        -------
+        finish : callable
+            Waits for the end of the trade, and returns what has arrived.
+        """
+        arriving = self.mpi.sendrecv(bulk.kinds(arrays), dest, source=source)
+        results, requests = bulk.receive(self.mpi, arriving, source)
+        requests += bulk.send(self.mpi, arrays, dest, self.count)
+
+        def finish() -> list[np.ndarray]:
+            self.wait(requests)
+            return results
+
+        return finish
+
+    def wait(self, requests: list[Any]) -> None:
+        """Wait for requests of MPI, politely where ranks share cores."""
+        bulk.wait(requests, self._shared)
+
+    def progress(self) -> None:
+        """Let MPI deliver what is under way; for who waits for something else."""
+        self.mpi.Iprobe()
+
+    def all_ranks(
+        self, name: str, *arguments: Any, idle: bool = False, **more: Any
+    ) -> None:
+        """Do a collective of MPI; one to be waited for, where that must be polite."""
+        if self._shared.polite:
+            request = getattr(self.mpi, f"I{name.lower()}")(*arguments, **more)
+            bulk.wait([request], self._shared, idle)
+        else:
+            with self._shared.waiting():
+                getattr(self.mpi, name)(*arguments, **more)
+
+    # Errors
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Raise on every rank the error that the block raised on any of them.
+
+        The block must not communicate. Only errors the user can mend are shared;
+        any other ends the whole job through the abort hook of `__main__`.
+        """
+        error: MndmstError | None = None
+        try:
+            yield
+        except MndmstError as raised:
+            error = raised
+        first = self.min(self.rank if error is not None else self.size)
+        if first < self.size:
+            shared: MndmstError = self.share(error, root=first)
+            shared.ranks = self.size
+            raise shared

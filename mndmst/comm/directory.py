@@ -1,0 +1,170 @@
+"""Which component a vertex belongs to, known by a directory spread over the ranks.
+
+The entry of a vertex lives on its home, the rank that was given its row. Whoever
+contracts components tells the homes of those that lost their name; whoever holds a
+ghost asks its home for its present name. So components can move between ranks
+without anybody having to know where they are (a distributed parent array, as in
+Sanders and Schimek, IPDPS 2023, in place of the ghost lists of MND-MST).
+"""
+
+import numpy as np
+
+from ..graph.order import id_dtype
+from ..kernels.names import follow, leading_away
+from ..kernels.numbering import distinct
+from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
+from .communicator import Coded, Comm
+
+# Names asked for in one phase, so that requests never need much memory.
+PHASE = 1 << 22
+# Names here that are followed at once.
+STEP = 1 << 16
+# No component is called so.
+NOBODY = -1
+
+
+class Directory:
+    """The present component of every vertex.
+
+    Attributes
+    ----------
+    vtxdist : ndarray of int64, shape (ranks + 1,)
+        Rank r is the home of the vertices [vtxdist[r], vtxdist[r + 1]).
+    parent : ndarray of uint32 or int64
+        For each vertex at home here the representative that it was last merged
+        into; a representative points to itself.
+    """
+
+    def __init__(self, comm: Comm, vtxdist: np.ndarray) -> None:
+        self.comm = comm
+        self.vtxdist = vtxdist
+        self.first = int(vtxdist[comm.rank])
+        self.last = int(vtxdist[comm.rank + 1])
+        self.parent = np.arange(self.first, self.last, dtype=id_dtype(vtxdist[-1]))
+
+    def homes(self, ids: np.ndarray) -> np.ndarray:
+        """Return how many of some ascending ids are at home on each rank."""
+        return np.diff(np.searchsorted(ids, self.vtxdist))
+
+    def record_here(self, old: np.ndarray, new: np.ndarray) -> None:
+        """Note that components at home here are now part of others, also here."""
+        if len(old) == len(self.parent):
+            self.parent[:] = new
+        else:
+            self.parent[old - self.first] = new
+
+    def known(self, ids: np.ndarray) -> np.ndarray:
+        """Return what is known here of the components of some ids (int64)."""
+        inside = (ids >= self.first) & (ids < self.last)
+        places = ids[inside] - self.first
+        follow(self.parent, self.first, places)
+        names = ids.copy()
+        names[inside] = self.parent[places]
+        return names
+
+    def record(self, old: np.ndarray, new: np.ndarray) -> None:
+        """Tell the homes of components that they are now part of others.
+
+        Collective. `old` must be ascending.
+        """
+        counts, here = self._away_and_here(old)
+        if here.stop - here.start == len(self.parent):
+            self.parent[:] = new[here]
+        else:
+            self.parent[old[here] - self.first] = new[here]
+        old, new = without(old, here), without(new, here)
+        names = Coded(*encode_near(new, old, counts))
+        _, vertices, (data,) = self._tell(counts, old, names)
+        self.parent[vertices - self.first] = decode_near(data, vertices)
+
+    def lookup(self, ids: np.ndarray) -> np.ndarray:
+        """Return the parents of some ascending ids (int64). Collective."""
+        phases = self.comm.max(-(-len(ids) // PHASE))
+        answers = [
+            self._ask(ids[phase * PHASE : (phase + 1) * PHASE])
+            for phase in range(phases)
+        ]
+        return np.concatenate(answers) if answers else np.empty(0, np.int64)
+
+    def _ask(self, ids: np.ndarray) -> np.ndarray:
+        counts, here = self._away_and_here(ids)
+        mine = self.parent[ids[here] - self.first]
+        away = without(ids, here)
+        received, asked, _ = self._tell(counts, away)
+        parents = self.parent[asked - self.first]
+        names = Coded(*encode_near(parents, asked, received))
+        _, (data,) = self.comm.exchange(received, names)
+        told = decode_near(data, away)
+        return np.concatenate([told[: here.start], mine, told[here.start :]])
+
+    def _away_and_here(self, ids: np.ndarray) -> tuple[np.ndarray, slice]:
+        """Return how many ascending ids are away on each rank, and which are here."""
+        counts = self.homes(ids)
+        before, mine = counts[: self.comm.rank].sum(), counts[self.comm.rank]
+        counts[self.comm.rank] = 0
+        return counts, slice(before, before + mine)
+
+    def _tell(
+        self, counts: np.ndarray, ids: np.ndarray, *columns: Coded
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+        """Send ascending ids to their homes; return what has come, and how many."""
+        sent = Coded(*encode_ascending(ids, counts, self.vtxdist[:-1]))
+        received, (data, *others) = self.comm.exchange(counts, sent, *columns)
+        bases = np.full(self.comm.size, self.first)
+        return received, decode_ascending(data, received, bases), others
+
+    def lookup_any(self, ids: np.ndarray) -> np.ndarray:
+        """Return the parents of ids in any order, with repeats. Collective."""
+        asked, position = distinct(ids)
+        return self.lookup(asked)[position]
+
+    def jump(self, positions: np.ndarray) -> None:
+        """Point some entries at home here to their representatives. Collective.
+
+        Pointer jumping: every round at least halves the paths. Steps that stay at
+        home cost no message; who has met a representative asks no more.
+        """
+        while self.comm.max(len(positions)):
+            positions = follow(self.parent, self.first, positions)
+            parents = self.parent[positions].astype(np.int64)
+            ahead = self.lookup_any(parents)
+            self.parent[positions] = ahead
+            positions = positions[ahead != parents]
+
+    def members_elsewhere(self, but: int) -> np.ndarray:
+        """Return for each vertex at home here whether other ranks have members.
+
+        Collective. True for the names of components that have vertices at home on
+        other ranks; the directory must have been resolved.
+
+        Parameters
+        ----------
+        but : int
+            A component that is not asked about, or NOBODY.
+        """
+        foreign = self.parent[leading_away(self.parent, self.first, but)]
+        asked, _ = distinct(foreign.astype(np.int64))
+        _, told, _ = self._tell(self.homes(asked), asked)
+        shared = np.zeros(len(self.parent), np.bool_)
+        shared[told - self.first] = True
+        return shared
+
+    def resolve(self) -> None:
+        """Point every vertex to its representative. Collective.
+
+        Paths that leave the rank leave it from few vertices, mostly, so only these
+        ask other ranks.
+        """
+        self.jump(leading_away(self.parent, self.first, NOBODY))
+        self.shorten()
+
+    def shorten(self) -> None:
+        """Point every vertex at what is known here of its representative."""
+        for begin in range(0, len(self.parent), STEP):
+            end = min(begin + STEP, len(self.parent))
+            follow(self.parent, self.first, np.arange(begin, end))
+
+
+def without(array: np.ndarray, part: slice) -> np.ndarray:
+    """Return an array without a slice of it."""
+    return np.concatenate([array[: part.start], array[part.stop :]])

@@ -1,0 +1,64 @@
+"""The MPI library: loaded, named, and started.
+
+`mpi4py.MPI` is imported here and nowhere else, and only when somebody asks, so that
+commands without MPI never start it.
+"""
+
+import os
+import re
+from functools import cache
+from typing import Any
+
+from ..host.errors import MissingExtraError
+from .launcher import prepare_environment, slurm_started_nodes
+
+
+@cache
+def load() -> Any:
+    """Return mpi4py's module. It does not start MPI by itself.
+
+    Raises
+    ------
+    MissingExtraError
+        If no MPI library can be loaded.
+    """
+    try:
+        import mpi4py
+
+        mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise MissingExtraError(
+            f"no MPI library: {str(error).splitlines()[0]}. Load the module of your "
+            "site's MPI, or pip install 'mndmst[mpi]'"
+        ) from error
+    return MPI
+
+
+def version() -> str:
+    """Return the name and version of the MPI library, without starting MPI."""
+    return str(load().Get_library_version()).splitlines()[0].strip("\0 \t:")
+
+
+def start() -> Any:
+    """Start MPI, if nobody else has before; return mpi4py's module."""
+    prepare_environment()
+    mpi = load()
+    if not mpi.Is_initialized():
+        choose_network(mpi.Get_library_version())
+        mpi.Init_thread(mpi.THREAD_MULTIPLE)
+    return mpi
+
+
+def choose_network(library: str) -> None:
+    """Keep an MPI library, named by its own description, off what fails to start.
+
+    MPICH with UCX (seen with 5.0.2) publishes 4 KiB of memory from the UCX address on,
+    whatever lies behind it. What has no zeros to leave out makes a line longer than
+    Slurm reads from a process, and Slurm ends the step. So where Slurm itself starts
+    ranks on several nodes, and the library has libfabric as well, that is used. A
+    setting that the user has made is kept.
+    """
+    both = re.search(r"MPICH Device:\s*ch4:(ucx.*ofi|ofi.*ucx)", library)
+    if both and slurm_started_nodes() > 1:
+        os.environ.setdefault("MPIR_CVAR_CH4_NETMOD", "ofi")

@@ -1,0 +1,161 @@
+"""Where ranks run, and which cores and GPUs of their machine each of them has."""
+
+import os
+import platform
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .communicator import Comm
+
+
+class Place(NamedTuple):
+    """Where a rank runs, and what it has there.
+
+    Attributes
+    ----------
+    rank : int
+    host : str
+    local_rank, local_size : int
+        Which of the ranks on its machine it is.
+    cores : frozenset of int
+        The cores it may use; other ranks may have the same.
+    share : int
+        How many of them it can count on.
+    threads : int
+        Threads of its CPU worker; 0 while they have not been chosen.
+    gpus : tuple of str
+        What identifies each of the GPUs it sees.
+    """
+
+    rank: int
+    host: str
+    local_rank: int
+    local_size: int
+    cores: frozenset[int]
+    share: int
+    threads: int = 0
+    gpus: tuple[str, ...] = ()
+
+    def equipped(self, gpus: Sequence[str], threads: int | None = None) -> "Place":
+        """Return the place with GPUs, and threads beside the one that drives a GPU."""
+        chosen = threads or max(1, self.share - bool(gpus))
+        return self._replace(gpus=tuple(gpus), threads=chosen)
+
+    @property
+    def device(self) -> int:
+        """Which of the GPUs it sees is this rank's: they are dealt in turn."""
+        return self.local_rank % len(self.gpus)
+
+    @property
+    def gpu(self) -> str:
+        """The GPU of this rank; empty without one."""
+        return self.gpus[self.device] if self.gpus else ""
+
+    @property
+    def sharers(self) -> int:
+        """How many ranks of the machine have this rank's GPU."""
+        return len(range(self.device, self.local_size, len(self.gpus)))
+
+    def line(self) -> str:
+        """Return a line for people."""
+        return (
+            f"rank {self.rank:<4} host {self.host:<12} "
+            f"local rank {self.local_rank} of {self.local_size}  "
+            f"cores {ranges(self.cores)}  threads {self.threads}  "
+            f"device {self.gpu or 'cpu'}"
+        )
+
+
+def locate(comm: Comm) -> Place:
+    """Return where this rank runs. Collective."""
+    node = comm.node()
+    cores = frozenset(os.sched_getaffinity(0))
+    masks = node.share(node.collect(cores))
+    place = Place(
+        rank=comm.rank,
+        host=platform.node(),
+        local_rank=node.rank,
+        local_size=node.size,
+        cores=cores,
+        share=share_of_cores(masks, node.rank),
+    )
+    node.free()
+    return place
+
+
+def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
+    """Return how many cores a rank can count on, at least 1.
+
+    Launchers bind each rank to cores of its own, or to the same ones as others: a
+    core that several ranks may use is divided between them.
+
+    Parameters
+    ----------
+    masks : sequence of frozenset of int
+        The cores that each rank of a machine may use.
+    """
+    users = Counter(core for mask in masks for core in mask)
+    groups = Counter(users[core] for core in masks[local_rank])
+    return max(1, sum(number // share for share, number in groups.items()))
+
+
+def warnings(places: Sequence[Place]) -> list[str]:
+    """Return what is wrong with where the ranks of a job are.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        Those of all ranks, with threads and GPUs.
+
+    Returns
+    -------
+    list of str
+        Machines with the same fault share a line.
+    """
+    machines = defaultdict(list)
+    for place in places:
+        machines[place.host].append(place)
+    faults = defaultdict(list)
+    for host, ranks in machines.items():
+        for fault in filter(None, (_crowded_cores(ranks), _idle_gpu(ranks))):
+            faults[fault].append(host)
+    return [
+        f"{hosts[0]}{f' and {len(hosts) - 1} more' * (len(hosts) > 1)}: {fault}"
+        for fault, hosts in faults.items()
+    ]
+
+
+def _crowded_cores(ranks: Sequence[Place]) -> str:
+    threads = sum(place.threads for place in ranks)
+    cores = len(frozenset().union(*(place.cores for place in ranks)))
+    if threads <= cores:
+        return ""
+    return (
+        f"{cores} cores for {threads} threads of {len(ranks)} ranks; start fewer "
+        "ranks, or with fewer --threads"
+    )
+
+
+def _idle_gpu(ranks: Sequence[Place]) -> str:
+    users = Counter(place.gpu for place in ranks if place.gpu)
+    idle = {gpu for place in ranks for gpu in place.gpus} - set(users)
+    shared = [gpu for gpu, number in users.items() if number > 1]
+    if not (shared and idle):
+        return ""
+    return (
+        f"ranks share a GPU ({', '.join(shared)}) while another is idle "
+        f"({', '.join(sorted(idle))}); show all GPUs, in the same order, to every "
+        "rank, or one to each"
+    )
+
+
+def ranges(numbers: frozenset[int]) -> str:
+    """Return numbers in a short form: 0-3,8."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ",".join("-".join(map(str, run)) for run in runs)

@@ -1,0 +1,192 @@
+"""Arrays that the ranks of one host have in common.
+
+They lie in files without names, which ranks open by way of the one that has made them.
+So they are not bound by what the system gives to /dev/shm, and gone with the last
+process that has them, however that ends. What a rank has written the others see after
+a barrier.
+
+Ranks make files of parts, and touch their shares of these at once: the system gives
+the pages of a file one at a time, so 16 ranks would wait 12 µs for each page of one.
+"""
+
+import ctypes
+import mmap
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from ..host.errors import ConfigError
+from .communicator import Comm
+
+CACHE_LINE = 64
+# There are no more parts, and they are no smaller: to map a file takes as long as to
+# touch some pages.
+PARTS, PART_BYTES = 8, 1 << 20
+# What the system calls so; the module `mmap` has no words for them.
+_MAP_FIXED, _MADV_POPULATE_WRITE = 0x10, 23
+
+Shape = tuple[int, type | np.dtype]
+
+
+class SharedMemory:
+    """Memory of all ranks, which must be on one host; see `of`."""
+
+    def __init__(self, comm: Comm) -> None:
+        self.comm = comm
+        self._scratch: mmap.mmap | np.ndarray | None = None
+
+    @classmethod
+    def of(cls, comm: Comm) -> "SharedMemory | None":
+        """Return the memory, or None if ranks are on several hosts. Collective."""
+        node = comm.node()
+        one_host = comm.min(int(node.size == comm.size))
+        node.free()
+        return cls(comm) if one_host else None
+
+    def arrays(self, *shapes: Shape) -> list[np.ndarray]:
+        """Return new arrays of zeros, of some lengths and types. Collective.
+
+        An array lives as long as a rank has it.
+
+        Raises
+        ------
+        ConfigError
+            On every rank, if the system gives none. Ranks of one host may not share if
+            they are in containers that hide their processes from each other.
+        """
+        places = _places(shapes)
+        return _carved(self._new_block(places[-1]), shapes, places)
+
+    def scratch(self, *shapes: Shape) -> list[np.ndarray]:
+        """Return arrays as `arrays` does, but of memory that the next call gives again.
+
+        Collective; they are not cleared. All must be done with those of the last call.
+        """
+        places = _places(shapes)
+        if self._scratch is None or len(self._scratch) < places[-1]:
+            self._scratch = None  # lets the other one go
+            self._scratch = self._new_block(places[-1])
+        return _carved(self._scratch, shapes, places)
+
+    def lend(self, array: np.ndarray) -> None:
+        """Give what of a shared array is done with for scratch; all must have done."""
+        unaligned = -array.ctypes.data % CACHE_LINE // array.itemsize
+        self._scratch = array[unaligned:].view(np.uint8)
+
+    def _new_block(self, nbytes: int) -> mmap.mmap:
+        block = self._block(nbytes)
+        if block is None:
+            error = ConfigError(
+                f"the ranks of this host cannot share {nbytes} more bytes; give "
+                "--merge messages, which needs none"
+            )
+            error.ranks = self.comm.size
+            raise error
+        self._touch_share(block)
+        return block
+
+    def _touch_share(self, block: mmap.mmap) -> None:
+        """Have the system give this rank's share of the pages at once."""
+        pages = len(block) // mmap.PAGESIZE
+        begin, end = (pages * (self.comm.rank + i) // self.comm.size for i in (0, 1))
+        with suppress(OSError):  # before Linux 5.14
+            if begin < end:
+                share = begin * mmap.PAGESIZE, (end - begin) * mmap.PAGESIZE
+                block.madvise(_MADV_POPULATE_WRITE, *share)
+
+    def _block(self, nbytes: int) -> mmap.mmap | None:
+        """Return zeros that all ranks see, or None on all of them. Collective."""
+        share = -(-nbytes // min(self.comm.size, PARTS))
+        part = max(PART_BYTES, -(-share // mmap.PAGESIZE) * mmap.PAGESIZE)
+        parts = -(-nbytes // part)
+        # The first file reaches over all, so that the others find room to lie over it.
+        length = nbytes if self.comm.rank == 0 else part
+        mine = _new_file(length) if self.comm.rank < parts else -1
+        file = os.getpid(), mine, os.fstat(mine).st_ino if mine >= 0 else -1
+        files = self.comm.every(np.array(file))[:parts]
+        block = _mapped(files.tolist(), nbytes, part)
+        everywhere = self.comm.min(int(block is not None))  # opened by all by now
+        if mine >= 0:
+            os.close(mine)
+        return block if everywhere else None
+
+
+def _new_file(length: int) -> int:
+    """Return the descriptor of a new file of zeros; -1 if there is none."""
+    try:
+        descriptor = os.memfd_create("mndmst")
+    except (OSError, AttributeError):  # not Linux
+        return -1
+    try:
+        os.ftruncate(descriptor, length)
+    except OSError:
+        os.close(descriptor)
+        return -1
+    return descriptor
+
+
+def _mapped(
+    files: list[tuple[int, int, int]], nbytes: int, part: int
+) -> mmap.mmap | None:
+    """Return the memory of files, or None if they cannot be had.
+
+    Parameters
+    ----------
+    files : list of (int, int, int)
+        A process that has a file open, its descriptor there, its inode.
+    part : int
+        Bytes from where one begins to where the next does.
+    """
+    block = None
+    for place, (process, number, inode) in enumerate(files):
+        try:
+            descriptor = os.open(f"/proc/{process}/fd/{number}", os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            # In a container of its own another process may have this number.
+            if os.fstat(descriptor).st_ino != inode:
+                return None
+            if block is None:
+                block = mmap.mmap(descriptor, nbytes)
+            else:
+                _lay_over(block, place * part, part, descriptor)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+    return block
+
+
+def _lay_over(block: mmap.mmap, place: int, nbytes: int, descriptor: int) -> None:
+    """Map a file at a place of a block, with which it goes."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    address = ctypes.addressof(ctypes.c_char.from_buffer(block)) + place
+    given = library.mmap(
+        ctypes.c_void_p(address), ctypes.c_size_t(min(nbytes, len(block) - place)),
+        mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_FIXED, descriptor,
+        ctypes.c_long(0),
+    )  # fmt: skip
+    if given != address:
+        raise OSError(ctypes.get_errno(), "mmap")
+
+
+def _places(shapes: Sequence[Shape]) -> list[int]:
+    """Return where arrays begin that lie one after the other, and the end."""
+    sizes = [
+        -(-length * np.dtype(dtype).itemsize // CACHE_LINE) * CACHE_LINE
+        for length, dtype in shapes
+    ]
+    return np.cumsum([0, *sizes[:-1], max(sizes[-1], CACHE_LINE)]).tolist()
+
+
+def _carved(
+    block: mmap.mmap | np.ndarray, shapes: Sequence[Shape], places: list[int]
+) -> list[np.ndarray]:
+    return [
+        np.frombuffer(block, dtype, length, place)
+        for (length, dtype), place in zip(shapes, places, strict=False)
+    ]

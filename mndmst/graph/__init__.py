@@ -1,0 +1,1 @@
+"""The data model: the order of edges, rows, edge lists and reduced graphs."""

@@ -1,0 +1,196 @@
+"""What a worker computes on: rows of the graph, then a reduced graph.
+
+`Rows` is a contiguous piece of the input in CSR form. `ReducedGraph` is what is
+left of it once components have been contracted: components as vertices, and the
+original ends of every edge carried along, because the order needs them.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .arrival import Arrival
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The CSR rows of the vertices [first, first + len(rows)).
+
+    Attributes
+    ----------
+    first : int
+        Global id of the first row's vertex.
+    num_vertices : int
+        Vertices of the whole graph.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Starts at 0.
+    indices : ndarray of uint32 or int64, shape (arcs,)
+        Global ids, ascending within a row. A neighbour outside the rows is a ghost.
+    keys : ndarray of uint32 or uint64, shape (arcs,)
+        Weights as order-preserving keys (`order.weights_to_keys`).
+    arrival : Arrival, optional
+        How far `indices` and `keys` have been filled, where they are still being read.
+    """
+
+    first: int
+    num_vertices: int
+    indptr: np.ndarray
+    indices: np.ndarray
+    keys: np.ndarray
+    arrival: Arrival | None = field(default=None, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def last(self) -> int:
+        """One past the last row's vertex."""
+        return self.first + len(self)
+
+    @property
+    def num_arcs(self) -> int:
+        """Arcs in these rows; an edge between two of them counts twice."""
+        return len(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the three arrays."""
+        return self.indptr.nbytes + self.indices.nbytes + self.keys.nbytes
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all rows of the graph, so that no ghost exists."""
+        return len(self) == self.num_vertices
+
+    def cut(self, begin: int, end: int) -> "Rows":
+        """Return rows [begin, end) (local numbers); arcs are shared, not copied."""
+        low, high = self.indptr[begin], self.indptr[end]
+        return Rows(
+            self.first + begin,
+            self.num_vertices,
+            self.indptr[begin : end + 1] - low,
+            self.indices[low:high],
+            self.keys[low:high],
+        )
+
+    def as_whole(self) -> "Rows":
+        """Return these rows as rows of the whole graph; only these may be read.
+
+        The memory of the row pointers of others is never touched, so the system never
+        provides it.
+        """
+        indptr = np.empty(self.num_vertices + 1, np.int64)
+        indptr[self.first : self.last + 1] = self.indptr
+        return Rows(0, self.num_vertices, indptr, self.indices, self.keys)
+
+
+def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
+    """Return the components (int64) of some vertices; a ghost stands for itself.
+
+    Parameters
+    ----------
+    ends : ndarray
+        Vertex ids.
+    label : ndarray, shape (rows,)
+        The component of each row's vertex.
+    """
+    ends = ends.astype(np.int64)
+    inside = (ends >= rows.first) & (ends < rows.last)
+    ends[inside] = label[ends[inside] - rows.first]
+    return ends
+
+
+def positions(index: np.ndarray) -> np.ndarray:
+    """Return the positions that a mask chooses; those of positions are themselves.
+
+    Several columns are cut down faster by positions than by a mask, and by NumPy's own
+    type of them than by another, which it would convert for every column.
+    """
+    if index.dtype == np.bool_:
+        return np.flatnonzero(index)
+    return index.view(np.intp) if index.dtype == np.uint64 else index
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """Edges by their original ends, in (u, v) order.
+
+    Attributes
+    ----------
+    u, v : ndarray of uint32 or int64, shape (edges,)
+        Original ends, u < v, sorted by (u, v), no pair twice. The position in the
+        list therefore breaks ties between equal keys exactly as the order does.
+    key : ndarray of uint32 or uint64, shape (edges,)
+    """
+
+    u: np.ndarray
+    v: np.ndarray
+    key: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.u.nbytes + self.v.nbytes + self.key.nbytes
+
+    @classmethod
+    def empty(cls, ids: np.dtype, keys: np.dtype) -> "EdgeList":
+        """Return a list of no edges with the given id and key types."""
+        return cls(np.empty(0, ids), np.empty(0, ids), np.empty(0, keys))
+
+    def take(self, index: np.ndarray) -> "EdgeList":
+        """Return the edges chosen by a mask or by ascending positions."""
+        index = positions(index)
+        return EdgeList(self.u.take(index), self.v.take(index), self.key.take(index))
+
+    def followed_by(self, other: "EdgeList") -> "EdgeList":
+        """Return these edges and then others, in no order."""
+        pairs = ((self.u, other.u), (self.v, other.v), (self.key, other.key))
+        return EdgeList(*(np.concatenate(pair) for pair in pairs))
+
+
+@dataclass(frozen=True)
+class ReducedGraph:
+    """Components as vertices, and the edges still alive between them.
+
+    Attributes
+    ----------
+    edges : EdgeList
+        The edges by their original ends.
+    a, b : ndarray of uint32 or int64, shape (edges,)
+        The components at the ends u and v, as positions in `labels`; a != b.
+    labels : ndarray of int64, shape (components,)
+        A representative vertex of each component, ascending, no label twice.
+    own : ndarray of bool, shape (components,)
+        Whether every edge of the component that is still alive is in this graph.
+        The others are ghosts: their lightest edge may be elsewhere, so they
+        must not be contracted here.
+    """
+
+    edges: EdgeList
+    a: np.ndarray
+    b: np.ndarray
+    labels: np.ndarray
+    own: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        arrays = (self.a, self.b, self.labels, self.own)
+        return self.edges.nbytes + sum(array.nbytes for array in arrays)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no component is a ghost."""
+        return bool(self.own.all())
+
+    def take(self, index: np.ndarray) -> "ReducedGraph":
+        """Return the graph with the chosen edges only; labels stay as they are."""
+        index = positions(index)
+        ends = {"a": self.a.take(index), "b": self.b.take(index)}
+        return replace(self, edges=self.edges.take(index), **ends)

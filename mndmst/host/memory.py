@@ -1,0 +1,135 @@
+"""How much memory a rank may still take."""
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+from .cgroups import allowed_bytes
+from .errors import ConfigError
+
+MIB = 1 << 20
+
+
+def resident_bytes() -> int:
+    """Return the bytes of this process that are in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def free_bytes() -> int:
+    """Return the bytes of this machine that this process may still take."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            free = 1024 * int(line.split()[1])
+    return min(free, allowed_bytes())
+
+
+def give_back_freed() -> None:
+    """Give memory that has been freed back to the system, where glibc keeps it."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def held_bytes() -> int:
+    """Return the bytes of this process that it cannot give back."""
+    give_back_freed()
+    return resident_bytes()
+
+
+class Budget:
+    """The bytes a rank may hold.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes, or 0 for no limit yet.
+    one_band : bool
+        Whether all edges of the rows are contracted at once.
+
+    Attributes
+    ----------
+    given : bool
+        Whether the limit was asked for; else it may become the host's.
+    enough : int
+        Bytes that would do for any graph with as many rows and arcs on each rank.
+    """
+
+    # A graph that is merged, filtered and contracted takes so many times its bytes:
+    # itself, what it is merged with, and the sort of its edges.
+    COPIES = 4
+    # The first band has at most two edges a row, of 24 bytes each with their ends in
+    # 32 bits; a row has its component, and an edge of the forest.
+    EDGES_PER_ROW, EDGE_BYTES, ROW_BYTES = 2, 24, 24
+    # All in one band, every arc may be an edge; 79 bytes for each have been seen.
+    ARC_BYTES = 80
+    # Rows that pass in pieces leave a component and an edge each, of which a column is
+    # copied at a time where it is written; in its piece a row has names besides.
+    STORED_ROW_BYTES, PIECE_ROW_BYTES, LEAST_PIECE = 20, 64, 1 << 18
+    # Buffers of HDF5 and MPI, and code that is loaded when it is needed; and what MPI
+    # takes for each rank that there are messages with.
+    RESERVE, RANK_BYTES = 8 << 20, 128 << 10
+
+    def __init__(self, limit: int, one_band: bool = False) -> None:
+        self.limit = limit
+        self.given = limit > 0
+        self.one_band = one_band
+        self.enough = 0
+
+    def room(self) -> int:
+        """Return how many more bytes fit."""
+        if not self.limit:
+            return sys.maxsize
+        return max(0, self.limit - held_bytes())
+
+    def fits(self, nbytes: int) -> bool:
+        """Return whether a reduced graph of some bytes can be taken in.
+
+        Without a limit too: a leader must not take more than its machine has.
+        """
+        return self.has(self.COPIES * nbytes)
+
+    def has(self, nbytes: int) -> bool:
+        """Return whether so many more bytes can be taken."""
+        return nbytes <= min(self.room(), free_bytes())
+
+    def for_rows(self, rows: int, arcs: int, row_bytes: int, ranks: int) -> int:
+        """Return the bytes that rows take, and contracting and merging them.
+
+        Parameters
+        ----------
+        row_bytes : int
+            Bytes of the rows themselves.
+        ranks : int
+            How many there are.
+        """
+        edges = min(arcs, self.EDGES_PER_ROW * rows)
+        work = self.COPIES * self.EDGE_BYTES * edges
+        if self.one_band:
+            work = self.ARC_BYTES * arcs
+        work += self.ROW_BYTES * rows
+        return row_bytes + work + self.RESERVE + self.RANK_BYTES * ranks
+
+    def for_piece(self, room: int, rows: int, ranks: int) -> int:
+        """Return the bytes that a piece of the rows may take, of those there are.
+
+        As many are left for what the pieces before it have left behind.
+        """
+        kept = self.STORED_ROW_BYTES * rows + self.RESERVE + self.RANK_BYTES * ranks
+        return (room - kept) // 2
+
+    def exceeded(self, path: Path, what: str, ranks: int) -> ConfigError:
+        """Return the error that says that something does not fit, and what would do."""
+        enough = self.enough // MIB + 2  # what a program holds varies a little
+        if not self.given:
+            return ConfigError(
+                f"{path}: {self.limit:,} bytes, what each rank can have of its host, "
+                f"are too little for {what}. On {ranks} ranks {enough} MiB each would "
+                "do; take more hosts, with fewer ranks on each."
+            )
+        return ConfigError(
+            f"{path}: --memory {self.limit:,} is too little for {what}. On {ranks} "
+            f"ranks --memory {enough}MiB would do; more ranks need less each."
+        )

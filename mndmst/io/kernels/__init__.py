@@ -1,0 +1,1 @@
+"""Kernels of reading, checking, sorting and generating files."""

@@ -1,0 +1,146 @@
+"""Turn edges into CSR rows, CSR rows into edges, and hash edges to weights.
+
+Rows are made by counting sorts alone, in time linear in vertices and edges: once by
+the larger end, then by the smaller, which leaves every row's larger neighbours
+ascending; the smaller ones are appended in the same way.
+"""
+
+import numpy as np
+
+from ...kernels.jit import njit
+
+
+@njit(nogil=True, cache=True)
+def upper_triangle(num_vertices, src, dst, weight):
+    """Return each edge once, in its smaller end's row; loops and parallels dropped.
+
+    Of parallel edges, in either direction, the lightest stays.
+
+    Returns
+    -------
+    indptr : ndarray of int64, shape (num_vertices + 1,)
+    indices : ndarray like `src`, shape (edges,)
+        The larger ends, ascending within a row.
+    weight : ndarray like `weight`, shape (edges,)
+    """
+    # 1. Sort by the larger end, counting the smaller ends on the way
+    places = np.zeros(num_vertices + 1, np.int64)
+    indptr = np.zeros(num_vertices + 1, np.int64)
+    for i in range(len(src)):
+        if src[i] != dst[i]:
+            places[max(src[i], dst[i]) + 1] += 1
+            indptr[min(src[i], dst[i]) + 1] += 1
+    for v in range(num_vertices):
+        places[v + 1] += places[v]
+        indptr[v + 1] += indptr[v]
+    smaller = np.empty(places[-1], src.dtype)
+    weight_by_larger = np.empty(places[-1], weight.dtype)
+    for i in range(len(src)):
+        if src[i] != dst[i]:
+            u, v = min(src[i], dst[i]), max(src[i], dst[i])
+            smaller[places[v]] = u
+            weight_by_larger[places[v]] = weight[i]
+            places[v] += 1
+    # 2. Sort by the smaller end, keeping the order of the larger ones
+    # places[v] is now where the edges of v end
+    indices, sorted_weight = np.empty_like(smaller), np.empty_like(weight_by_larger)
+    free = indptr[:-1].copy()
+    begin = 0
+    for v in range(num_vertices):
+        for i in range(begin, places[v]):
+            u = smaller[i]
+            indices[free[u]] = v
+            sorted_weight[free[u]] = weight_by_larger[i]
+            free[u] += 1
+        begin = places[v]
+    # 3. Close up over parallel edges
+    count = _keep_lightest(indptr, indices, sorted_weight)
+    return indptr, indices[:count], sorted_weight[:count]
+
+
+@njit(nogil=True, cache=True)
+def _keep_lightest(indptr, indices, weight):
+    """Keep the lightest of equal neighbours in sorted rows, in place."""
+    count = 0
+    begin = 0
+    for u in range(len(indptr) - 1):
+        first, end = count, indptr[u + 1]
+        for i in range(begin, end):
+            if count > first and indices[count - 1] == indices[i]:
+                weight[count - 1] = min(weight[count - 1], weight[i])
+            else:
+                indices[count], weight[count] = indices[i], weight[i]
+                count += 1
+        begin = end
+        indptr[u + 1] = count
+    return count
+
+
+@njit(nogil=True, cache=True)
+def both_directions(indptr, indices, weight):
+    """Return the symmetric CSR rows of an upper triangle, ascending.
+
+    Parameters and results are arrays as `upper_triangle` returns them.
+    """
+    num_vertices = len(indptr) - 1
+    row_ends = np.zeros(num_vertices + 1, np.int64)
+    for u in range(num_vertices):
+        row_ends[u + 1] += indptr[u + 1] - indptr[u]
+    for v in indices:
+        row_ends[v + 1] += 1
+    for u in range(num_vertices):
+        row_ends[u + 1] += row_ends[u]
+    neighbours = np.empty(2 * len(indices), indices.dtype)
+    weights = np.empty(2 * len(indices), weight.dtype)
+    # A row's smaller neighbours come first: they write to it before its own turn
+    free = row_ends[:-1].copy()
+    for u in range(num_vertices):
+        for i in range(indptr[u], indptr[u + 1]):
+            v = indices[i]
+            neighbours[free[v]], weights[free[v]] = u, weight[i]
+            free[v] += 1
+            neighbours[free[u]], weights[free[u]] = v, weight[i]
+            free[u] += 1
+    return row_ends, neighbours, weights
+
+
+@njit(nogil=True, cache=True)
+def forward_arcs(first, indptr, indices, weights):
+    """Return ends and weights of those arcs that lead to larger vertices.
+
+    The rows are CSR rows with global ids, the first one of vertex `first`.
+    """
+    count = 0
+    for row in range(len(indptr) - 1):
+        for i in range(indptr[row], indptr[row + 1]):
+            count += indices[i] > first + row
+    src, dst = np.empty(count, indices.dtype), np.empty(count, indices.dtype)
+    weight = np.empty(count, weights.dtype)
+    count = 0
+    for row in range(len(indptr) - 1):
+        for i in range(indptr[row], indptr[row + 1]):
+            if indices[i] > first + row:
+                src[count], dst[count] = first + row, indices[i]
+                weight[count] = weights[i]
+                count += 1
+    return src, dst, weight
+
+
+@njit(nogil=True)
+def scatter(word):
+    """Scatter the bits of a word (the finaliser of SplitMix64)."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True)
+def hash_edges(seed, src, dst):
+    """Return 64 hashed bits of (seed, smaller end, larger end) for every edge."""
+    step = np.uint64(0x9E3779B97F4A7C15)
+    start = scatter(np.uint64(seed) + step)
+    hashes = np.empty(len(src), np.uint64)
+    for i in range(len(src)):
+        u, v = np.uint64(min(src[i], dst[i])), np.uint64(max(src[i], dst[i]))
+        hashes[i] = scatter(scatter(start ^ (u + step)) ^ (v + step))
+    return hashes

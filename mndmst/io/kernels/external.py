@@ -1,0 +1,174 @@
+"""What the external partitioner does to arcs."""
+
+import numpy as np
+
+from ...kernels.inspect import mix
+from ...kernels.jit import njit
+
+
+@njit(nogil=True, cache=True)
+def fill_tails(indptr, first, tails):
+    """Fill in the tails of arcs, given where the row of each vertex from `first` on is.
+
+    Parameters
+    ----------
+    indptr : ndarray of int64, shape (rows + 1,)
+        From 0 to the length of `tails`.
+    tails : ndarray
+        Of ids; filled.
+    """
+    for row in range(len(indptr) - 1):
+        for arc in range(indptr[row], indptr[row + 1]):
+            tails[arc] = first + row
+
+
+@njit(nogil=True, cache=True)
+def count_rows(src, first, lengths):
+    """Count the arcs of each row (int64, added), rows counted from `first`."""
+    for i in range(len(src)):
+        lengths[np.int64(src[i]) - first] += 1
+
+
+@njit(nogil=True)
+def _bucket(vertex, first, guide, shift):
+    """Return the bucket of a vertex; the guide tells one that is not behind it."""
+    bucket = guide[vertex >> shift]
+    while first[bucket + 1] <= vertex:
+        bucket += 1
+    return bucket
+
+
+@njit(nogil=True, cache=True)
+def count_arcs(src, dst, first, guide, shift, mirrored, counts):
+    """Count the arcs that `route` writes to each bucket (int64, added to `counts`)."""
+    for i in range(len(src)):
+        u, v = np.uint64(src[i]), np.uint64(dst[i])
+        if u != v:
+            counts[_bucket(u, first, guide, shift)] += 1
+            if mirrored:
+                counts[_bucket(v, first, guide, shift)] += 1
+
+
+@njit(nogil=True, cache=True)
+def route(src, dst, weight, first, guide, shift, bits, mirrored, free, keys, weights):
+    """Write arcs behind those that are in their bucket, and their twins if mirrored.
+
+    The key of an arc is its row, counted from its bucket's first, above its head.
+
+    Parameters
+    ----------
+    first : ndarray of uint64, shape (buckets + 1,)
+        The first vertex of each bucket.
+    guide : ndarray of int32
+        The bucket of the first one of every 2^shift vertices. It is small enough to
+        stay in a cache; a table of all blocks would not.
+    shift : uint64
+    bits : uint64
+        Of a head.
+    free : ndarray of int64, shape (buckets,)
+        The first free place of each bucket; moved on.
+    keys, weights : ndarray
+        Filled.
+    """
+    for i in range(len(src)):
+        u, v = np.uint64(src[i]), np.uint64(dst[i])
+        if u == v:
+            continue
+        bucket = _bucket(u, first, guide, shift)
+        place = free[bucket]
+        keys[place], weights[place] = ((u - first[bucket]) << bits) | v, weight[i]
+        free[bucket] = place + 1
+        if mirrored:
+            bucket = _bucket(v, first, guide, shift)
+            place = free[bucket]
+            keys[place], weights[place] = ((v - first[bucket]) << bits) | u, weight[i]
+            free[bucket] = place + 1
+
+
+@njit(nogil=True, cache=True)
+def ascending(keys):
+    """Return whether no key is below the one before it."""
+    for i in range(1, len(keys)):  # noqa: SIM110, Numba knows no generators
+        if keys[i] < keys[i - 1]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def take_in_order(keys, bits, weights, ordered):
+    """Take the weights whose places are the last bits of keys, and shift these out.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (arcs,)
+        Changed.
+    bits : int
+    weights, ordered : ndarray, shape (arcs,)
+        The second is filled.
+    """
+    shift = np.uint64(bits)
+    mask = (np.uint64(1) << shift) - np.uint64(1)
+    for i in range(len(keys)):
+        ordered[i] = weights[keys[i] & mask]
+        keys[i] >>= shift
+
+
+@njit(nogil=True, cache=True)
+def close_up(keys, weights, bits, indptr, heads):
+    """Turn sorted keys into rows; of arcs with the same ends the lightest stays.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (arcs,)
+    weights : ndarray, shape (arcs,)
+        Closed up in place.
+    bits : int
+        As in `route`.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Filled.
+    heads : ndarray, shape (arcs,)
+        Filled; may share memory with `keys`.
+
+    Returns
+    -------
+    int
+        How many arcs are left.
+    """
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    count, row = 0, 0
+    indptr[0] = 0
+    before = np.uint64(0)
+    for i in range(len(keys)):
+        key, weight = keys[i], weights[i]
+        if count and key == before:
+            weights[count - 1] = min(weights[count - 1], weight)
+            continue
+        before = key
+        while row < np.int64(key >> np.uint64(bits)):
+            row += 1
+            indptr[row] = count
+        heads[count], weights[count] = key & mask, weight
+        count += 1
+    indptr[row + 1 :] = count
+    return count
+
+
+@njit(nogil=True, cache=True)
+def fingerprint(indptr, heads, keys, first):
+    """Return two sums over the edges of some rows that tell graphs apart.
+
+    Each edge is taken in its smaller end's row, so the sums over all rows are the
+    same however these are cut. Both arcs are hashed: a branch would cost more.
+    """
+    one, two = np.uint64(0), np.uint64(0)
+    for row in range(len(indptr) - 1):
+        tail = np.uint64(first + row)
+        arcs = slice(indptr[row], indptr[row + 1])
+        row_heads, words = heads[arcs], keys[arcs]
+        for i in range(len(row_heads)):
+            head = np.uint64(row_heads[i])
+            word = mix(tail, head, words[i])
+            word = word if head > tail else np.uint64(0)
+            one += word
+            two += (word ^ (word >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return one, two

@@ -1,0 +1,124 @@
+"""Turn text that is read as words, and not line by line alone, into numbers."""
+
+import numpy as np
+
+from ...kernels.jit import njit
+
+GOOD, NO_INTEGER, NO_WORD, BAD_NEIGHBOUR, ODD_WORDS, TOO_MANY, TOO_FEW_LINES = range(7)
+NEWLINE, SPACE, PERCENT, MINUS, ZERO, NINE = 10, 32, 37, 45, 48, 57
+DIGITS = 18  # as many always fit 64 bits
+
+
+@njit(nogil=True, cache=True)
+def read_integers(text, at, numbers):
+    """Fill an array with the next integers, whatever white space is between them.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+    at : int
+        Where to begin.
+    numbers : ndarray of int64
+        Filled.
+
+    Returns
+    -------
+    status : int
+        `GOOD`, or what is wrong with the word at `at`.
+    at : int
+        Where the last word ends, or the wrong one begins.
+    """
+    for i in range(len(numbers)):
+        while at < len(text) and text[at] <= SPACE:
+            at += 1
+        if at == len(text):
+            return NO_WORD, at
+        numbers[i], end, good = _integer(text, at)
+        if not good:
+            return NO_INTEGER, at
+        at = end
+    return GOOD, at
+
+
+@njit(nogil=True, cache=True)
+def read_rows(text, at, num_vertices, passed_over, src, dst, weight):
+    """Read the rows of a METIS graph: a line for each vertex, comments between them.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+    at : int
+        Where the line after the header begins.
+    num_vertices, passed_over : int
+        How many lines, and words of no use in front of each.
+    src, dst : ndarray of uint32 or int64, shape (arcs,)
+        Filled with 0-based ends.
+    weight : ndarray of int64, shape (arcs,) or (0,)
+        Filled, unless neighbours have no weights.
+
+    Returns
+    -------
+    status : int
+        `GOOD`, or what is wrong with the word at `at`.
+    at : int
+    arcs : int
+        How many there were.
+    """
+    arcs = 0
+    vertex = 0
+    while vertex < num_vertices:
+        if at >= len(text):
+            return TOO_FEW_LINES, at, vertex
+        if text[at] == PERCENT:
+            at = _line_end(text, at) + 1
+            continue
+        words = 0
+        at = _word_in_line(text, at)
+        while at < len(text) and text[at] != NEWLINE:
+            number, end, good = _integer(text, at)
+            if not good:
+                return NO_INTEGER, at, arcs
+            place = words - passed_over
+            if place >= 0 and (len(weight) == 0 or place % 2 == 0):
+                if arcs == len(src):
+                    return TOO_MANY, at, arcs
+                if not 1 <= number <= num_vertices:
+                    return BAD_NEIGHBOUR, at, arcs
+                src[arcs], dst[arcs] = vertex, number - 1
+                arcs += 1
+            elif place >= 0:
+                weight[arcs - 1] = number
+            words += 1
+            at = _word_in_line(text, end)
+        if words < passed_over or (len(weight) and (words - passed_over) % 2):
+            return ODD_WORDS, at, arcs
+        at += 1
+        vertex += 1
+    return GOOD, at, arcs
+
+
+@njit(nogil=True, inline="always")
+def _word_in_line(text, at):
+    while at < len(text) and text[at] <= SPACE and text[at] != NEWLINE:
+        at += 1
+    return at
+
+
+@njit(nogil=True)
+def _line_end(text, at):
+    while at < len(text) and text[at] != NEWLINE:
+        at += 1
+    return at
+
+
+@njit(nogil=True, inline="always")
+def _integer(text, begin):
+    """Return the integer that begins here, where it ends, and whether it is one."""
+    negative = text[begin] == MINUS
+    first = begin + 1 if negative else begin
+    value, end = np.int64(0), first
+    while end < len(text) and ZERO <= text[end] <= NINE and end - first <= DIGITS:
+        value = 10 * value + np.int64(text[end] - ZERO)
+        end += 1
+    good = 0 < end - first <= DIGITS and (end == len(text) or text[end] <= SPACE)
+    return (-value if negative else value), end, good

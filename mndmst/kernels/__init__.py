@@ -1,0 +1,1 @@
+"""Host kernels (Numba) that no device has: names, order, columns, shared arrays."""

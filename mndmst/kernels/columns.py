@@ -1,0 +1,89 @@
+"""Columns of edges: room for them, and joining what threads have found."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..graph.model import EdgeList, Rows, positions
+from .lists import first_of_pairs, repeats
+from .threads import Threads
+
+# Where in a page a column begins, times its number; a multiple of a cache line.
+PAGE, STAGGER = 4096, 1088
+
+
+def room_for(rows: Rows, length: int) -> list[np.ndarray]:
+    """Return u, v, key for edges; NumPy's large arrays get huge pages, Numba's not.
+
+    The columns begin at different places of a page. Those of a graph with a power of
+    two of vertices would begin at one: what is read of them at a time shares a set of
+    the cache then, and AMD's cores even take one for the other.
+    """
+    columns = []
+    for number, dtype in enumerate(
+        (rows.indices.dtype, rows.indices.dtype, rows.keys.dtype), 1
+    ):
+        nbytes = length * dtype.itemsize
+        room = np.empty(nbytes + PAGE, np.uint8)
+        begin = (number * STAGGER - room.ctypes.data) % PAGE
+        columns.append(room[begin : begin + nbytes].view(dtype))
+    return columns
+
+
+def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.ndarray]:
+    """Return columns that hold those of all parts, one part after the other."""
+    if len(parts) == 1:
+        return list(parts[0])
+    ends = np.cumsum([len(part[0]) for part in parts])
+    results = []
+    copies: list[tuple[np.ndarray, np.ndarray]] = []
+    for column in zip(*parts, strict=True):
+        result = np.empty(ends[-1], column[0].dtype)
+        copies += zip(np.split(result, ends[:-1]), column, strict=True)
+        results.append(result)
+    threads.map(np.copyto, copies)
+    return results
+
+
+def taken(
+    columns: Sequence[np.ndarray], index: np.ndarray, threads: Threads
+) -> list[np.ndarray]:
+    """Return the entries of columns at some positions."""
+    index = positions(index)
+    results = [np.empty(len(index), column.dtype) for column in columns]
+
+    def work(begin: int, end: int) -> None:
+        for column, result in zip(columns, results, strict=True):
+            # Without the mode NumPy would fill a copy first.
+            np.take(column, index[begin:end], out=result[begin:end], mode="clip")
+
+    threads.map(work, threads.ranges(len(index)))
+    return results
+
+
+def keep_in_place(
+    keep: Callable[..., int], columns: Sequence[np.ndarray], threads: Threads
+) -> list[np.ndarray]:
+    """Return the edges that a function moves to the front of each thread's range.
+
+    Parameters
+    ----------
+    keep : callable
+        Takes a range of every column; returns how many it has kept.
+    """
+
+    def work(begin: int, end: int) -> list[np.ndarray]:
+        part = [column[begin:end] for column in columns]
+        left = int(keep(*part))
+        return [column[:left] for column in part]
+
+    return joined(threads.map(work, threads.ranges(len(columns[0]))), threads)
+
+
+def without_repeats(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:
+    """Drop all but the lightest of parallel edges, which stand side by side."""
+    edges = EdgeList(u, v, key)
+    if repeats(u, v):
+        positions = np.arange(len(key), dtype=np.uint64)
+        return edges.take(first_of_pairs(positions, u, v, key))
+    return edges

@@ -1,0 +1,71 @@
+"""Edges on the way to their homes, and what a home chooses from those that came."""
+
+import numpy as np
+
+from .jit import njit
+
+
+@njit(nogil=True, cache=True)
+def by_home(ids, vtxdist):
+    """Group ids by the rank that is their home.
+
+    Parameters
+    ----------
+    ids : ndarray of uint32 or int64
+        In any order; quickest where neighbours share a home.
+    vtxdist : ndarray of int64, shape (ranks + 1,)
+
+    Returns
+    -------
+    order : ndarray of int64
+        Positions in `ids`, those of the first rank first, ascending for each rank.
+    counts : ndarray of int64, shape (ranks,)
+    """
+    counts = np.zeros(len(vtxdist) - 1, np.int64)
+    home = np.empty(len(ids), np.int32)
+    rank = 0
+    for i in range(len(ids)):
+        value = np.int64(ids[i])
+        if value < vtxdist[rank] or value >= vtxdist[rank + 1]:
+            rank = np.searchsorted(vtxdist, value, side="right") - 1
+        home[i] = rank
+        counts[rank] += 1
+    place = np.cumsum(counts) - counts
+    order = np.empty(len(ids), np.int64)
+    for i in range(len(ids)):
+        order[place[home[i]]] = i
+        place[home[i]] += 1
+    return order, counts
+
+
+@njit(nogil=True, cache=True)
+def lightest_proposals(label, u, v, key, first, last):
+    """Return the positions of the lightest edge proposed for each component.
+
+    Parameters
+    ----------
+    label : ndarray of int64
+        The components that edges are proposed for, all in [first, last).
+    u, v, key : ndarray
+        The edges, in any order.
+
+    Returns
+    -------
+    ndarray of int64
+        A position for each component with proposals, in the order of their labels.
+    """
+    best = np.full(last - first, -1, np.int64)
+    count = 0
+    for i in range(len(label)):
+        home = label[i] - first
+        other = best[home]
+        count += other < 0
+        if other < 0 or (key[i], u[i], v[i]) < (key[other], u[other], v[other]):
+            best[home] = i
+    chosen = np.empty(count, np.int64)
+    place = 0
+    for i in best:
+        if i >= 0:
+            chosen[place] = i
+            place += 1
+    return chosen

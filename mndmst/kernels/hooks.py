@@ -1,0 +1,238 @@
+"""The first Borůvka round: every vertex hooks to the far end of its lightest edge.
+
+The edges are distinct in the order, so these links form trees but for one cycle of
+two in each, whose smaller end becomes the root. All steps share their work between
+threads by ranges of vertices or edges.
+"""
+
+import numpy as np
+
+from ..graph.model import EdgeList, Rows
+from .intrinsics import choose, prefetch
+from .jit import njit
+from .threads import Threads
+
+# Marks a root; what is left is its number. There are at most 2^31 rows.
+ROOT = np.uint32(1 << 31)
+NUMBER = np.uint32((1 << 31) - 1)
+HALF = np.uint64(32)
+# Vertices or edges from the one in use to the one whose far end is fetched.
+FETCH_AHEAD = np.uint64(32)
+# Steps up that all vertices take before each goes on to its root.
+STEPS = 2
+
+
+class Hooks:
+    """Where each row hooks, and the key of the arc along which it does.
+
+    `select` fills both in. Rows without such an arc hook to themselves.
+
+    Parameters
+    ----------
+    rows : Rows
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.hook = np.empty(len(rows), np.uint32)
+        self.best = np.empty(len(rows), rows.keys.dtype)
+
+    def link(
+        self,
+        component: np.ndarray,
+        threads: Threads,
+        forest: list[np.ndarray] | None = None,
+    ) -> int:
+        """Contract along the hooks; return how many components there are.
+
+        Parameters
+        ----------
+        component : ndarray of uint32, shape (rows,)
+            Set to the component of each row, with the bit ROOT.
+        threads : Threads
+        forest : list of ndarray, optional
+            u, v, key: take the edges of the hooks, if given. Components are numbered
+            from 0 then; else each is called after one of its rows.
+        """
+        hook, best = self.hook, self.best
+        ranges = threads.ranges(len(hook))
+        roots = threads.map(lambda b, e: link(hook, b, e, component), ranges)
+        if forest is not None:
+            numbers = np.cumsum([0, *roots]).tolist()
+
+            def number(i, begin, end):
+                number_roots(component, begin, end, numbers[i])
+                bounds = begin - numbers[i], end - numbers[i + 1]
+                hooked_edges(hook, best, component, 0, begin, end, *bounds, *forest)
+
+            threads.map(number, [(i, *bounds) for i, bounds in enumerate(ranges)])
+        threads.map(lambda b, e: climb(component, b, e), ranges)
+        return sum(roots)
+
+
+def edges_of_hooks(
+    hook: np.ndarray,
+    best: np.ndarray,
+    component: np.ndarray,
+    first: int,
+    last: int,
+) -> EdgeList:
+    """Return the edges along which the vertices in [first, last) hook.
+
+    Parameters
+    ----------
+    hook : ndarray of uint32, shape (vertices,)
+        See `Hooks`.
+    best : ndarray, shape (last - first,)
+        The keys along which they hook.
+    component : ndarray of uint32, shape (vertices,)
+        What `hooks.link` has made of the hooks.
+    """
+    count = np.count_nonzero(component[first:last] & ROOT == 0)
+    u, v, key = (np.empty(count, dtype) for dtype in (hook.dtype,) * 2 + (best.dtype,))
+    hooked_edges(hook, best, component, first, first, last, 0, count, u, v, key)
+    return EdgeList(u, v, key)
+
+
+@njit(nogil=True, cache=True)
+def link(hook, begin, end, parent):
+    """Write parents of the vertices in [begin, end); return how many are roots.
+
+    A root's number is its own position, until `number_roots` gives it another.
+    """
+    count = 0
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        if vertex + FETCH_AHEAD < np.uint64(end):
+            prefetch(hook, np.intp(hook[vertex + FETCH_AHEAD]))
+        other = np.uint64(hook[vertex])
+        mutual = np.uint64(hook[other]) == vertex
+        root = (other == vertex) | (mutual & (vertex < other))
+        parent[vertex] = choose(root, np.uint32(ROOT | vertex), hook[vertex])
+        count += root
+    return count
+
+
+@njit(nogil=True, cache=True)
+def number_roots(parent, begin, end, number):
+    """Give the roots in [begin, end) consecutive numbers."""
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        root = (parent[vertex] & ROOT) != 0
+        parent[vertex] = choose(root, np.uint32(ROOT | number), parent[vertex])
+        number += root
+
+
+@njit(nogil=True, cache=True)
+def hooked_edges(hook, best, parent, first, begin, end, place, stop, u, v, key):
+    """Write the edges along which the vertices in [begin, end) hook.
+
+    They fill the places [place, stop); nothing behind is touched, since it may be
+    another thread's. `best` begins with the key of the vertex `first`.
+    """
+    place, first = np.uint64(place), np.uint64(first)
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        if place == np.uint64(stop):
+            break
+        other = np.uint64(hook[vertex])
+        u[place], v[place] = min(vertex, other), max(vertex, other)
+        key[place] = best[vertex - first]
+        place += np.uint64((parent[vertex] & ROOT) == 0)
+
+
+@njit(nogil=True, cache=True)
+def _step_up(parent, begin, end):
+    """Give the vertices in [begin, end) the parents of their parents."""
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        above = parent[vertex]
+        above_root = (above & ROOT) != 0
+        parent[vertex] = parent[choose(above_root, vertex, np.uint64(above))]
+
+
+@njit(nogil=True, cache=True)
+def climb(parent, begin, end):
+    """Point the vertices in [begin, end) at their roots' numbers.
+
+    Hooks may form a chain of all vertices, so those of the range that are passed on
+    the way are pointed one further (path splitting). Other threads may see that: both
+    the old and the new parent lead to the root, and words of four bytes are never seen
+    half-written. Were theirs pointed further too, an old parent could replace a root.
+    Most ways are short, but each of another length, which no branch predicts: so all
+    are shortened by some steps without branches before.
+    """
+    for _ in range(STEPS):
+        _step_up(parent, begin, end)
+    begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
+    for vertex in range(begin, np.uint64(end)):
+        here, above = vertex, parent[vertex]
+        while not above & ROOT:
+            further = parent[np.uint64(above)]
+            if here - begin < span:
+                parent[here] = further
+            here, above = np.uint64(above), further
+        parent[vertex] = above
+
+
+@njit(nogil=True, cache=True)
+def apart(u, v, key, component, pairs):
+    """Keep, in place, the edges between different components.
+
+    Returns how many are left; `pairs` (uint64) gets both components of each.
+    """
+    count = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        if i + FETCH_AHEAD < np.uint64(len(key)):
+            prefetch(component, np.intp(v[i + FETCH_AHEAD]))
+        x, y, weight = u[i], v[i], key[i]
+        a = np.uint64(component[np.uint64(x)] & NUMBER)
+        b = np.uint64(component[np.uint64(y)] & NUMBER)
+        u[count], v[count], key[count] = x, y, weight
+        pairs[count] = (a << HALF) | b
+        count += np.uint64(a != b)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def but_hooks(u, v, key, hook):
+    """Keep, in place, the edges along which u does not hook; return how many."""
+    count = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        x, y = np.uint64(u[i]), np.uint64(v[i])
+        u[count], v[count], key[count] = u[i], v[i], key[i]
+        count += np.uint64(np.uint64(hook[x]) != y)
+    return count
+
+
+@njit(nogil=True, cache=True)
+def hooked_and_ends(u, v, first, hook, component, begin, end, hooked, a, b):
+    """Write whether a row hooks along each edge, and the components at its ends.
+
+    Components have ids of vertices; a ghost is its own one.
+    """
+    first, rows = np.uint64(first), np.uint64(len(hook))
+    for i in range(np.uint64(begin), np.uint64(end)):
+        x, y = np.uint64(u[i]) - first, np.uint64(v[i]) - first
+        near, far = x < rows, y < rows
+        a[i] = first + np.uint64(component[x] & NUMBER) if near else x + first
+        b[i] = first + np.uint64(component[y] & NUMBER) if far else y + first
+        if near and far:
+            hooked[i] = (np.uint64(hook[x]) == y) | (np.uint64(hook[y]) == x)
+
+
+@njit(nogil=True, cache=True)
+def settle(component, parent, begin, end):
+    """Update the components of the vertices in [begin, end)."""
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        component[vertex] = parent[component[vertex] & NUMBER]
+
+
+@njit(nogil=True, cache=True)
+def outside_of(giant, component, indptr, begin, end):
+    """Return the vertices in [begin, end) that are not in the giant component.
+
+    Vertices without edges are left out.
+    """
+    found = np.empty(end - begin + 1, np.uint32)  # what is not used is not touched
+    count = np.uint64(0)
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        found[count] = vertex
+        occupied = indptr[vertex] != indptr[vertex + np.uint64(1)]
+        count += np.uint64((component[vertex] != giant) & occupied)
+    return found[:count]

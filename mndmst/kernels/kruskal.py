@@ -1,0 +1,166 @@
+"""Kruskal's algorithm with Rem's union-find, and its border-excepting variant.
+
+A component is represented by its smallest position, because links always lead to
+smaller positions (Rem's algorithm with splicing, Dijkstra 1976; measured fastest
+by Patwary, Blair and Manne, SEA 2010).
+"""
+
+import numpy as np
+
+from .intrinsics import choose, prefetch
+from .jit import njit
+
+# How many edges ahead the ends are fetched, then the parents of the ends, and then
+# their paths are halved: in random order every step would otherwise wait for memory.
+PAIRS_AHEAD = 48
+FETCH_AHEAD = 24
+HALVE_AHEAD = 6
+
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
+
+
+@njit(nogil=True, cache=True)
+def unite(parent, x, y):
+    """Join the components of x and y; return whether they were two."""
+    px, py = parent[x], parent[y]
+    while px != py:
+        lower = px < py
+        x, y = choose(lower, y, x), choose(lower, x, y)
+        px, py = max(px, py), min(px, py)
+        parent[x] = py
+        if np.uint64(px) == np.uint64(x):
+            return True
+        x = np.uint64(px)
+        px = parent[x]
+    return False
+
+
+@njit(nogil=True, cache=True)
+def find(parent, x):
+    """Return the smallest position of the component of x, halving the path."""
+    while parent[x] != x:
+        parent[x] = parent[parent[x]]
+        x = np.uint64(parent[x])
+    return np.uint64(x)
+
+
+@njit(nogil=True, cache=True)
+def flatten(parent, begin, end):
+    """Point the positions in [begin, end) at their roots.
+
+    Threads may write links that others follow: both the old and the new one lead to
+    the root.
+    """
+    for i in range(np.uint64(begin), np.uint64(end)):
+        root = parent[i]
+        while parent[root] != root:
+            root = parent[root]
+        parent[i] = root
+
+
+@njit(nogil=True, cache=True)
+def pack_pairs(a, b, begin, end, pairs):
+    """Put both ends of each edge in one word, so that one access fetches both."""
+    for i in range(np.uint64(begin), np.uint64(end)):
+        pairs[i] = (np.uint64(a[i]) << HALF) | np.uint64(b[i])
+
+
+@njit(nogil=True, cache=True)
+def in_order(order, pairs, begin, end, out):
+    """Write the pairs in [begin, end) of the order, for a sequential pass."""
+    for i in range(np.uint64(begin), np.uint64(end)):
+        out[i] = pairs[order[i]]
+
+
+@njit(nogil=True, cache=True)
+def kruskal(order, pairs, parent, kept):
+    """Mark the edges that join two components, in ascending order.
+
+    Parameters
+    ----------
+    order : ndarray of uint64
+        The edges' positions, lightest first.
+    pairs : ndarray of uint64
+        The ends, packed, by position. Fetching them ahead takes less time than to
+        bring them into the order before.
+    parent : ndarray of uint32
+        Union-find links; updated.
+    kept : ndarray of bool
+        Set at the position of each edge that joins two components.
+    """
+    count = np.uint64(len(order))
+    for i in range(count):
+        if i + np.uint64(PAIRS_AHEAD) < count:
+            prefetch(pairs, np.intp(order[i + np.uint64(PAIRS_AHEAD)]))
+        if i + np.uint64(FETCH_AHEAD) < count:
+            ahead = pairs[order[i + np.uint64(FETCH_AHEAD)]]
+            prefetch(parent, np.intp(ahead >> HALF))
+            prefetch(parent, np.intp(ahead & LOW))
+        if i + np.uint64(HALVE_AHEAD) < count:
+            ahead = pairs[order[i + np.uint64(HALVE_AHEAD)]]
+            x, y = ahead >> HALF, ahead & LOW
+            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
+            prefetch(parent, np.intp(parent[x]))
+            prefetch(parent, np.intp(parent[y]))
+        position = order[i]
+        pair = pairs[position]
+        if unite(parent, pair >> HALF, pair & LOW):
+            kept[position] = True
+
+
+@njit(nogil=True, cache=True)
+def still_apart(order, pairs, parent, begin, end):
+    """Keep, in place, the positions in [begin, end) of edges between components.
+
+    They move to the front of the range; returns how many there are. `parent` is flat:
+    ways are not shortened here, and may be as long as there are vertices.
+    """
+    place = np.uint64(begin)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        if i + np.uint64(PAIRS_AHEAD) < np.uint64(end):
+            prefetch(pairs, np.intp(order[i + np.uint64(PAIRS_AHEAD)]))
+        if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
+            ahead = pairs[order[i + np.uint64(FETCH_AHEAD)]]
+            prefetch(parent, np.intp(ahead >> HALF))
+            prefetch(parent, np.intp(ahead & LOW))
+        position = order[i]
+        pair = pairs[position]
+        order[place] = position
+        place += np.uint64(parent[pair >> HALF] != parent[pair & LOW])
+    return place - np.uint64(begin)
+
+
+@njit(nogil=True, cache=True)
+def border_excepting_kruskal(order, pairs, own, parent, final):
+    """Join components along their lightest edges, except across borders.
+
+    In ascending order, an edge to a ghost freezes the component at its own end:
+    every heavier edge of it must wait. An edge between two own components is the
+    lightest of the one that is not frozen, hence final; between two frozen ones
+    it waits. This reaches the same partition as Borůvka rounds with the border
+    exception (Panja and Vadhiyar 2018, section 3.2) that run until nothing moves.
+    """
+    frozen = ~own
+    count = len(pairs)
+    for i in range(count):
+        if i + FETCH_AHEAD < count:
+            ahead = pairs[i + FETCH_AHEAD]
+            prefetch(parent, np.intp(ahead >> HALF))
+            prefetch(parent, np.intp(ahead & LOW))
+        if i + HALVE_AHEAD < count:
+            ahead = pairs[i + HALVE_AHEAD]
+            prefetch(parent, np.intp(parent[ahead >> HALF]))
+            prefetch(parent, np.intp(parent[ahead & LOW]))
+        x = find(parent, pairs[i] >> HALF)
+        y = find(parent, pairs[i] & LOW)
+        if x == y:
+            continue
+        if not own[x] or not own[y]:
+            frozen[x] = True
+            frozen[y] = True
+        elif not (frozen[x] and frozen[y]):
+            low, high = min(x, y), max(x, y)
+            parent[high] = low
+            frozen[low] = frozen[x] or frozen[y]
+            final[order[i]] = True

@@ -1,0 +1,118 @@
+"""Compact numbers for ids: by a bitmap where ids are dense, else by hash or sort."""
+
+import numpy as np
+
+from .intrinsics import set_bits, trailing_zeros
+from .jit import njit
+from .lists import compact as compact_by_hash
+from .sorting import sort_positions
+from .threads import ALONE, Threads
+
+# A bitmap of the range of some ids may take this many bits for each of them.
+BITS_PER_ID = 64
+
+
+def compact(
+    ids_a: np.ndarray, ids_b: np.ndarray, first: int, last: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number the distinct ids of two columns in ascending order.
+
+    Parameters
+    ----------
+    ids_a, ids_b : ndarray of uint32 or int64, not negative
+    first, last : int
+        The range that most of them are in.
+
+    Returns
+    -------
+    labels : ndarray of int64
+        The distinct ids, ascending.
+    a, b : ndarray of uint32
+        The columns as positions in `labels`.
+    """
+    columns = (ids_a, ids_b)
+    low = min((int(ids.min()) for ids in columns if len(ids)), default=0)
+    high = max((int(ids.max()) for ids in columns if len(ids)), default=0)
+    if high - low > BITS_PER_ID * 2 * len(ids_a):
+        return compact_by_hash(ids_a, ids_b, first, last)
+    words = np.zeros((high - low) // 64 + 1, np.uint64)
+    for ids in columns:
+        _mark(ids, low, words)
+    labels, before = _labels(words, low)
+    return labels, _place(ids_a, low, words, before), _place(ids_b, low, words, before)
+
+
+def distinct(ids: np.ndarray, threads: Threads = ALONE) -> tuple[np.ndarray, ...]:
+    """Number some ids in ascending order.
+
+    Parameters
+    ----------
+    ids : ndarray of int64
+        In any order, with repeats; not negative.
+
+    Returns
+    -------
+    labels : ndarray of int64
+        The distinct ids, ascending.
+    position : ndarray of uint32, shape (ids,)
+        Where each id is among them.
+    """
+    if (ids[1:] > ids[:-1]).all():
+        return ids, np.arange(len(ids), dtype=np.uint32)
+    low, high = int(ids.min()), int(ids.max())
+    if high - low > BITS_PER_ID * len(ids):
+        return _number_runs(ids, sort_positions(ids.view(np.uint64), threads))
+    words = np.zeros((high - low) // 64 + 1, np.uint64)
+    _mark(ids, low, words)
+    labels, before = _labels(words, low)
+    return labels, _place(ids, low, words, before)
+
+
+@njit(nogil=True, cache=True)
+def _mark(ids, low, words):
+    for i in range(np.uint64(len(ids))):
+        offset = np.uint64(np.int64(ids[i]) - low)
+        words[offset >> np.uint64(6)] |= np.uint64(1) << (offset & np.uint64(63))
+
+
+@njit(nogil=True, cache=True)
+def _labels(words, low):
+    """Return the marked ids, and how many are before each word."""
+    before = np.empty(len(words), np.uint32)
+    count = np.uint64(0)
+    for i in range(np.uint64(len(words))):
+        before[i] = count
+        count += set_bits(words[i])
+    labels = np.empty(count, np.int64)
+    place = np.uint64(0)
+    for i in range(np.uint64(len(words))):
+        word = words[i]
+        while word:
+            labels[place] = low + np.int64(64 * i + trailing_zeros(word))
+            word &= word - np.uint64(1)
+            place += np.uint64(1)
+    return labels, before
+
+
+@njit(nogil=True, cache=True)
+def _place(ids, low, words, before):
+    position = np.empty(len(ids), np.uint32)
+    for i in range(np.uint64(len(ids))):
+        offset = np.uint64(np.int64(ids[i]) - low)
+        word = offset >> np.uint64(6)
+        lower = (np.uint64(1) << (offset & np.uint64(63))) - np.uint64(1)
+        position[i] = before[word] + set_bits(words[word] & lower)
+    return position
+
+
+@njit(nogil=True, cache=True)
+def _number_runs(ids, order):
+    labels = np.empty(len(ids), np.int64)
+    position = np.empty(len(ids), np.uint32)
+    count = 0
+    for i in order:
+        if count == 0 or labels[count - 1] != ids[i]:
+            labels[count] = ids[i]
+            count += 1
+        position[i] = count - 1
+    return labels[:count].copy(), position

@@ -1,0 +1,46 @@
+"""Rows of a CSR graph: how many have arcs, and chosen ones side by side."""
+
+import numpy as np
+
+from .intrinsics import prefetch
+from .jit import njit
+
+AHEAD = 16  # short rows that lie apart are asked for before they are needed
+
+
+@njit(nogil=True, cache=True)
+def count_occupied(indptr):
+    """Return how many rows have arcs."""
+    count = 0
+    for row in range(len(indptr) - 1):
+        count += indptr[row] != indptr[row + 1]
+    return count
+
+
+@njit(nogil=True, cache=True)
+def copy_rows(source, indptr, row, offset, low, out):
+    """Copy arcs of chosen rows, counted as if these lay side by side.
+
+    Parameters
+    ----------
+    source : ndarray
+        A column of all arcs.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Where each row begins in `source`.
+    row : ndarray of uint32, shape (chosen,)
+    offset : ndarray of int64, shape (chosen + 1,)
+        Where each chosen row begins among the chosen ones.
+    low : int
+        The first arc to copy; as many follow as `out` has room for.
+    """
+    i = np.searchsorted(offset, low, side="right") - 1
+    done = 0
+    while done < len(out):
+        if i + AHEAD < len(row):
+            prefetch(source, indptr[row[i + AHEAD]])
+        shift = indptr[row[i]] - offset[i] + low
+        stop = min(offset[i + 1] - low, len(out))
+        for arc in range(done, stop):
+            out[arc] = source[arc + shift]
+        done = stop
+        i += 1

@@ -1,0 +1,150 @@
+"""Vertex ids in few bytes, for the way between ranks.
+
+A number is written in groups of 7 bits, lowest first; the high bit of a byte says
+that another follows (LEB128). Ascending ids are written as differences, names as
+their distance from the vertex they are the name of: where a graph has locality, or
+many ids are sent, most take one byte.
+"""
+
+import numpy as np
+
+from .jit import njit
+
+GROUP = np.uint64(7)
+MORE = np.uint64(0x80)
+
+
+@njit(nogil=True, cache=True)
+def _length(value):
+    """Return how many bytes a number takes."""
+    count = 1
+    while value >= MORE:
+        value >>= GROUP
+        count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _put(value, data, place):
+    """Write a number; return the place behind it."""
+    while value >= MORE:
+        data[place] = np.uint8(value | MORE)
+        value >>= GROUP
+        place += 1
+    data[place] = np.uint8(value)
+    return place + 1
+
+
+@njit(nogil=True, cache=True)
+def _get(data, place):
+    """Return the number at a place and the place behind it."""
+    byte = np.uint64(data[place])
+    value = byte & ~MORE
+    shift = GROUP
+    while byte >= MORE:
+        place += 1
+        byte = np.uint64(data[place])
+        value |= (byte & ~MORE) << shift
+        shift += GROUP
+    return value, place + 1
+
+
+@njit(nogil=True, cache=True)
+def _distance(value, reference):
+    """Return a signed difference as a small number: 0, -1, 1, -2, 2, ..."""
+    difference = np.int64(value) - np.int64(reference)
+    return np.uint64((difference << 1) ^ (difference >> 63))
+
+
+@njit(nogil=True, cache=True)
+def encode_ascending(ids, counts, bases):
+    """Write ascending ids, slice by slice.
+
+    Parameters
+    ----------
+    ids : ndarray of int64 or uint32
+        Slices one after the other, each ascending; repeats are allowed.
+    counts : ndarray of int64, shape (slices,)
+        The lengths of the slices.
+    bases : ndarray of int64, shape (slices,)
+        A number not above any id of the slice.
+
+    Returns
+    -------
+    data : ndarray of uint8
+    sizes : ndarray of int64, shape (slices,)
+        The bytes of each slice.
+    """
+    sizes = np.zeros(len(counts), np.int64)
+    i = 0
+    for part in range(len(counts)):
+        before = bases[part]
+        for _ in range(counts[part]):
+            sizes[part] += _length(np.uint64(np.int64(ids[i]) - before))
+            before = np.int64(ids[i])
+            i += 1
+    data = np.empty(sizes.sum(), np.uint8)
+    i = place = 0
+    for part in range(len(counts)):
+        before = bases[part]
+        for _ in range(counts[part]):
+            place = _put(np.uint64(np.int64(ids[i]) - before), data, place)
+            before = np.int64(ids[i])
+            i += 1
+    return data, sizes
+
+
+@njit(nogil=True, cache=True)
+def decode_ascending(data, counts, bases):
+    """Return the ids (int64) that `encode_ascending` has written."""
+    ids = np.empty(counts.sum(), np.int64)
+    i = place = 0
+    for part in range(len(counts)):
+        value = bases[part]
+        for _ in range(counts[part]):
+            step, place = _get(data, place)
+            value += np.int64(step)
+            ids[i] = value
+            i += 1
+    return ids
+
+
+@njit(nogil=True, cache=True)
+def encode_near(values, references, counts):
+    """Write ids as distances from others, slice by slice.
+
+    Parameters
+    ----------
+    values, references : ndarray of int64 or uint32, of one length
+    counts : ndarray of int64, shape (slices,)
+
+    Returns
+    -------
+    data, sizes
+        As of `encode_ascending`.
+    """
+    sizes = np.zeros(len(counts), np.int64)
+    i = 0
+    for part in range(len(counts)):
+        for _ in range(counts[part]):
+            sizes[part] += _length(_distance(values[i], references[i]))
+            i += 1
+    data = np.empty(sizes.sum(), np.uint8)
+    place = 0
+    for i in range(len(values)):
+        place = _put(_distance(values[i], references[i]), data, place)
+    return data, sizes
+
+
+@njit(nogil=True, cache=True)
+def decode_near(data, references):
+    """Return the ids (int64) that `encode_near` has written."""
+    values = np.empty(len(references), np.int64)
+    place = 0
+    for i in range(len(values)):
+        distance, place = _get(data, place)
+        half = np.int64(distance >> np.uint64(1))
+        values[i] = np.int64(references[i]) + (
+            half ^ -np.int64(distance & np.uint64(1))
+        )
+    return values

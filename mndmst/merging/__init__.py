@@ -1,0 +1,1 @@
+"""How parts merge: the choice of a strategy, and the strategies."""

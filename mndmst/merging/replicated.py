@@ -1,0 +1,158 @@
+"""The first round where graphs have no locality: all vertices hook at once.
+
+Where many arcs lead to other ranks, a rank can contract little by itself, but it knows
+the lightest edge of each of its vertices. As long as a list of all vertices is small
+beside the rows of a rank, all ranks may know where every vertex hooks, and then the
+component of every vertex [1]. What is left of a band has no ghosts then: any rank may
+have any edge, and no name need be asked for.
+
+[1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
+    1998, who replicate the vertices and divide the edges.
+"""
+
+import numpy as np
+
+from ..backends.base import Band
+from ..graph.model import EdgeList, ReducedGraph
+from ..kernels.columns import keep_in_place
+from ..kernels.hooks import (
+    HALF,
+    NUMBER,
+    ROOT,
+    apart,
+    climb,
+    edges_of_hooks,
+    link,
+    number_roots,
+)
+from ..kernels.kruskal import LOW
+from ..kernels.spanning import spanning_pairs
+from ..run.run import Run
+from ..steps.contract import drop_unused
+from .dealing import dealt_in_order
+
+SAMPLE = 8192
+# From this share of cut arcs on a graph has no locality.
+CUT_SHARE = 0.25
+# The part of the bytes of a rank's rows that a list of all vertices may take.
+LIST_SHARE = 0.125
+# Bytes of an edge that all ranks know: its key and both its ends.
+EDGE_BYTES = 12
+
+
+def cut_share(run: Run) -> float:
+    """Return about which share of the arcs leads to other ranks. Collective."""
+    ends = np.zeros(2, np.int64)
+    for worker in run.workers:
+        sample = worker.rows.indices[:: 1 + worker.rows.num_arcs // SAMPLE]
+        here = (sample >= run.directory.first) & (sample < run.directory.last)
+        ends += np.array([np.count_nonzero(~here), len(sample)])
+    cut, all_ends = run.comm.sum(ends)
+    return float(cut / max(1, all_ends))
+
+
+def can_list_vertices(run: Run) -> bool:
+    """Return whether all ranks may know all vertices. Collective."""
+    worker = run.workers[0]
+    able = len(run.workers) == 1 and run.num_vertices <= int(NUMBER)
+    room = _room_for(run, 4 * run.num_vertices, worker.rows.nbytes)
+    return bool(run.comm.min(int(able and room)))
+
+
+def _room_for(run: Run, nbytes: int, row_bytes: int) -> bool:
+    """Return whether some bytes are few beside the rows, and fit."""
+    return nbytes <= LIST_SHARE * row_bytes and run.budget.fits(nbytes)
+
+
+def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
+    """Hook all vertices, and merge what is left of a band, if that is little.
+
+    Collective. The directory knows the components afterwards, and is resolved.
+
+    Parameters
+    ----------
+    band : Band
+        The lightest one.
+
+    Returns
+    -------
+    ReducedGraph or None
+        The edges not merged yet, each on one rank only, so no component is own. None
+        if there are none.
+    """
+    worker, directory = run.workers[0], run.directory
+    hook, best, edges = worker.backend.row_hooks(worker.placed, band)
+    component, names = _components(run, hook, best)
+    edges = dealt_in_order(run.comm, edges, run.report)
+    edges, pairs = _forest(run, edges, component, len(names))
+    parent = np.arange(len(names), dtype=np.uint32)
+    nbytes = run.comm.sum(len(edges)) * EDGE_BYTES
+    little = run.comm.min(int(_room_for(run, nbytes, worker.rows.nbytes)))
+    if little:
+        final = _merged(run, edges.key, pairs, parent)
+        run.fixed.append(edges.take(final))
+    directory.parent[:] = names[parent[component[directory.first : directory.last]]]
+    if little:
+        return None
+    a, b = (end.astype(np.uint32) for end in (pairs >> HALF, pairs & LOW))
+    own = np.zeros(len(names), np.bool_)
+    return drop_unused(ReducedGraph(edges, a, b, names.astype(np.int64), own))
+
+
+def _forest(
+    run: Run, edges: EdgeList, component: np.ndarray, count: int
+) -> tuple[EdgeList, np.ndarray]:
+    """Return the forest of this rank's edges, and both ends of each in one word."""
+    *ends_and_key, pairs = keep_in_place(
+        lambda u, v, key, pairs: apart(u, v, key, component, pairs),
+        [edges.u, edges.v, edges.key, np.empty(len(edges), np.uint64)],
+        run.threads,
+    )
+    edges = EdgeList(*ends_and_key)
+    parent = np.arange(count, dtype=np.uint32)
+    kept = np.flatnonzero(spanning_pairs(edges.key, pairs, parent, run.threads))
+    return edges.take(kept), pairs[kept]
+
+
+def _merged(
+    run: Run, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
+) -> np.ndarray:
+    """Merge along the edges of all ranks, on every rank; mark the final ones here.
+
+    Collective. Who is done early would only wait for the names.
+    """
+    before = run.comm.prefix(len(key))
+    keys, pairs = run.comm.concatenate(key), run.comm.concatenate(pairs)
+    kept = spanning_pairs(keys, pairs, parent, run.threads)
+    return kept[before : before + len(key)]
+
+
+def _components(
+    run: Run, hook: np.ndarray, best: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Contract along the hooks, and fix their edges. Collective.
+
+    Returns
+    -------
+    component : ndarray of uint32, shape (vertices,)
+        The number of each vertex's component.
+    names : ndarray of uint32, shape (components,)
+        For each number the vertex it is the number of, ascending.
+    """
+    first, last = run.directory.first, run.directory.last
+    ranges = [(first + b, first + e) for b, e in run.threads.ranges(last - first)]
+    hook = run.comm.concatenate(hook)
+    component = np.empty(len(hook), np.uint32)
+    roots = sum(run.threads.map(lambda b, e: link(hook, b, e, component), ranges))
+    run.fixed.append(edges_of_hooks(hook, best, component, first, last))
+    mine = component[first:last]
+    names = run.comm.concatenate(mine[mine & ROOT != 0] & NUMBER)
+    number_roots(component, first, last, run.comm.prefix(roots))
+    component = run.comm.concatenate(component[first:last])
+    # Ways are shortened only where a thread climbs itself, and may lead through all
+    # vertices: were those of other ranks left to these, a chain there would be
+    # followed to its end from every vertex here.
+    everywhere = run.threads.ranges(len(component))
+    run.threads.map(lambda b, e: climb(component, b, e), everywhere)
+    component &= NUMBER
+    return component, names

@@ -1,0 +1,155 @@
+"""Global Borůvka rounds: for when merging would not pay or would not fit.
+
+The lightest edge of every component is a forest edge, cut edge or not. A rank that
+has all edges of a component knows it; of the others each rank proposes the lightest
+it holds to the component's home, which takes the lightest of all. The home hooks the
+component onto the other end, and pointer jumping finds the new representatives. The
+graph itself does not move, and every round at least halves the components that still
+have edges.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..comm.communicator import Coded
+from ..graph.model import EdgeList, ReducedGraph
+from ..kernels.homes import lightest_proposals
+from ..kernels.lists import lightest_edges
+from ..kernels.names import in_both
+from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
+from ..run.run import Run, learn_names
+from ..steps.boruvka import cycle_filter
+from ..steps.contract import drop_unused
+
+
+class Choice(NamedTuple):
+    """For some components the lightest edge and the component at its far end."""
+
+    label: np.ndarray
+    other: np.ndarray
+    edges: EdgeList
+
+    def take(self, index: np.ndarray) -> "Choice":
+        """Return the choices at some positions."""
+        return Choice(self.label[index], self.other[index], self.edges.take(index))
+
+
+def first_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Do a round while edges are still where their ends are at home. Collective.
+
+    Only ranks where a component has members propose an edge for it, and for one that
+    is own nobody need. The component that hides its edges (`Run.giant`) is chosen by
+    others only. Afterwards one rank is enough to hold an edge: of a cut edge that both
+    homes have kept one does; any other is the last of a cycle.
+    """
+    first, last = run.directory.first, run.directory.last
+    member = np.zeros(len(graph.labels), np.bool_)
+    for end, component in ((graph.edges.u, graph.a), (graph.edges.v, graph.b)):
+        member[component[(end >= first) & (end < last)]] = True
+    decided = graph.own & (graph.labels >= first) & (graph.labels < last)
+    proposed = member & ~decided & (graph.labels != run.giant)
+    return agree(run, _round(run, graph, decided, proposed))
+
+
+def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Merge every component with the neighbour across its lightest edge. Collective.
+
+    Afterwards a component may have edges on several ranks, so none is own.
+    """
+    everything = np.ones(len(graph.labels), np.bool_)
+    return _round(run, graph, ~everything, everything)
+
+
+def _round(
+    run: Run, graph: ReducedGraph, decided: np.ndarray, proposed: np.ndarray
+) -> ReducedGraph:
+    """Do a round; masks say for which components this rank decides or proposes."""
+    mine = _lightest(graph)
+    _hook(run, _decide(run, mine.take(decided), mine.take(proposed)))
+    return learn_names(run, replace(graph, own=np.zeros_like(graph.own)))
+
+
+def _lightest(graph: ReducedGraph) -> Choice:
+    """Return for each component the lightest edge that is here."""
+    best = lightest_edges(graph.a, graph.b, graph.edges.key, len(graph.labels))
+    here = np.arange(len(best))
+    far = np.where(graph.a[best] == here, graph.b[best], graph.a[best])
+    return Choice(graph.labels, graph.labels[far], graph.edges.take(best))
+
+
+def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
+    """Return the choices for components at home here, from all proposals. Collective.
+
+    Parameters
+    ----------
+    decided : Choice
+        Where all edges of the component are here, at its home.
+    """
+    counts = run.directory.homes(proposals.label)
+    run.report.ship(len(proposals.label) - counts[run.comm.rank])
+    near = Coded(*encode_near(proposals.other, proposals.label, counts))
+    _, columns = run.comm.exchange(
+        counts, proposals.label.astype(run.directory.parent.dtype), near,
+        proposals.edges.u, proposals.edges.v, proposals.edges.key,
+    )  # fmt: skip
+    label, data, u, v, key = columns
+    label = label.astype(np.int64)
+    arrived = Choice(label, decode_near(data, label), EdgeList(u, v, key))
+    home = run.directory.first, run.directory.last
+    best = arrived.take(lightest_proposals(label, u, v, key, *home))
+    return Choice(
+        np.concatenate([decided.label, best.label]),
+        np.concatenate([decided.other, best.other]),
+        decided.edges.followed_by(best.edges),
+    )
+
+
+def _hook(run: Run, choice: Choice) -> None:
+    """Hook components at home here onto others and find the representatives."""
+    directory, label, other = run.directory, choice.label, choice.other
+    mine = label - directory.first
+    directory.parent[mine] = other
+    # Two components that chose the same edge: the smaller one stays a root, and
+    # the edge is fixed by the other. Longer cycles cannot be, the order is total.
+    back = directory.lookup_any(other)
+    root = (back == label) & (label < other)
+    directory.parent[mine[root]] = label[root]
+    run.fixed.append(choice.edges.take(~root))
+    directory.jump(mine)
+
+
+def agree(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Keep a cut edge on one rank only, and only if both homes have it. Collective.
+
+    What one of them has dropped is the last of a cycle. Not so where one component
+    hides its edges (`Run.giant`): then nothing is done.
+    """
+    if run.giant is not None:
+        return graph
+    directory, edges = run.directory, graph.edges
+    u, v = edges.u.astype(np.int64), edges.v.astype(np.int64)
+    home_u, home_v = (
+        np.searchsorted(directory.vtxdist, end, side="right") - 1 for end in (u, v)
+    )
+    rank = run.comm.rank
+    other = np.where(home_u == rank, home_v, home_u)
+    keeper = np.where((u + v) % 2 == 0, home_u, home_v)
+    order = np.argsort(other, kind="stable")
+    keep = order[(keeper == rank)[order] & (other != rank)[order]]
+    give = order[(keeper != rank)[order]]
+    counts = np.bincount(other[give], minlength=run.comm.size)
+    bases = np.zeros_like(counts)
+    received, (low, high) = run.comm.exchange(
+        counts,
+        Coded(*encode_ascending(u[give], counts, bases)),
+        Coded(*encode_near(v[give], u[give], counts)),
+    )
+    low = decode_ascending(low, received, bases)
+    high = decode_near(high, low)
+    expected = np.bincount(other[keep], minlength=run.comm.size)
+    agreed = in_both(u[keep], v[keep], expected, low, high, received)
+    kept = other == rank
+    kept[keep[agreed]] = True
+    return cycle_filter(run.backend, drop_unused(graph.take(kept)))

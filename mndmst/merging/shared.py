@@ -1,0 +1,170 @@
+"""All ranks of one host merge at once, on arrays they share.
+
+Where there is no locality nearly every edge leads to another rank. As long as all
+ranks are on one host, they need not tell each other: each reads and writes a range of
+the same arrays, as threads would. Every vertex hooks; then the edges of the band that
+are left are dealt out in equal parts, and Borůvka rounds follow, in which nothing is
+sent but counts (`shared_contraction.py`).
+"""
+
+import numpy as np
+
+from ..backends.base import Band
+from ..comm.shared_memory import SharedMemory
+from ..graph.model import EdgeList
+from ..host.errors import ConfigError
+from ..kernels.columns import joined
+from ..kernels.finish import heavy_edges
+from ..kernels.hooks import NUMBER, edges_of_hooks, outside_of
+from ..kernels.shared import name_components, name_vertices, settle
+from ..kernels.spanning import packed
+from ..run.run import Run
+from ..steps.write import at_home
+from .dealing import dealt, numbered
+from .shared_contraction import SharedContraction
+
+# Bytes for each vertex of the graph that a rank may come to touch.
+VERTEX_BYTES = 32
+
+
+class Together:
+    """What the ranks of a host share while they merge; its calls are collective.
+
+    The directory gets to know the components by `publish`.
+
+    Attributes
+    ----------
+    component : ndarray of uint32, shape (vertices,)
+        Shared: the number of each vertex's component.
+    """
+
+    def __init__(self, run: Run, memory: SharedMemory) -> None:
+        self.run, self.comm, self.memory = run, run.comm, memory
+        n = run.num_vertices
+        self.component, hook = memory.arrays((n, np.uint32), (n, np.uint32))
+        self.contraction = SharedContraction(
+            run.comm, run.threads, memory, hook, run.budget.has
+        )
+
+    @classmethod
+    def of(cls, run: Run) -> "Together | None":
+        """Return the shared state; None if ranks are apart, or short of memory."""
+        nbytes = VERTEX_BYTES * run.num_vertices
+        able = run.comm.size > 1 and run.num_vertices <= int(NUMBER)
+        if not run.comm.min(int(able and run.budget.has(nbytes))):
+            return None
+        memory = SharedMemory.of(run.comm)
+        try:
+            return None if memory is None else cls(run, memory)
+        except ConfigError:  # on all ranks: there is no room for that much
+            return None
+
+    @property
+    def at_home(self) -> np.ndarray:
+        """The components of the vertices at home here."""
+        return self.component[self.run.directory.first : self.run.directory.last]
+
+    def join_band(self, band: Band) -> None:
+        """Merge along the lightest edges of all rows and the forest of a band.
+
+        Parameters
+        ----------
+        band : Band
+            The lightest one.
+        """
+        run, shared = self.run, self.contraction
+        home = run.directory.first, run.directory.last
+        found = run.at_once([
+            lambda worker=w: worker.backend.row_hooks(worker.placed, band)
+            for w in run.workers
+        ])  # fmt: skip
+        hooks, bests, lists = zip(*found, strict=True)
+        for worker, hook in zip(run.workers, hooks, strict=True):
+            shared.hook[worker.rows.first : worker.rows.last] = hook
+        self.comm.barrier()
+        part = shared.share_of(run.num_vertices)
+        roots = shared.link(part, self.component)
+        self.comm.barrier()
+        (best,) = joined([[best] for best in bests], run.threads)
+        run.fixed.append(edges_of_hooks(shared.hook, best, self.component, *home))
+        shared.number(part, self.component, roots)
+        shared.vertices_hooked()
+        edges = [[edges.u, edges.v, edges.key] for edges in lists]
+        columns = numbered(self.comm, EdgeList(*joined(edges, run.threads)))
+        self._join(dealt(self.comm, columns, run.report), after="hook")
+
+    def join_heavy(self, giant: int, above: int) -> None:
+        """Merge along all edges above a key that leave the giant component.
+
+        Parameters
+        ----------
+        giant : int
+            The number of the giant component.
+        """
+        giant = self.component.dtype.type(giant)
+        columns = []
+        for worker in self.run.workers:
+            whole = worker.rows.as_whole()
+
+            def walk(begin, end, rows=whole):
+                return heavy_edges(
+                    rows.indptr, rows.indices, rows.keys, self.component, giant,
+                    rows.keys.dtype.type(above), self.run.num_vertices,
+                    outside_of(giant, self.component, rows.indptr, begin, end),
+                )  # fmt: skip
+
+            home = worker.rows.first, worker.rows.last
+            columns += self.run.threads.map(walk, self.contraction.ranges(home))
+        lists = [EdgeList(*part) for part in columns]
+        directory = self.run.directory
+        for edges in lists:
+            away = (edges.u < directory.first) | (edges.u >= directory.last)
+            self.run.report.ship(int(np.count_nonzero(away)))
+        edges = at_home(directory, lists, self.run.threads)
+        self._join(numbered(self.comm, edges), after="heavy")
+
+    def _join(self, columns: list[np.ndarray], after: str) -> None:
+        """Merge along the forest of edges that a step has left; see `numbered`."""
+        run, shared = self.run, self.contraction
+        u, v, key, position = columns
+        columns = [u, v, key, packed(u, v, run.threads), position]
+        columns = shared.left_apart(columns, self.component)
+        left = self.comm.sum(len(columns[0]))
+        run.report.level(after, left)
+        run.report.choice("shared", left, {})
+        self._settle(*shared.join(columns, run.fixed))
+
+    def _settle(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:
+        """Give all vertices their present components."""
+        shared = self.contraction
+        before = shared.count - shared.lone - shift  # that `number` tells of
+        present = shared.hook[:before]
+        present[slice(*part)] = number
+        self.comm.barrier()
+        self.run.threads.map(
+            lambda b, e: settle(self.component, present, shift, b, e),
+            shared.ranges(shared.share_of(self.run.num_vertices)),
+        )
+        self.comm.barrier()
+
+    def publish(self) -> None:
+        """Tell the directory the components: each is called after one of its vertices.
+
+        A vertex without any edge needs no name.
+        """
+        directory, shared = self.run.directory, self.contraction
+        names = shared.step[: shared.count - shared.lone]
+        names[slice(*shared.share_of(len(names)))] = 0
+        self.comm.barrier()
+        self.run.threads.map(
+            lambda b, e: name_components(self.component, b, e, names),
+            shared.ranges(shared.share_of(self.run.num_vertices)),
+        )
+        self.comm.barrier()
+
+        def name(begin: int, end: int) -> None:
+            here = slice(begin - directory.first, end - directory.first)
+            name_vertices(self.component, names, begin, directory.parent[here])
+
+        home = directory.first, directory.last
+        self.run.threads.map(name, shared.ranges(home))

@@ -1,0 +1,137 @@
+"""One self-contained page of a run, or the same charts as one picture.
+
+Nothing on the page is fetched from anywhere and nothing runs on it: the charts are SVG
+inside the HTML.
+"""
+
+import io
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..host.extras import optional
+from ..io.formats.files import whole_file
+from ..run.report import text
+from . import draw
+from .record import Record
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;
+  max-width: 1100px; padding: 0 1em }
+h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
+table { border-collapse: collapse } td { padding: .15em 1.2em .15em 0 }
+td:first-child { color: #666 } pre { background: #f6f6f6; padding: 1em; overflow: auto }
+svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; gap: 1em }
+.pair > div { flex: 1 1 480px }
+"""
+
+
+def write_page(records: list[Record], path: Path) -> None:
+    """Write the page of the first run, with the scaling of all of them.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    MissingExtraError
+        If Matplotlib is not installed.
+    """
+    record = records[0]
+    ranks = min(len(record["ranks"]), draw.SHOWN_RANKS)
+    charts = [
+        _svg(11, 1.6 + 0.42 * ranks, lambda axes: draw.timeline(axes, record)),
+        _pair(
+            _svg(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.shares(axes, record)),
+            _svg(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.memory(axes, record)),
+        ),
+        _pair(
+            _svg(5.4, 4.2, lambda axes: draw.edges_left(axes, record)),
+            _svg(5.4, 4.2, lambda axes: draw.bytes_sent(axes, record)),
+        ),
+    ]
+    if len(records) > 1:
+        charts.append(_svg(5.4, 4, lambda axes: draw.scaling(axes, records)))
+    page = (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(_title(record))}</title><style>{_STYLE}</style></head><body>"
+        f"<h1>{escape(_title(record))}</h1>{_facts(record)}{''.join(charts)}"
+        f"<h2>Stages</h2><pre>{escape(text(record))}</pre>"
+        f"<h2>Options and versions</h2>{_table(record.get('config', {}))}"
+        f"<br>{_table(record.get('versions', {}))}"
+        f"<p>mndmst {__version__}</p></body></html>\n"
+    )
+    with whole_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def write_picture(records: list[Record], path: Path) -> None:
+    """Write the charts as one .png, .svg or .pdf; see `write_page`."""
+    record = records[0]
+    figure = _figure(14, 11)
+    grid = figure.subplot_mosaic(
+        [["time", "time"], ["share", "edges"], ["mem", "sent"]]
+    )
+    draw.timeline(grid["time"], record)
+    draw.shares(grid["share"], record)
+    draw.edges_left(grid["edges"], record)
+    if len(records) > 1:
+        draw.scaling(grid["mem"], records)
+    else:
+        draw.memory(grid["mem"], record)
+    draw.bytes_sent(grid["sent"], record)
+    figure.suptitle(_title(record))
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:], dpi=130)
+
+
+def _title(record: Record) -> str:
+    edges, vertices = record.get("num_edges", 0), record.get("num_vertices", 0)
+    plural = "s" if record["num_ranks"] > 1 else ""
+    return (
+        f"{vertices:,} vertices, {edges:,} edges, "
+        f"{record['num_ranks']} rank{plural}: {record['seconds']:.2f} s"
+    )
+
+
+def _facts(record: Record) -> str:
+    hosts = sorted({rank["host"] for rank in record["ranks"]})
+    devices = sorted({d for rank in record["ranks"] for d in rank.get("devices", ())})
+    return _table(
+        {
+            "forest": f"{record.get('forest_edges', 0):,} edges, "
+            f"{record.get('trees', 0):,} trees, weight {record.get('weight')}",
+            "digest": record.get("digest", ""),
+            "hosts": ", ".join(hosts),
+            "devices": ", ".join(devices),
+            "command": " ".join(record["command"]),
+        }
+    )
+
+
+def _table(facts: dict[str, Any]) -> str:
+    rows = (
+        f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
+        for name, value in facts.items()
+    )
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _pair(one: str, other: str) -> str:
+    return f'<div class="pair"><div>{one}</div><div>{other}</div></div>'
+
+
+def _figure(width: float, height: float) -> Any:
+    figure = optional("matplotlib.figure", "plot").Figure
+    return figure(figsize=(width, height), layout="constrained")
+
+
+def _svg(width: float, height: float, chart: Callable[[Any], None]) -> str:
+    """Return a chart as an SVG element; width and height are inches."""
+    figure = _figure(width, height)
+    chart(figure.add_subplot())
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None})
+    return stream.getvalue()[stream.getvalue().index("<svg") :]

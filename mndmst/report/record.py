@@ -1,0 +1,119 @@
+"""What the charts read of a report."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..host.errors import InputError
+from ..run.report import SCHEMA
+
+Record = dict[str, Any]
+
+# Stages in groups, each with a colour: what a rank is doing.
+KINDS = {
+    "start and read": ("start", "read", "split", "place", "import", "kernels", "open"),
+    "compute": ("indComp", "band", "heavy", "finish"),
+    "merge": (
+        "mergeParts",
+        "ring",
+        "leaders",
+        "global round",
+        "resolve",
+        "hook",
+        "devices",
+    ),
+    "write": ("sort", "digest", "write", "checkpoint", "labels"),
+}
+COLOURS = {
+    "start and read": "#8da0cb",
+    "compute": "#66a61e",
+    "merge": "#e6842a",
+    "write": "#a6761d",
+    "wait": "#d9d9d9",
+    "GPU works": "#1b4d3e",
+    "CPU works": "#3b6fb6",
+}
+
+
+class Span(NamedTuple):
+    """Something that took time, in seconds from the start of the run."""
+
+    name: str
+    begin: float
+    seconds: float
+
+
+def read_record(path: Path) -> Record:
+    """Read a report.
+
+    Raises
+    ------
+    InputError
+        If the file is no report of this version.
+    """
+    try:
+        record = json.loads(path.read_text())
+        schema = record["schema"]
+        known = schema == SCHEMA and {"ranks", "levels", "seconds"} <= record.keys()
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}. Give a report of solve."
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: no report ({error}). Give what solve --report has written."
+        ) from error
+    if not known:
+        raise InputError(
+            f"{path}: a report of version {schema}; this program draws version "
+            f"{SCHEMA}. Solve again."
+        )
+    return dict(record)
+
+
+def kind_of(stage: str) -> str:
+    """Return the group that a stage belongs to."""
+    return next((kind for kind, stages in KINDS.items() if stage in stages), "merge")
+
+
+def stages(rank: Record) -> Iterator[Span]:
+    """Yield the stages of a rank in the order they began."""
+    for entry in sorted(rank["stages"], key=lambda entry: entry["begin"]):
+        yield Span(stage_name(entry), entry["begin"], entry["seconds"])
+
+
+def stage_name(entry: Record) -> str:
+    """Return a stage's name with its number, such as ``ring 2``."""
+    details = (entry[key] for key in ("band", "level", "round") if key in entry)
+    return " ".join([entry["stage"], *map(str, details)])
+
+
+def device_work(rank: Record) -> Iterator[Span]:
+    """Yield when the devices of a rank worked; the name is cpu or cuda."""
+    for entry in rank["stages"]:
+        for work in entry.get("work", ()):
+            name = str(work["device"]).split(",")[0]
+            yield Span(name, work["begin"], work["end"] - work["begin"])
+
+
+def totals(record: Record, what: str) -> dict[str, float]:
+    """Return a number of the stages added up over ranks, by stage name."""
+    found: dict[str, float] = {}
+    for rank in record["ranks"]:
+        for entry in rank["stages"]:
+            name = entry["stage"]
+            found[name] = found.get(name, 0) + entry.get(what, 0)
+    return found
+
+
+def solve_seconds(record: Record) -> float:
+    """Return the longest time of a rank without start, reading and writing."""
+    return max(
+        sum(
+            entry["seconds"]
+            for entry in rank["stages"]
+            if kind_of(entry["stage"]) in ("compute", "merge")
+        )
+        for rank in record["ranks"]
+    )

@@ -1,0 +1,1 @@
+"""What the steps of a run share: options, state, record and checkpoints."""

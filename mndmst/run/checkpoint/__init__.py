@@ -1,0 +1,172 @@
+"""What a run leaves behind at safe points, and how another run goes on from it.
+
+At a safe point the directory knows everything that has been contracted. Then three
+things say all about a run, whatever ranks and devices it has: the forest edges fixed
+so far, the component of every vertex, and the key up to which the bands of weights
+are done. A run that resumes, on any number of ranks, reads its rows, takes these, and
+goes on with the edges between components (coordinated checkpointing, as in Elnozahy,
+Alvisi, Wang and Johnson, ACM Computing Surveys 2002; graphs in flight need no copy).
+"""
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...comm.communicator import Comm
+from ...graph.model import EdgeList
+from ...host.errors import ConfigError, OutputError, StoppedError
+from ...host.signals import StopSignals
+from ...io.forest_writer import check_writable
+from .files import MANIFEST, State, identity, load, save, sweep
+from .lock import lock
+
+if TYPE_CHECKING:
+    from ..run import Run
+
+# The share of a run's time that checkpoints may take.
+COST_SHARE = 0.05
+
+
+class Checkpoint:
+    """When a run saves its state. Inactive without a folder. Collective.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        One for each run; it is made if it is not there.
+    interval : float
+        Seconds from one checkpoint to the next, at least; more where they take
+        more than `COST_SHARE` of the time. 0 saves at every safe point.
+    resume : bool
+        Go on from the checkpoint in the folder, if there is one.
+
+    Raises
+    ------
+    ConfigError
+        If another run uses the folder, or there is none to resume from.
+    OutputError
+        On every rank, if any of them cannot write there.
+    """
+
+    def __init__(
+        self,
+        comm: Comm,
+        folder: Path | None = None,
+        interval: float = 0.0,
+        resume: bool = False,
+    ) -> None:
+        self.folder = folder
+        self._resume = resume
+        self._interval = interval
+        self._due = time.monotonic() + interval
+        self._lock = None
+        with comm.together():
+            if resume and folder is None:
+                raise ConfigError("--resume: give --checkpoint DIR too")
+            if folder is not None and comm.rank == 0:
+                self._lock = lock(folder)
+        if folder is not None:
+            check_writable(comm, folder / MANIFEST)
+            self._signals = StopSignals()
+
+    def start(self, run: "Run") -> None:
+        """Take over the checkpoint in the folder, if asked to, and save from now on.
+
+        Collective.
+
+        Raises
+        ------
+        InputError
+            On every rank, if the checkpoint is damaged or of another graph.
+        """
+        if self.folder is None:
+            return
+        run.checkpoint = self
+        say = run.report.progress.say
+        run.resumed = run.comm.share((self.folder / MANIFEST).exists() and self._resume)
+        if run.resumed:
+            self._restore(run, self.folder)
+            fixed = run.comm.sum(len(run.fixed[0]))
+            say(f"resumed from {self.folder}: {fixed:,} edges of the forest are known")
+        elif self._resume:
+            say(f"no checkpoint in {self.folder}; starting from the beginning")
+
+    @staticmethod
+    def _restore(run: "Run", folder: Path) -> None:
+        directory = run.directory
+        with run.report.stage("resume"):
+            state = load(run.comm, folder, identity(run.graph), directory.vtxdist)
+            directory.parent[:] = state.parent
+            directory.resolve()
+            run.fixed.append(state.fixed)
+            run.done = state.done
+
+    def safe_point(self, run: "Run") -> None:
+        """Save the run's state if it is time to, or if it is to stop. Collective.
+
+        Whatever has been contracted must have been published.
+
+        Raises
+        ------
+        StoppedError
+            On every rank, after saving, if a rank has been told to stop.
+        OutputError
+            On every rank, if it then could not save. A checkpoint that nobody has
+            asked for may fail; the one before it stays.
+        """
+        if self.folder is None:
+            return
+        due = run.comm.rank == 0 and time.monotonic() >= self._due
+        wanted = run.comm.max(np.array([due, self._signals.received], np.int64))
+        if not wanted.any():
+            return
+        number = int(wanted[1])
+        begin = time.monotonic()
+        try:
+            self._save(run)
+        except OutputError as error:
+            if number:
+                raise
+            run.report.progress.say(f"no checkpoint: {error}")
+        if number:
+            stopped = StoppedError(
+                f"stopped by {self._signals.name(number)}; all that was done is in "
+                f"{self.folder}. To go on, start it again, on any number of ranks, "
+                f"with --resume: {_command()}"
+            )
+            stopped.ranks = run.comm.size
+            raise stopped
+        if self._interval:
+            end = time.monotonic()
+            self._due = end + max(self._interval, (end - begin) / COST_SHARE)
+
+    def _save(self, run: "Run") -> None:
+        directory = run.directory
+        fixed = EdgeList(*(
+            np.concatenate([getattr(edges, name) for edges in run.fixed])
+            for name in ("u", "v", "key")
+        ))  # fmt: skip
+        run.fixed = [fixed]
+        state = State(run.done, directory.parent, fixed)
+        assert self.folder is not None
+        with run.report.stage("checkpoint") as entry:
+            entry["bytes"] = save(
+                run.comm, self.folder, identity(run.graph), directory.vtxdist, state
+            )
+
+    def remove(self) -> None:
+        """Remove the checkpoint, for the forest is written; let the folder go."""
+        if self.folder is not None:
+            self._signals.restore()
+        if self.folder is not None and self._lock is not None:
+            sweep(self.folder)
+            self._lock.close()
+
+
+def _command() -> str:
+    arguments = [word for word in sys.argv[1:] if word != "--resume"]
+    return shlex.join(["python", "-m", "mndmst", *arguments, "--resume"])

@@ -1,0 +1,138 @@
+"""The manifest of a checkpoint: what it is of, and which files belong to it."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ... import __version__
+from ...host.errors import InputError
+
+MANIFEST = "manifest.json"
+FORMAT = "mndmst-checkpoint"
+VERSION = 1
+LARGEST = 1 << 30  # bytes of a manifest, 100 for each rank
+
+
+class Part(NamedTuple):
+    """The file of one rank."""
+
+    name: str
+    edges: int
+    digest: str
+
+
+class Manifest(NamedTuple):
+    """A whole checkpoint.
+
+    Attributes
+    ----------
+    graph : dict
+        See `files.identity`.
+    done : int or None
+        All bands of weights up to this key are done.
+    vtxdist : list of int
+        Which vertices the parts have: one more than there are parts.
+    parts : list of Part
+    """
+
+    graph: dict[str, Any]
+    done: int | None
+    vtxdist: list[int]
+    parts: list[Part]
+
+    def edge_bounds(self) -> list[int]:
+        """Return the number of the first edge in every part, and that of all edges."""
+        return list(accumulate((part.edges for part in self.parts), initial=0))
+
+    def text(self) -> str:
+        """Return the manifest as it is written, with a digest of itself."""
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "creator": f"mndmst {__version__}",
+            **self._asdict(),
+            "parts": [part._asdict() for part in self.parts],
+        }
+        return json.dumps({**content, "digest": _digest(content)}, indent=1)
+
+
+def read_manifest(folder: Path, graph: dict[str, Any]) -> Manifest:
+    """Read the manifest in a folder and check that it is whole and of a graph.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    path = folder / MANIFEST
+    with reading(path):
+        if path.stat().st_size > LARGEST:
+            raise damaged(path, "it is too large")
+        content = json.loads(path.read_text())
+        digest = content.pop("digest", None)
+        if content["format"] != FORMAT or content["version"] != VERSION:
+            raise InputError(
+                f"{path}: is {content['format']}, version {content['version']}; this "
+                f"is mndmst {__version__}, which reads {FORMAT}, version {VERSION}. "
+                "Go on with the version that wrote it, or start without --resume."
+            )
+        if digest != _digest(content):
+            raise damaged(path, "its digest is another")
+        if content["graph"] != graph:
+            raise InputError(
+                f"{path}: is a checkpoint of another graph, {content['graph']}, where "
+                f"{graph} is to be solved. Give --checkpoint another directory."
+            )
+        parts = [Part(**part) for part in content["parts"]]
+        manifest = Manifest(graph, content["done"], content["vtxdist"], parts)
+        _check(path, manifest)
+    return manifest
+
+
+def _check(path: Path, manifest: Manifest) -> None:
+    """Refuse a manifest that nobody has damaged, but that lies."""
+    n = manifest.graph["num_vertices"]
+    bits = 8 * int(manifest.graph["weight_dtype"].lstrip("uintfloa"))
+    bounds, edges = manifest.vtxdist, manifest.edge_bounds()
+    done = 0 if manifest.done is None else manifest.done
+    fine = (
+        all(type(number) is int for number in (*bounds, *edges, done))
+        and len(bounds) == len(manifest.parts) + 1
+        and (bounds[0], bounds[-1]) == (0, n)
+        and all(low <= high for line in (bounds, edges) for low, high in pairwise(line))
+        and edges[-1] <= n
+        and all(Path(part.name).name == part.name for part in manifest.parts)
+        and 0 <= done < 1 << bits
+    )
+    if not fine:
+        raise damaged(path, "what it says cannot be")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what is raised on a damaged file into an InputError naming it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise damaged(path, "it is missing") from error
+    except (
+        OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError,
+        RecursionError,
+    ) as error:  # fmt: skip
+        raise damaged(path, str(error).partition("\n")[0]) from error
+
+
+def damaged(path: Path, why: str) -> InputError:
+    """Return the error for a checkpoint that will not do."""
+    return InputError(
+        f"{path}: the checkpoint is damaged ({why}). Copy it again from where it is "
+        "whole, or start without --resume."
+    )
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

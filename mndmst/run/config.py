@@ -1,0 +1,230 @@
+"""Every option of a run: defaults < TOML file < MNDMST_* variables < flags."""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from operator import index
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..host.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ..comm.communicator import Comm
+
+MERGES = ("auto", "messages", "ring", "boruvka", "devices")
+CHOICES = {"backend": ("auto", "cpu", "cuda"), "merge": MERGES}
+_MOST = 1 << 62
+RANGES = {
+    "threads": (0, _MOST),
+    "memory": (0, _MOST),
+    "gpu_memory": (0, _MOST),
+    "group_size": (2, _MOST),
+    "light_edges": (0, _MOST),
+    "ratio_samples": (1, _MOST),
+    "ratio_share": (1e-9, 1),
+    "round_gain": (0, 1),
+    "recursion_edges": (0, _MOST),
+    "leader_edges": (0, _MOST),
+    "ring_gain": (0, 1),
+    "checkpoint_interval": (0, _MOST),
+    "timeout": (0, 1_000_000),
+}
+# Ranks may differ in these, as their devices do.
+OF_RANK = ("backend", "ratio", "threads", "gpu_memory")
+
+_UNITS = {"": 1, "b": 1}
+for _power, _letter in enumerate("kmgt", start=1):
+    _UNITS |= {f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
+
+
+def parse_bytes(text: str) -> int:
+    """Read a size such as 512MiB, 8GB or 1000000; raise ConfigError otherwise."""
+    number = text.strip().lower().rstrip("bikmgt")
+    unit = text.strip().lower()[len(number) :]
+    try:
+        size = int(float(number) * _UNITS[unit])
+    except (ValueError, KeyError, OverflowError):
+        size = 0
+    if size <= 0:
+        raise ConfigError(f"'{text}' is not a size; write for example 8GiB or 500MB")
+    return size
+
+
+def parse_ratio(value: str | float | None) -> float | str | None:
+    """Read a share between 0 and 1, `measure`, or `auto` (None)."""
+    if value in ("auto", "measure", None):
+        return "measure" if value == "measure" else None
+    try:
+        ratio = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        ratio = -1.0
+    if isinstance(value, bool) or not 0.0 <= ratio <= 1.0:
+        raise ConfigError(
+            f"ratio '{value}' is neither 'auto' nor 'measure' nor between 0 and 1"
+        )
+    return ratio
+
+
+@dataclass(frozen=True)
+class Config:
+    """The options of a run.
+
+    Attributes
+    ----------
+    backend : {"auto", "cpu", "cuda"}
+        Which workers a rank has; auto is the CPU and, where there is one, a GPU.
+    ratio : float, "measure" or None
+        The GPU's share of a rank's arcs. None chooses it by the devices' speeds,
+        which are measured once for each machine and family of graphs; "measure"
+        measures them anew.
+    threads : int
+        Threads of the CPU worker; 0 takes this rank's share of the cores.
+    memory : int
+        Bytes a rank may hold; 0 is its share of what its host, or its job, has.
+    gpu_memory : int
+        Bytes of its GPU that a rank may take; 0 is its share of what is free. Rows
+        that do not fit are streamed from host memory.
+    merge : one of `MERGES`
+        How ranks merge: by rings and leaders, by global Borůvka rounds, or by messages
+        in whichever of these ways is predicted to be faster on the network at hand
+        (`costs.py`). With auto, ranks of one host merge on their GPUs, if all have
+        their rows there (`devices.py`), or in shared memory (`together.py`), and else
+        by messages; devices does the same, and tells if it cannot be on GPUs.
+    group_size : int
+        Ranks that merge into one leader.
+    light_edges : float
+        Edges a vertex in the first band; 0 puts all edges into one band.
+    ratio_samples, ratio_share : int, float
+        How many samples of which share of the rows the ratio is measured on
+        (MND-MST 4.3.1).
+    round_gain : float
+        With merge="auto": global rounds end after one that shrank the edges by a
+        smaller share; leaders take over (the diminishing benefits of 4.3.2).
+    recursion_edges : int
+        A rank's reduced graph with more edges is dealt to both workers again
+        (4.3.3).
+    leader_edges : int
+        A group whose members hold no more edges in all goes to its leader without
+        ring rounds (4.3.4).
+    ring_gain : float
+        Ring rounds end after one that shrank the group's edges by less (4.3.4).
+    checkpoint_interval : float
+        Seconds from one checkpoint to the next; 0 saves as often as possible.
+    timeout : int
+        Seconds that a host may be out of reach before the job ends; 0 waits for ever.
+    """
+
+    backend: str = "auto"
+    ratio: float | str | None = None
+    threads: int = 0
+    memory: int = 0
+    gpu_memory: int = 0
+    merge: str = "auto"
+    group_size: int = 4
+    light_edges: float = 1.3
+    ratio_samples: int = 5
+    ratio_share: float = 0.05
+    round_gain: float = 0.1
+    recursion_edges: int = 100_000_000
+    leader_edges: int = 1_000_000
+    ring_gain: float = 0.1
+    checkpoint_interval: float = 60.0
+    timeout: int = 120
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = _read(option.name, option.default, getattr(self, option.name))
+            object.__setattr__(self, option.name, value)
+
+    @classmethod
+    def load(
+        cls,
+        file: Path | None,
+        flags: Mapping[str, Any],
+        environment: Mapping[str, str] = os.environ,
+    ) -> "Config":
+        """Return the configuration from all its sources; later ones win.
+
+        Raises
+        ------
+        ConfigError
+            For an option that does not exist or a value that cannot be.
+        """
+        config = cls()
+        if file is not None:
+            try:
+                config = config.updated(tomllib.loads(file.read_text()), str(file))
+            except (OSError, ValueError) as error:
+                raise ConfigError(f"{file}: {error}") from error
+        for field in fields(cls):
+            variable = f"MNDMST_{field.name.upper()}"
+            if variable in environment:
+                value = {field.name: environment[variable]}
+                config = config.updated(value, f"environment variable {variable}")
+        given = {name: value for name, value in flags.items() if value is not None}
+        return config.updated(given, "command line")
+
+    def updated(self, values: Mapping[str, Any], source: str) -> "Config":
+        """Return a copy with some options set, from text or values.
+
+        Raises
+        ------
+        ConfigError
+            Which names the source.
+        """
+        unknown = set(values) - {option.name for option in fields(self)}
+        if unknown:
+            raise ConfigError(f"{source}: no such option: {', '.join(sorted(unknown))}")
+        try:
+            return replace(self, **values)
+        except ConfigError as error:
+            raise ConfigError(f"{source}: {error}") from error
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the options as plain values, for outputs."""
+        return asdict(self)
+
+
+def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
+    """Return the options of the first rank, but for the devices this rank's own.
+
+    Collective: ranks may have been given another environment, or files that differ.
+
+    Raises
+    ------
+    MndmstError
+        What `load` raised, on every rank.
+    """
+    with comm.together():
+        mine = load()
+    own = {name: getattr(mine, name) for name in OF_RANK}
+    return replace(comm.share(mine), **own)
+
+
+def _read(name: str, default: Any, value: Any) -> Any:
+    """Return the value of an option, given as such or as text."""
+    if name == "ratio":
+        return parse_ratio(value)
+    if name in CHOICES:
+        if value not in CHOICES[name]:
+            raise ConfigError(
+                f"{name} is '{value}'; give one of {', '.join(CHOICES[name])}"
+            )
+        return value
+    if name in ("memory", "gpu_memory") and isinstance(value, str):
+        return parse_bytes(value)
+    whole = isinstance(default, int)
+    least, most = RANGES[name]
+    try:
+        read = int if whole and isinstance(value, str) else index if whole else float
+        number = read(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number <= most:
+        raise ConfigError(
+            f"{name} is {value!r}; give {'a whole' if whole else 'a'} number, "
+            f"{least} or more" + (f", at most {most:,}" if most < _MOST else "")
+        )
+    return number

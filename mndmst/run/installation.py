@@ -1,0 +1,43 @@
+"""What is installed here, for people who ask why something does not work."""
+
+import os
+import platform
+from typing import Any
+
+from ..backends import device_ids, device_names, unavailable
+from ..comm import mpi_library
+from ..comm.communicator import Comm
+from ..comm.placement import Place, locate
+from ..host.errors import MissingExtraError
+from .report import versions
+
+# No kernel has a parallel loop, so it does not matter which layer Numba would choose.
+THREADING = "threads of our own, no Numba threading layer"
+
+
+def describe_installation() -> dict[str, Any]:
+    """Return versions, the MPI library and the devices of this machine.
+
+    MPI is not started, since login nodes often forbid it.
+    """
+    facts: dict[str, Any] = dict(versions())
+    facts["platform"] = platform.platform()
+    facts["cores"] = len(os.sched_getaffinity(0))
+    facts["threading"] = THREADING
+    facts["mpi"] = _mpi_library()
+    reason = unavailable()
+    facts["cuda"] = reason or ", ".join(device_names())
+    return facts
+
+
+def describe_places(comm: Comm) -> list[Place] | None:
+    """Return what each rank has been given on rank 0, None elsewhere. Collective."""
+    gpus = device_ids() if unavailable() is None else []
+    return comm.collect(locate(comm).equipped(gpus))
+
+
+def _mpi_library() -> str:
+    try:
+        return mpi_library.version()
+    except MissingExtraError as error:
+        return str(error)

@@ -1,0 +1,188 @@
+"""What a run did: seconds, edges and bytes for each stage and rank, as JSON."""
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..comm.communicator import Comm
+from ..host.errors import OutputError
+from ..host.plain_json import to_json
+from ..host.progress import Progress
+
+SCHEMA = 1
+_NOTHING_SENT = dict.fromkeys(
+    ("bytes_sent", "messages", "edges_sent", "seconds_waited"), 0
+)
+
+
+class Report:
+    """The record of one rank, and of all once `gather` has been called.
+
+    Parameters
+    ----------
+    comm : Comm
+    progress : Progress
+        Told about every stage that begins.
+    """
+
+    def __init__(self, comm: Comm, progress: Progress) -> None:
+        self.comm = comm
+        self.progress = progress
+        # What lies behind us is the start of Python and of MPI, and imports.
+        passed = time.monotonic() - progress.started
+        self.started = time.perf_counter() - passed
+        self.stages: list[dict[str, Any]] = [
+            {"stage": "import", "begin": 0.0, "seconds": passed, **_NOTHING_SENT}
+        ]
+        self.levels: list[dict[str, Any]] = []
+        self.choices: list[dict[str, Any]] = []
+        self.facts: dict[str, Any] = {}
+        self.edges_sent = 0
+        self._open: list[dict[str, Any]] = []
+
+    @contextmanager
+    def stage(self, name: str, **details: Any) -> Iterator[dict[str, Any]]:
+        """Time a stage; the block may add numbers of its own to the entry."""
+        entry = {"stage": name, **details}
+        self.progress.stage(name, **details)
+        sent, messages = self.comm.bytes_sent, self.comm.messages_sent
+        shipped, waited = self.edges_sent, self.comm.seconds_waited
+        begin = time.perf_counter()
+        entry["begin"] = begin - self.started
+        self._open.append(entry)
+        try:
+            yield entry
+        finally:
+            self._open.remove(entry)
+            entry["seconds"] = time.perf_counter() - begin
+            entry["bytes_sent"] = self.comm.bytes_sent - sent
+            entry["messages"] = self.comm.messages_sent - messages
+            entry["edges_sent"] = self.edges_sent - shipped
+            entry["seconds_waited"] = self.comm.seconds_waited - waited
+            self.stages.append(entry)
+
+    @contextmanager
+    def work(self, device: str) -> Iterator[None]:
+        """Note in the open stage when a device works; both may at once."""
+        entry = {"device": device, "begin": self.seconds}
+        try:
+            yield
+        finally:
+            entry["end"] = self.seconds
+            if self._open:
+                self._open[-1].setdefault("work", []).append(entry)
+
+    def ship(self, edges: int) -> None:
+        """Count edges that leave this rank, in graphs or as proposals."""
+        self.edges_sent += int(edges)
+
+    def level(self, name: str, edges: int, **details: Any) -> None:
+        """Note the edges alive on all ranks after a step. Same on every rank."""
+        self.levels.append({"after": name, "edges": edges, **details})
+        self.progress.edges(name, edges)
+
+    def choice(self, path: str, edges: float, seconds: dict[str, float]) -> None:
+        """Note how ranks go on, and what each path was predicted to take."""
+        self.choices.append({"path": path, "edges": edges, "seconds": seconds})
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
+
+    def gather(self, **results: Any) -> dict[str, Any] | None:
+        """Return the record of all ranks on rank 0, None elsewhere. Collective."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        mine = {
+            "rank": self.comm.rank,
+            "host": platform.node(),
+            "peak_bytes": peak,
+            "bytes_sent": self.comm.bytes_sent,
+            "messages": self.comm.messages_sent,
+            "edges_sent": self.edges_sent,
+            "stages": self.stages,
+            **self.facts,
+        }
+        ranks = self.comm.collect(mine)
+        if ranks is None:
+            return None
+        return {
+            "schema": SCHEMA,
+            "command": sys.argv,
+            "versions": versions(),
+            "num_ranks": self.comm.size,
+            "seconds": self.seconds,
+            "levels": self.levels,
+            "choices": self.choices,
+            "ranks": ranks,
+            **results,
+        }
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of everything a result depends on."""
+    found = {"mndmst": __version__, "python": platform.python_version()}
+    for name in ("numpy", "numba", "h5py", "mpi4py", "cupy-cuda13x", "cupy-cuda12x"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def write_report(comm: Comm, path: Path, record: dict[str, Any] | None) -> None:
+    """Write a record that rank 0 has gathered, as JSON. Collective.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if it cannot be written; nothing is left behind.
+    """
+    temporary = path.with_name(f"{path.name}.tmp-report")
+    with comm.together():
+        if record is None:
+            return
+        try:
+            temporary.write_text(to_json(record, indent=1))
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise OutputError(f"{path}: {error.strerror}. Give another path.") from None
+
+
+def text(record: dict[str, Any]) -> str:
+    """Return a short table of a report, for people."""
+    names = list(
+        dict.fromkeys(e["stage"] for r in record["ranks"] for e in r["stages"])
+    )
+    lines = [f"{'stage':<12} {'seconds (min mean max over ranks)':>36} {'MB sent':>10}"]
+    for name in names:
+        seconds, sent = [], 0
+        for rank in record["ranks"]:
+            mine = [entry for entry in rank["stages"] if entry["stage"] == name]
+            seconds.append(sum(entry["seconds"] for entry in mine))
+            sent += sum(entry["bytes_sent"] for entry in mine)
+        mean = sum(seconds) / len(seconds)
+        times = f"{min(seconds):.3f} {mean:.3f} {max(seconds):.3f}"
+        lines.append(f"{name:<12} {times:>36} {sent / 1e6:>10.2f}")
+    lines += ["edges left"] + [
+        f"  after {level['after']:<20} {level['edges']:>15,}"
+        for level in record["levels"]
+    ]
+    if record.get("choices"):
+        lines.append("ways to merge (predicted seconds)")
+    for choice in record.get("choices", ()):
+        times = "  ".join(f"{p} {s:.4f}" for p, s in choice["seconds"].items())
+        lines.append(f"  {choice['path']:<7} {choice['edges']:>15,} edges  {times}")
+    peak = max(rank["peak_bytes"] for rank in record["ranks"])
+    lines.append(f"peak memory of a rank: {peak / 2**20:.0f} MiB")
+    return "\n".join(lines)

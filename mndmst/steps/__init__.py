@@ -1,0 +1,1 @@
+"""The steps on a rank: read, split, independent computation, contraction, write."""

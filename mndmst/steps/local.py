@@ -1,0 +1,119 @@
+"""Graphs with locality: a rank goes through all its edges before it asks another one.
+
+Where hardly any arc leads to another rank, a rank has a giant component of its own
+once the light edges are contracted, and of its heavier edges few are in the forest of
+what it holds: those that leave this component, and cut edges. So ranks merge once, in
+place of once for the light edges and once for the others.
+"""
+
+import numpy as np
+
+from ..graph.giant import most_frequent
+from ..graph.model import ReducedGraph, Rows, component_of
+from ..kernels.names import step_up
+from ..kernels.outside import cut_arcs
+from ..run.run import Run, contract_graph
+from .boruvka import cycle_filter
+from .contract import merge
+from .heavier import GIANT_SAMPLE, GIANT_SHARE, reduced_arcs, walks
+
+# Up to this share of cut arcs, for each of which a rank may have to keep an edge.
+NEAR_SHARE = 0.02
+
+
+def can_go_alone(run: Run) -> bool:
+    """Return whether ranks can go through all edges by themselves. Collective."""
+    able = len(run.workers) == 1 and run.stored is None and not run.resumed
+    return bool(run.comm.min(int(able)))
+
+
+def contract_rest(run: Run, left: ReducedGraph, above: int) -> ReducedGraph:
+    """Contract what ranks have left of a band together with all heavier edges.
+
+    Collective. Does nothing, and leaves `run.rest_done` as it is, if a rank has no
+    giant component.
+
+    Parameters
+    ----------
+    left : ReducedGraph
+        Its names are those of `run.renamed`.
+    above : int
+        The largest key of the band.
+    """
+    rows, directory = run.workers[0].rows, run.directory
+    _note_names(run)
+    label = directory.parent.copy()
+    component = _reached(run, left, label)
+    giant = _giant(rows, component)
+    run.rest_done = bool(run.comm.min(int(giant is not None or not rows.num_arcs)))
+    if not run.rest_done:
+        return left
+    if giant is not None:
+        tail, head, key = _arcs_that_matter(run, rows, component, giant, above)
+        near, far = (component_of(end, rows, label) for end in (tail, head))
+        heavier = reduced_arcs(run, (tail, head, key, near, far))
+        left = cycle_filter(run.backend, merge([left, heavier], run.threads))
+    run.renamed.clear()
+    left = contract_graph(run, left)
+    _note_names(run)
+    _step_up(run, label, directory.parent, directory.parent)
+    return left
+
+
+def _note_names(run: Run) -> None:
+    """Tell the directory what has been contracted here; it is all at home here."""
+    for old, new in run.renamed:
+        run.directory.record_here(old, new)
+
+
+def _step_up(
+    run: Run, names: np.ndarray, parent: np.ndarray, found: np.ndarray
+) -> None:
+    run.threads.map(
+        lambda b, e: step_up(names[b:e], run.directory.first, parent, found[b:e]),
+        run.threads.ranges(len(names)),
+    )
+
+
+def _reached(run: Run, left: ReducedGraph, label: np.ndarray) -> np.ndarray:
+    """Return the component of each row if the edges that wait were contracted, too.
+
+    They are lighter than the edges to come, so these need not join what they join.
+    """
+    first, last = run.directory.first, run.directory.last
+    root = run.backend.forest(left).root
+    own = np.flatnonzero(left.own)
+    names = np.full(len(left.labels), last, np.int64)
+    np.minimum.at(names, root[own], left.labels[own])
+    parent = np.arange(first, last, dtype=label.dtype)
+    parent[left.labels[own] - first] = names[root[own]]
+    found = np.empty_like(label)
+    _step_up(run, label, parent, found)
+    return found
+
+
+def _giant(rows: Rows, component: np.ndarray) -> int | None:
+    """Return the component most arcs of some rows leave from, if it has a majority."""
+    arcs = np.arange(0, rows.num_arcs, 1 + rows.num_arcs // GIANT_SAMPLE)
+    tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
+    return most_frequent(component[tails], GIANT_SHARE)
+
+
+def _arcs_that_matter(
+    run: Run, rows: Rows, component: np.ndarray, giant: int, above: int
+) -> tuple[np.ndarray, ...]:
+    """Return the heavier arcs (tail, head, key) that may be in the forest of some rows.
+
+    Of ghosts nothing is known, and they do not search: so all arcs to them count, also
+    those behind a row's lightest arc into the giant component.
+    """
+    key_above = rows.keys.dtype.type(above)
+    nothing_known = np.empty(0, np.uint8)
+    inner = walks(run, rows, component, giant, nothing_known, above)
+    csr = rows.indptr, rows.indices, rows.keys
+    cut = run.threads.map(
+        lambda begin, end: cut_arcs(*csr, rows.first, key_above, begin, end),
+        run.threads.ranges(len(rows)),
+    )
+    lists = [part[:3] for part in inner] + cut
+    return tuple(np.concatenate(column) for column in zip(*lists, strict=True))

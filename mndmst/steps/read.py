@@ -1,0 +1,229 @@
+"""Step 1: every rank reads its rows, straight from the shards.
+
+The number of shards and of ranks are independent. The rows are cut so that every
+rank gets about the same arcs, counting each vertex as `VERTEX_COST` arcs, and stay
+contiguous, so that what locality a graph has survives. Where `--memory` does not hold
+them they are looked at in pieces, and stay in their file (`stored.py`).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..comm.communicator import Comm
+from ..graph.model import Rows
+from ..graph.order import keys_to_weights
+from ..host.errors import InputError
+from ..host.memory import Budget, free_bytes, held_bytes
+from ..io.shards import ShardedGraph
+from ..kernels.heap import keep_freed, keep_nothing
+from ..kernels.inspect import add_to_buckets, arcs_of_bucket
+from ..kernels.threads import Threads
+from .stored import Clock, StoredRows, load_rows
+
+VERTEX_COST = 28
+BUCKETS = 4096
+# What may be kept of freed memory, of that which the rows leave a rank.
+KEPT_SHARE = 4
+# More than kernels take once they are loaded.
+KERNEL_BYTES = 128 << 20
+
+
+def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
+    """Return the first vertex of every rank (int64, ranks + 1). Collective.
+
+    Each rank reads the row pointers of an equal share of the vertices and finds
+    the bounds that fall into it, so no rank holds all degrees.
+    """
+    if comm.size == 1:
+        return np.array([0, graph.num_vertices])
+    begin = graph.num_vertices * comm.rank // comm.size
+    end = graph.num_vertices * (comm.rank + 1) // comm.size
+    with comm.together():
+        load = graph.read_indptr(begin, end)
+    # The load of all vertices before each
+    load += np.arange(VERTEX_COST * begin, VERTEX_COST * end + 1, VERTEX_COST)
+    total = graph.num_arcs + VERTEX_COST * graph.num_vertices
+    goals = np.array([total * r // comm.size for r in range(1, comm.size)], np.int64)
+    here = (goals > load[0]) & (goals <= load[-1])
+    bounds = begin + np.searchsorted(load, goals[here])
+    inner = comm.concatenate(bounds)
+    skipped = comm.size - 1 - len(inner)  # goals of 0: fewer loads than ranks
+    vtxdist = np.zeros(comm.size + 1, np.int64)
+    vtxdist[1 + skipped : comm.size] = inner
+    vtxdist[-1] = graph.num_vertices
+    return vtxdist
+
+
+def read_rows(
+    comm: Comm,
+    graph: ShardedGraph,
+    vtxdist: np.ndarray,
+    budget: Budget,
+    threads: int = 1,
+    entry: dict[str, Any] | None = None,
+    begun: Callable[[Rows], object] = lambda rows: None,
+) -> tuple[Rows, StoredRows | None, int]:
+    """Read this rank's rows and check them. Collective.
+
+    Parameters
+    ----------
+    threads : int
+        Read and check with as many threads.
+    entry : dict, optional
+        Gets the seconds taken for row pointers and arcs.
+    begun : callable
+        Given the rows when their arcs begin to come.
+
+    Returns
+    -------
+    rows : Rows
+        None of them, if they are stored.
+    stored : StoredRows or None
+        All of them, where the memory allowed does not hold those of every rank.
+    num_edges : int
+        Distinct undirected edges of the whole graph, without loops.
+
+    Raises
+    ------
+    ConfigError
+        If not even pieces of the rows fit into the memory allowed.
+    InputError
+        If a part is damaged or the arcs are not symmetric.
+    """
+    begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
+    pool = Threads(threads)
+    clock = Clock({} if entry is None else entry)
+    bounds = cut_rows(comm, graph, begin, end, budget) if budget.limit else None
+    stored = StoredRows(graph, bounds, pool) if bounds else None
+
+    with comm.together():
+        last = begin if stored else end
+        rows, facts = load_rows(graph, begin, last, pool, clock, begun)
+        found = [facts, *(stored.inspect(clock) if stored else ())]
+    balance = np.array([facts.balance for facts in found], np.uint64).sum()
+    if comm.sum(np.array([balance], np.uint64))[0] != 0:
+        error = _asymmetry(comm, graph, stored.pieces if stored else lambda: [rows])
+        with comm.together():
+            raise error
+    return rows, stored, comm.sum(sum(facts.edges for facts in found))
+
+
+def keep_to_host(
+    comm: Comm, graph: ShardedGraph, budget: Budget, load_kernels: Callable[[], object]
+) -> bool:
+    """Limit a budget to what the hosts have for each rank, if the rows need more.
+
+    Collective; returns whether they do. If not, much of what they leave may be kept
+    for the next step.
+
+    Parameters
+    ----------
+    load_kernels : callable
+        Called if that is close, for what they take is not left for the rows.
+    """
+    rows, arcs = -(-graph.num_vertices // comm.size), -(-graph.num_arcs // comm.size)
+    row_bytes = _row_bytes(graph, rows, arcs)
+    work = budget.for_rows(rows, arcs, row_bytes, comm.size) - row_bytes
+    needed = row_bytes + work // 2  # it plans for the worst, and that may fit, too
+    share = share_of_host(comm)
+    if needed + KERNEL_BYTES > share:
+        load_kernels()
+        share = share_of_host(comm)
+    if needed > share:
+        budget.limit = comm.min(held_bytes()) + share
+        return True
+    keep_freed((share - row_bytes) // KEPT_SHARE)
+    return False
+
+
+def share_of_host(comm: Comm) -> int:
+    """Return the bytes that each rank may have of its host. Collective.
+
+    The same on all ranks: those of the fullest host.
+    """
+    node = comm.node()
+    share = free_bytes() // node.size
+    node.free()
+    return comm.min(share)
+
+
+def cut_rows(
+    comm: Comm, graph: ShardedGraph, begin: int, end: int, budget: Budget
+) -> list[int] | None:
+    """Return where to cut rows so that their pieces fit; None if all of them do.
+
+    Collective. Refuses a limit that is too little for any piece, and says what would
+    do in any case.
+    """
+    held = held_bytes()
+    with comm.together():
+        indptr = graph.read_indptr(begin, end)
+    indptr -= indptr[0]
+    rows, arcs = end - begin, int(indptr[-1])
+    row_bytes = _row_bytes(graph, rows, arcs)
+    needed = budget.for_rows(rows, arcs, row_bytes, comm.size)
+    budget.enough = comm.max(held + needed)
+    if budget.enough <= budget.limit:
+        return None
+    keep_nothing()
+    cost = indptr  # of all vertices before each
+    cost *= budget.ARC_BYTES + _arc_bytes(graph)
+    cost += budget.PIECE_ROW_BYTES * np.arange(len(cost))
+    # A piece ends with the row in which it becomes as large.
+    size = budget.for_piece(budget.limit - held, rows, comm.size)
+    size -= int(np.diff(cost).max(initial=0))
+    with comm.together():
+        if size < budget.LEAST_PIECE:
+            raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
+    cuts = np.searchsorted(cost, np.arange(size, cost[-1], size))
+    return [begin, *(begin + np.unique(cuts[cuts < rows])).tolist(), end]
+
+
+def _row_bytes(graph: ShardedGraph, rows: int, arcs: int) -> int:
+    """Return the bytes of some rows in memory."""
+    return 8 * (rows + 1) + arcs * _arc_bytes(graph)
+
+
+def _arc_bytes(graph: ShardedGraph) -> int:
+    return graph.weight_dtype.itemsize + (8 if graph.num_vertices > 1 << 32 else 4)
+
+
+def _asymmetry(
+    comm: Comm, graph: ShardedGraph, pieces: Callable[[], Iterable[Rows]]
+) -> InputError:
+    """Return an error that names an arc without its twin. Collective."""
+    buckets = np.zeros(BUCKETS, np.uint64)
+    for rows in pieces():
+        arrays = (rows.indptr, rows.indices)
+        add_to_buckets(*arrays, rows.keys, rows.first, buckets)
+    bucket = int(np.flatnonzero(comm.sum(buckets))[0])
+    found = []
+    for rows in pieces():
+        arrays = (rows.indptr, rows.indices)
+        tails, arcs = arcs_of_bucket(*arrays, rows.first, BUCKETS, bucket)
+        found.append((tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs]))
+    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+    counts = np.zeros(comm.size, np.int64)
+    counts[0] = len(columns[0])
+    _, (tail, head, key) = comm.exchange(counts, *columns)
+    return comm.share(_lonely(graph, tail, head, key) if comm.rank == 0 else None)
+
+
+def _lonely(graph: ShardedGraph, tail, head, key) -> InputError:
+    low, high = np.minimum(tail, head), np.maximum(tail, head)
+    order = np.lexsort((tail > head, key, high, low))
+    edge = np.stack([low[order], high[order], key[order].view(f"i{key.itemsize}")])
+    upward = (tail < head)[order]
+    starts = np.flatnonzero(np.r_[True, (edge[:, 1:] != edge[:, :-1]).any(axis=0)])
+    surplus = np.add.reduceat(np.where(upward, 1, -1), starts)
+    first = starts[np.flatnonzero(surplus)[0]]
+    u, v = (tail[order][first], head[order][first])
+    weight = keys_to_weights(key[order][first : first + 1], graph.weight_dtype)[0]
+    part = int(np.searchsorted(graph.vtxdist, u, side="right")) - 1
+    return InputError(
+        f"{graph.parts[part]}: the arc ({u}, {v}) of weight {weight} has no twin "
+        f"({v}, {u}) of the same weight. Make the graph again from its edges with "
+        '"mndmst partition", which stores every edge in both rows.'
+    )

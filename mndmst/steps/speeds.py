@@ -1,0 +1,189 @@
+"""The speeds of a rank's two devices: measured on samples, or remembered.
+
+MND-MST (4.3.1) times both devices on 5 to 10 random induced subgraphs of 5 % of the
+vertices. We time them on random runs of consecutive rows, cut edges included: that is
+the work a worker gets, whereas a random 5 % of the vertices induces only 0.25 % of the
+edges, which says more about launch latency. What is timed is the light band, which
+both devices solve at once in a run.
+
+Speeds are kept in the user's cache, a JSON file for each machine and family of graphs:
+`$MNDMST_CACHE_DIR`, else `$XDG_CACHE_HOME/mndmst`, else `~/.cache/mndmst`.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from math import log2
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import __version__
+from ..backends.base import Backend, Band
+from ..graph.model import EdgeList, Rows
+from ..run.run import joined
+from .boruvka import Contraction, contract
+from .contract import reduced_graph
+from .split import Speeds, split
+
+SAMPLE = 8192  # arcs that a quantile or a share is estimated from
+RUN_ARCS = 1 << 19  # no run of rows has more, so that all takes little time
+PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
+FAR = 0.05  # an arc that leads further, as a share of the vertices, is far
+
+
+class Key(NamedTuple):
+    """What speeds depend on, and are remembered by."""
+
+    machine: dict[str, Any]
+    family: dict[str, Any]
+
+    @classmethod
+    def of(cls, backends: list[Backend], rows: Rows, light_edges: float) -> "Key":
+        """Describe this machine, and rows up to a factor of two or so."""
+        machine = {
+            "cpu": _cpu_model(),
+            "devices": [backend.describe() for backend in backends],
+            "version": __version__,
+        }
+        family = {
+            "ids": rows.indices.dtype.name,
+            "keys": rows.keys.dtype.name,
+            "log2_arcs": round(log2(rows.num_arcs)),
+            "log2_degree": round(log2(rows.num_arcs / len(rows))),
+            "far_arcs": round(4 * _far_share(rows)) / 4,
+            "light_edges": light_edges,
+        }
+        return cls(machine, family)
+
+    @property
+    def file(self) -> Path:
+        """Where the speeds are kept."""
+        name = sha256(json.dumps(self, sort_keys=True).encode()).hexdigest()[:16]
+        return cache_directory() / "speeds" / f"{name}.json"
+
+    def recall(self) -> Speeds | None:
+        """Return the speeds in the cache, None if there are none."""
+        try:
+            record = json.loads(self.file.read_text())
+            if Key(record["machine"], record["family"]) != self:
+                return None
+            return Speeds(**record["speeds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def remember(self, speeds: Speeds) -> None:
+        """Put speeds into the cache, whole or not at all; without one, do nothing."""
+        record = self._asdict() | {
+            "speeds": speeds._asdict(),
+            "measured": time.strftime("%Y-%m-%d %H:%M:%S"),
+        }
+        temporary = self.file.with_suffix(f".{platform.node()}.{os.getpid()}")
+        with suppress(OSError):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(json.dumps(record, indent=1) + "\n")
+            temporary.replace(self.file)
+
+
+def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory for what may be lost, and is the user's own."""
+    if "MNDMST_CACHE_DIR" in environment:
+        return Path(environment["MNDMST_CACHE_DIR"])
+    home = environment.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "mndmst"
+
+
+def measure(
+    backends: list[Backend], rows: Rows, samples: int, share: float, light_edges: float
+) -> Speeds:
+    """Time two devices, and their host, on samples of some rows.
+
+    Parameters
+    ----------
+    samples : int
+        How many runs of rows.
+    share : float
+        The part of the rows in each, as far as `RUN_ARCS` allows.
+    light_edges : float
+        Edges a vertex in the light band; 0 takes all edges.
+    """
+    generator = np.random.default_rng(rows.first)
+    length = min(len(rows), 1 + int(share * len(rows)))
+    starts = generator.integers(0, len(rows) - length + 1, samples)
+    runs = [_run(rows, int(start), length, RUN_ARCS) for start in starts]
+    bands = [_light_band(run, light_edges, generator) for run in runs]
+    seconds, kept = [], 0
+    for backend in backends:
+        _forest(backend, runs[0], bands[0])  # first touches are not speed
+        begin = time.perf_counter()
+        forests = [_forest(backend, *pair) for pair in zip(runs, bands, strict=True)]
+        seconds.append(time.perf_counter() - begin)
+        kept = sum(map(len, forests))
+    arcs = sum(run.num_arcs for run in runs)
+    pair = _run(rows, int(starts[0]), length, PAIR_ARCS)
+    host = _time_host(backends[-1], split(pair, 0.5), bands[0])
+    return Speeds(seconds[0] / arcs, seconds[1] / arcs, kept / arcs, *host)
+
+
+def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, float]:
+    """Return the seconds for each edge of contracting, and of merging, two parts."""
+    forests = [_forest(backend, part, band) for part in parts]
+
+    def contract_parts() -> list[Contraction]:
+        return [
+            contract(backend, _graph_of(edges, part))
+            for edges, part in zip(forests, parts, strict=True)
+        ]
+
+    edges = max(1, sum(map(len, forests)))
+    contractions, first = _timed(contract_parts)
+    _, second = _timed(lambda: contract(backend, joined(contractions)))
+    return first / edges, second / edges
+
+
+def _graph_of(edges: EdgeList, rows: Rows):
+    return reduced_graph(edges, (edges.u, edges.v), rows.first, rows.last, own=True)
+
+
+def _run(rows: Rows, begin: int, length: int, arcs: int) -> Rows:
+    """Return consecutive rows from `begin` on, with few more than some arcs."""
+    most = int(np.searchsorted(rows.indptr, rows.indptr[begin] + arcs))
+    return rows.cut(begin, min(begin + length, max(most, begin + 1)))
+
+
+def _light_band(rows: Rows, light_edges: float, generator: np.random.Generator) -> Band:
+    share = 2 * light_edges * len(rows) / max(1, rows.num_arcs)
+    if not 0 < share < 0.5:
+        return Band()
+    places = generator.integers(0, rows.num_arcs, SAMPLE)
+    return Band(None, int(np.sort(rows.keys[places])[int(share * SAMPLE)]))
+
+
+def _forest(backend: Backend, rows: Rows, band: Band) -> EdgeList:
+    return backend.band_forest(backend.place(rows), band, None)
+
+
+def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
+    begin = time.perf_counter()
+    result = task()
+    return result, time.perf_counter() - begin
+
+
+def _far_share(rows: Rows) -> float:
+    arcs = np.random.default_rng(0).integers(0, rows.num_arcs, SAMPLE)
+    tails = rows.first + np.searchsorted(rows.indptr, arcs, side="right") - 1
+    distance = np.abs(tails - rows.indices[arcs].astype(np.int64))
+    return float((distance > FAR * rows.num_vertices).mean())
+
+
+def _cpu_model() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()

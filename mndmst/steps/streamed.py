@@ -1,0 +1,78 @@
+"""Independent computation on rows that stay in their file.
+
+They pass through memory in pieces. A piece is a part like that of another device: its
+border to what has passed is none any more when it has, so both are contracted once
+again. Little waits at the borders where a graph has locality. Where it has none, what
+waits takes as much memory as the rows: then the limit is refused.
+"""
+
+from ..backends.base import Band
+from ..graph.model import ReducedGraph, Rows
+from ..graph.ordered import Ordered
+from ..kernels.columns import room_for
+from ..kernels.edge_order import in_order
+from ..run.run import Run
+from .boruvka import Contraction, contract, contract_rows, cycle_filter
+from .contract import merge, rename
+from .stored import StoredRows
+
+
+def contract_stored(run: Run, stored: StoredRows) -> ReducedGraph:
+    """Contract rows piece by piece; return what is left of them. Collective.
+
+    Raises
+    ------
+    ConfigError
+        If what is left does not fit into the memory allowed.
+    """
+    passing = Passing(run, stored)
+    with run.comm.together(), run.report.work(run.backend.name):
+        pieces = map(passing.contract_piece, stored.pieces())
+        left = passing.contract_again(next(pieces))
+        for piece in pieces:
+            left = passing.contract_again(passing.merged([left, piece]))
+    run.fixed.append(passing.fixed.edges)
+    run.directory.shorten()  # others ask for one step only
+    return left
+
+
+class Passing:
+    """What rows leave behind that pass in pieces.
+
+    The directory is told at once what becomes part of what.
+
+    Attributes
+    ----------
+    fixed : Ordered
+    """
+
+    def __init__(self, run: Run, stored: StoredRows) -> None:
+        self.run = run
+        rows = stored.bounds[-1] - stored.bounds[0]  # which fix an edge each, at most
+        self.fixed = Ordered(room_for(run.workers[0].rows, rows))
+
+    def contract_piece(self, rows: Rows) -> ReducedGraph:
+        """Contract a piece as if all else were on other ranks."""
+        backend = self.run.backend
+        placed = backend.place(rows)
+        found = contract_rows(backend, rows, placed, Band(), self.run.exception)
+        return self._settle(found)
+
+    def merged(self, graphs: list[ReducedGraph]) -> ReducedGraph:
+        """Return what neighbouring parts have left as one graph."""
+        run = self.run
+        if not run.budget.fits(sum(graph.nbytes for graph in graphs)):
+            what = "what the rows of a rank leave when they pass in pieces"
+            raise run.budget.exceeded(run.graph.path, what, run.comm.size)
+        known = run.directory.known
+        renamed = [rename(graph, known(graph.labels)) for graph in graphs]
+        return cycle_filter(run.backend, merge(renamed, run.threads))
+
+    def contract_again(self, graph: ReducedGraph) -> ReducedGraph:
+        """Contract what waited at borders that are none any more."""
+        return self._settle(contract(self.run.backend, graph, self.run.exception))
+
+    def _settle(self, found: Contraction) -> ReducedGraph:
+        self.fixed.add(in_order(found.fixed, self.run.threads))
+        self.run.directory.record_here(found.old, found.new)
+        return found.graph

@@ -1,0 +1,178 @@
+"""Step 8: every rank writes the forest edges that begin at its vertices.
+
+The ranks have fixed edges wherever these became final. Each edge goes to the home
+of its smaller end, so the forest is sorted over all ranks, the file is the same for
+every number of ranks, and nobody holds all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..comm.directory import Directory
+from ..graph.model import EdgeList
+from ..graph.order import keys_to_weights
+from ..graph.ordered import places_among
+from ..io.forest import ForestHeader
+from ..io.forest_writer import write_forest as write_forest_file
+from ..io.totals import exact_total, forest_digest
+from ..kernels.edge_order import in_order, in_row_order
+from ..kernels.homes import by_home
+from ..kernels.threads import ALONE, Threads
+from ..run.report import write_report
+from ..run.run import Run
+
+if TYPE_CHECKING:
+    from ..pipeline import Targets
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run has found.
+
+    Attributes
+    ----------
+    num_vertices, num_edges : int
+        Of the graph: distinct undirected edges without loops.
+    forest_edges, trees : int
+    weight : int or float
+        Exact for integers, correctly rounded for floats.
+    digest : str
+        SHA-256 over the forest's sorted (src, dst) pairs.
+    seconds : float
+    report : dict or None
+        The run's report, on rank 0.
+    """
+
+    num_vertices: int
+    num_edges: int
+    forest_edges: int
+    trees: int
+    weight: int | float
+    digest: str
+    seconds: float
+    report: dict[str, Any] | None
+
+    def line(self) -> str:
+        """Return the line that `solve` ends with."""
+        return (
+            f"RESULT n={self.num_vertices} m={self.num_edges} "
+            f"edges={self.forest_edges} trees={self.trees} weight={self.weight} "
+            f"digest={self.digest} seconds={self.seconds:.3f}"
+        )
+
+
+def write_forest(run: Run, targets: "Targets") -> Summary:
+    """Bring the forest in order, add it up and write it. Collective."""
+    comm, graph = run.comm, run.graph
+    with run.report.stage("sort"):
+        edges = to_homes(run.directory, run.fixed, run.threads)
+        weights = keys_to_weights(edges.key, graph.weight_dtype)
+        count = comm.sum(len(edges))
+    with run.report.stage("digest"):
+        digest = forest_digest(comm, edges.u, edges.v)
+        weight = exact_total(comm, weights)
+    results = {
+        "num_vertices": graph.num_vertices,
+        "num_edges": run.num_edges,
+        "forest_edges": count,
+        "trees": graph.num_vertices - count,
+        "weight": weight,
+        "digest": digest,
+    }
+    config = run.config.as_dict()
+    if targets.forest is not None:
+        with run.report.stage("write"):
+            labels = smallest_vertices(run.directory) if targets.labels else None
+            record = run.report.gather(config=config, **results) or {}
+            header = ForestHeader(
+                graph.uuid, graph.num_vertices, weight, digest, config, record
+            )
+            write_forest_file(comm, targets.forest, edges, weights, header, labels)
+    final = run.report.gather(config=config, **results)
+    if targets.report is not None:
+        write_report(comm, targets.report, final)
+    seconds = comm.max(run.report.seconds)
+    return Summary(**results, seconds=seconds, report=final)
+
+
+def to_homes(
+    directory: Directory, fixed: list[EdgeList], threads: Threads = ALONE
+) -> EdgeList:
+    """Send every edge to the home of its smaller end; return them in order.
+
+    Collective. Takes the edges out of the list. If the longest list is at home and in
+    order, as one GPU leaves it, and rows that pass in pieces, it stays where it is.
+    """
+    longest = max(fixed, key=len)
+    none = longest.take(np.empty(0, np.int64))
+    others = [none, *(edges for edges in fixed if edges is not longest)]
+    fixed.clear()
+    if not _in_place(directory, longest):
+        longest, others = none, [longest, *others]
+    arrived = at_home(directory, others, threads)
+    if len(longest) == 0 or len(arrived) == 0:
+        return longest if len(longest) else arrived
+    places = places_among(longest, arrived)
+    pairs = [(getattr(longest, c), getattr(arrived, c)) for c in ("u", "v", "key")]
+    del longest, others
+
+    def inserted(column: np.ndarray, more: np.ndarray) -> np.ndarray:
+        return np.insert(column, places, more)
+
+    # A column that is done is let go.
+    return EdgeList(*(inserted(*pairs.pop(0)) for _ in range(len(pairs))))
+
+
+def _in_place(directory: Directory, edges: EdgeList) -> bool:
+    """Return whether edges are in order, and at home here."""
+    u, v = edges.u, edges.v
+    if len(u) == 0 or u[0] < directory.first or u[-1] >= directory.last:
+        return False
+    return bool(in_row_order(u, v))
+
+
+def at_home(directory: Directory, lists: list[EdgeList], threads: Threads) -> EdgeList:
+    """Return of all ranks' edges those whose smaller end is at home here, in order.
+
+    Collective. Of parallel edges only the lightest is left.
+    """
+    here, away = zip(*(_parted(directory, edges) for edges in lists), strict=True)
+    u, v, key = _joined(away)
+    order, counts = by_home(u, directory.vtxdist)
+    columns = (column[order] for column in (u, v, key))
+    _, arrived = directory.comm.exchange(counts, *columns)
+    return in_order(EdgeList(*_joined([*here, EdgeList(*arrived)])), threads)
+
+
+def _parted(directory: Directory, edges: EdgeList) -> tuple[EdgeList, EdgeList]:
+    """Return the edges whose smaller end is at home here, and the others."""
+    here = (edges.u >= directory.first) & (edges.u < directory.last)
+    if here.all():  # as most of them are where there is locality
+        return edges, edges.take(np.empty(0, np.int64))
+    return edges.take(here), edges.take(~here)
+
+
+def _joined(lists: Sequence[EdgeList]) -> list[np.ndarray]:
+    """Return the columns of all edges of some lists."""
+    return [
+        np.concatenate([getattr(edges, name) for edges in lists])
+        for name in ("u", "v", "key")
+    ]
+
+
+def smallest_vertices(directory: Directory) -> np.ndarray:
+    """Return for each vertex at home here the smallest of its tree. Collective."""
+    directory.resolve()
+    names, first = np.unique(directory.parent, return_index=True)
+    names = names.astype(np.int64)
+    _, (name, vertex) = directory.comm.exchange(
+        directory.homes(names), names, first + directory.first
+    )
+    smallest = np.full(len(directory.parent), directory.vtxdist[-1])
+    np.minimum.at(smallest, name - directory.first, vertex)
+    representatives = Directory(directory.comm, directory.vtxdist)
+    representatives.parent = smallest
+    return representatives.lookup_any(directory.parent.astype(np.int64))

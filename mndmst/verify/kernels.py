@@ -1,0 +1,183 @@
+"""Kernels of the certificate: the tree of merges, and every arc tested on it.
+
+Kruskal's algorithm on the forest links components by size, without shortening
+paths, so that no path is longer than log2(nodes). Every link keeps the rank of the
+edge that made it; ranks grow on the way to the root. The last edge, in the order, on
+the forest path between two nodes is the one that joined their components: climbing
+from both, always over the earlier link, the last one crossed.
+
+These kernels share no code with the solver's.
+"""
+
+import numpy as np
+
+from ..kernels.jit import njit
+
+FINE, APART, LIGHTER, MISSING, UNEQUAL = range(5)  # what can be wrong with an edge
+
+# Odd constants of the splitmix64 generator.
+_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
+_MIX_2 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_3 = np.uint64(0x94D049BB133111EB)
+
+
+@njit(nogil=True, cache=True)
+def build_links(a, b, edge, link, closes):
+    """Link the components of a forest's nodes, edge after edge in the order.
+
+    Parameters
+    ----------
+    a, b : ndarray of uint32 or int64, shape (edges,)
+        The ends as nodes.
+    edge : ndarray, shape (edges,)
+        The edges in the order, as positions in `a` and `b`.
+    link : ndarray of uint32 or int64, shape (nodes, 2)
+        Set to the node above and the rank of the edge between; a root is its own
+        node above, and its rank is the number of edges.
+    closes : ndarray of bool, shape (edges,)
+        Set where an edge closes a cycle with those before it.
+    """
+    num_edges = len(edge)
+    size = np.ones(len(link), link.dtype)
+    for node in range(len(link)):
+        link[node, 0] = node
+        link[node, 1] = num_edges
+    for rank in range(num_edges):
+        low, high = _root(link, a[edge[rank]]), _root(link, b[edge[rank]])
+        closes[edge[rank]] = low == high
+        if low == high:
+            continue
+        if size[low] > size[high]:
+            low, high = high, low
+        link[low, 0] = high
+        link[low, 1] = rank
+        size[high] += size[low]
+
+
+@njit(nogil=True, cache=True)
+def smallest_nodes(link, smallest):
+    """Set `smallest` to the smallest node in the tree of each node."""
+    seen = np.zeros(len(link), np.bool_)
+    for node in range(len(link)):
+        root = _root(link, node)
+        if not seen[root]:
+            seen[root] = True
+            smallest[root] = node
+        smallest[node] = smallest[root]
+
+
+@njit(nogil=True, cache=True)
+def last_on_path(link, num_edges, a, b):
+    """Return the rank of the last edge between two nodes; num_edges without a path."""
+    x, y = np.int64(a), np.int64(b)
+    last = np.int64(num_edges)
+    while x != y:
+        if link[x, 1] <= link[y, 1]:
+            last = np.int64(link[x, 1])
+            x = np.int64(link[x, 0])
+        else:
+            last = np.int64(link[y, 1])
+            y = np.int64(link[y, 0])
+        if last == num_edges:
+            break
+    return last
+
+
+@njit(nogil=True, cache=True)
+def check_arcs(
+    first, indptr, indices, keys, heads, nodes, a, b, ranked, edge, link, flaw
+):
+    """Test the arcs of some rows, each from its smaller end, and sum up all.
+
+    Parameters
+    ----------
+    first : int
+        The first row's vertex.
+    indptr, indices, keys : ndarray
+        The rows, with ids and weight keys.
+    heads, nodes : ndarray
+        The rows' vertices and `indices` as nodes of the forest.
+    a, b : ndarray, shape (edges,)
+        The forest's ends as nodes, which compare as their ids do.
+    ranked : ndarray, shape (edges,)
+        The forest's keys in the order, so that one access finds the last one's.
+    edge, link : ndarray
+        As in `build_links`.
+    flaw : ndarray of uint8, shape (arcs,)
+        Zero; set to APART or LIGHTER where an arc refutes the forest.
+
+    Returns
+    -------
+    distinct : int
+        Arcs to larger ids, parallel ones counted once.
+    balance : int
+        A hash of the arcs to larger ids minus that of the others, modulo 2**64; over
+        all rows it is zero if each edge stands in the rows of both its ends.
+    """
+    distinct, balance = 0, np.uint64(0)
+    for row in range(len(indptr) - 1):
+        u = np.int64(first + row)
+        for arc in range(indptr[row], indptr[row + 1]):
+            v = np.int64(indices[arc])
+            if v < u:
+                balance -= _mix(v, u, keys[arc])
+            if v <= u:
+                continue
+            balance += _mix(u, v, keys[arc])
+            distinct += arc == indptr[row] or indices[arc - 1] != indices[arc]
+            last = last_on_path(link, len(edge), heads[row], nodes[arc])
+            if last == len(edge):
+                flaw[arc] = APART
+                continue
+            if keys[arc] < ranked[last] or (
+                keys[arc] == ranked[last]
+                and (heads[row], nodes[arc]) < (a[edge[last]], b[edge[last]])
+            ):
+                flaw[arc] = LIGHTER
+    return distinct, balance
+
+
+@njit(nogil=True, cache=True)
+def match_edges(first, indptr, indices, keys, src, dst, edge_keys, found, flaw):
+    """Look forest edges up in the rows of their smaller ends.
+
+    Parameters
+    ----------
+    first, indptr, indices, keys
+        As in `check_arcs`.
+    src, dst, edge_keys : ndarray, shape (edges,)
+        The edges; `src` are vertices of the rows.
+    found : ndarray, shape (edges,)
+        Set to the key of the lightest arc, where there is one.
+    flaw : ndarray of uint8, shape (edges,)
+        Zero; set to MISSING, or to UNEQUAL where `found` is not the edge's key.
+    """
+    for position in range(len(src)):
+        row = np.int64(src[position]) - first
+        begin, end = indptr[row], indptr[row + 1]
+        arc = begin + np.searchsorted(indices[begin:end], dst[position])
+        if arc == end or indices[arc] != dst[position]:
+            flaw[position] = MISSING
+            continue
+        found[position] = keys[arc]
+        while arc < end and indices[arc] == dst[position]:
+            found[position] = min(found[position], keys[arc])
+            arc += 1
+        if found[position] != edge_keys[position]:
+            flaw[position] = UNEQUAL
+
+
+@njit(nogil=True, cache=True)
+def _root(link, node):
+    root = np.int64(node)
+    while np.int64(link[root, 0]) != root:
+        root = np.int64(link[root, 0])
+    return root
+
+
+@njit(nogil=True, cache=True)
+def _mix(u, v, key):
+    mixed = np.uint64(u) * _MIX_1 + np.uint64(v)
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX_2 + np.uint64(key)
+    mixed = (mixed ^ (mixed >> np.uint64(29))) * _MIX_3
+    return mixed ^ (mixed >> np.uint64(32))
