@@ -1,4 +1,4 @@
-"""Connected components: the second program on the calls of `hypar`.
+"""Connected components: the second program on the calls of HyPar.
 
 It differs from the spanning forest in its exception condition only: any edge between
 two components of a part may contract, so that what is left of a part hangs together
@@ -18,17 +18,12 @@ from .io.columns import check_writable
 from .io.labels import LabelsHeader, write_labels
 from .io.outputs import check_outputs
 from .io.totals import forest_digest
-from .merging.hypar import (
-    any_cut_edge,
-    ind_comp,
-    merge_parts,
-    part_graph,
-    portions,
-    post_process,
-)
+from .merging.choose import choose
 from .run.config import Config
 from .run.report import Report, write_report
 from .run.run import Run
+from .steps.boruvka import any_cut_edge
+from .steps.part_graph import part_graph
 from .steps.write import smallest_vertices
 
 
@@ -114,10 +109,11 @@ def connected_components(
         if target is not None:
             check_writable(comm, target)
     run = part_graph(comm, path, config, Report(comm, progress))
-    for edges in portions(run):
-        left = ind_comp(run, edges, exception=any_cut_edge)
-        left = merge_parts(run, left)
-        post_process(run, left)
+    strategy = choose(run, exception=any_cut_edge)
+    for edges in strategy.portions():
+        left = strategy.ind_comp(edges)
+        left = strategy.merge_parts(left)
+        strategy.post_process(left)
     return _found(run, labels, report)
 
 

@@ -1,27 +1,23 @@
 """START HERE: a run from shards to forest, one call for each step.
 
-Every rank runs this file. The four calls are HyPar's, told in `hypar.py`; what a step
-does is told in its own module; what devices there are is known to `workers.py` alone.
+Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). How
+parts merge is chosen once (`merging/choose.py`); what a step does is told in its own
+module; what devices there are is known to `steps/workers.py` alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .comm.communicator import Comm
 from .host.progress import Progress
 from .io.forest_writer import check_writable
 from .io.outputs import check_outputs
-from .merging.hypar import (
-    ind_comp,
-    lightest_cut_edge,
-    merge_parts,
-    part_graph,
-    portions,
-    post_process,
-)
+from .merging.choose import choose
 from .run.checkpoint import MANIFEST, Checkpoint
 from .run.config import Config
 from .run.report import Report
+from .steps.boruvka import lightest_cut_edge
+from .steps.part_graph import part_graph
 from .steps.write import Summary, write_forest
 
 
@@ -70,21 +66,24 @@ def solve(
 
     # 1. Every rank reads its rows, balanced by arcs; 2. they are dealt to its devices
     run = part_graph(comm, path, config, report)
-    checkpoint.start(run)
+    resumed = checkpoint.start(run.graph, run.state, report)
+    run = replace(run, resumed=resumed, save=checkpoint.save)
+
+    strategy = choose(run, exception=lightest_cut_edge)
 
     # The lightest edges go through the steps first, then what they leave of the rest
-    for edges in portions(run):
+    for edges in strategy.portions():
         # 3. Every device contracts its part; a component stops at the border, if the
         # lightest edge that leaves it is a cut edge
-        left = ind_comp(run, edges, exception=lightest_cut_edge)
+        left = strategy.ind_comp(edges)
 
-        # 4. Ghosts learn their components, parts merge: 5. in rings, 6. at leaders
-        left = merge_parts(run, left)
+        # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
+        left = strategy.merge_parts(left)
 
         # 7. The last leader has what is left, and no border
-        post_process(run, left)
+        strategy.post_process(left)
 
     # 8. Every rank writes the forest edges that begin at its vertices
-    summary = write_forest(run, targets)
+    summary = write_forest(run, targets.forest, targets.labels, targets.report)
     checkpoint.remove()
     return summary

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import graphs
 import numpy as np
-from mndmst.comm.communicator.communicator import Comm
-from mndmst.graph.model.model import EdgeList
-from mndmst.graph.model.order import weights_to_keys
 from mpi4py import MPI
 from oracle import Answer
 
+from mndmst.comm.communicator import Comm
+from mndmst.graph.model import EdgeList
+from mndmst.graph.order import weights_to_keys
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import write_forest
 from mndmst.io.shards import open_graph

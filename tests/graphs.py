@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
-from mndmst.graph.model.order import WEIGHT_DTYPES
 
+from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.io.shards import ShardWriter
 
 UUID = "00000000-0000-4000-8000-000000000000"

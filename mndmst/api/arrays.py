@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backends import cpu, cuda_device
+from ..backends import cpu_device, cuda_device
 from ..graph.order import keys_to_weights
 from ..host.errors import InputError
 from ..host.extras import optional
@@ -83,7 +83,7 @@ def minimum_spanning_forest(
     if all(on_device(column) for column in (src, dst, weight)):
         return _forest_on_device(src, dst, weight, num_vertices, maximum)
     edges = as_edges(src, dst, weight, num_vertices, "the edges")
-    return _forest_of(edges, maximum, cpu(_cores(threads)))
+    return _forest_of(edges, maximum, cpu_device(_cores(threads)))
 
 
 def minimum_spanning_tree(
@@ -131,7 +131,7 @@ def minimum_spanning_tree(
     sparse = optional("scipy.sparse", "formats")
     matrix = csr_matrix(csgraph)
     cores = _cores(threads)
-    backend = cpu(cores)
+    backend = cpu_device(cores)
     heads, weights = entry_heads(matrix), entry_weights(matrix)
     rows = None if maximum else symmetric_rows(matrix, heads, weights, Threads(cores))
     if rows is not None:

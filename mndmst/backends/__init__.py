@@ -12,10 +12,10 @@ from .cuda import device_ids, device_names, unavailable
 if TYPE_CHECKING:
     from .base import Backend
 
-__all__ = ["cpu", "cuda_device", "device_ids", "device_names", "unavailable"]
+__all__ = ["cpu_device", "cuda_device", "device_ids", "device_names", "unavailable"]
 
 
-def cpu(threads: int = 1) -> "Backend":
+def cpu_device(threads: int = 1) -> "Backend":
     """Return the CPU as a device that computes with some threads."""
     from .cpu.backend import CpuBackend
 

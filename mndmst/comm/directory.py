@@ -10,8 +10,9 @@ Sanders and Schimek, IPDPS 2023, in place of the ghost lists of MND-MST).
 import numpy as np
 
 from ..graph.order import id_dtype
-from ..kernels.names import follow, leading_away
+from ..kernels.names import follow, leading_away, step_up
 from ..kernels.numbering import distinct
+from ..kernels.threads import Threads
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
 from .communicator import Coded, Comm
 
@@ -41,17 +42,51 @@ class Directory:
         self.first = int(vtxdist[comm.rank])
         self.last = int(vtxdist[comm.rank + 1])
         self.parent = np.arange(self.first, self.last, dtype=id_dtype(vtxdist[-1]))
+        self._noted: list[tuple[np.ndarray, np.ndarray]] = []
 
     def homes(self, ids: np.ndarray) -> np.ndarray:
         """Return how many of some ascending ids are at home on each rank."""
         return np.diff(np.searchsorted(ids, self.vtxdist))
 
-    def record_here(self, old: np.ndarray, new: np.ndarray) -> None:
+    def record_here(self, old: np.ndarray | range, new: np.ndarray) -> None:
         """Note that components at home here are now part of others, also here."""
-        if len(old) == len(self.parent):
-            self.parent[:] = new
+        if isinstance(old, range):
+            self.parent[old.start - self.first : old.stop - self.first] = new
         else:
             self.parent[old - self.first] = new
+
+    def note(self, old: np.ndarray, new: np.ndarray) -> None:
+        """Keep new names of components until `publish` tells their owners.
+
+        Parameters
+        ----------
+        old : ndarray of int64
+            Ascending.
+        new : ndarray of int64
+        """
+        if len(old):
+            self._noted.append((old, new))
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether this rank has renamed components since the last `publish`."""
+        return bool(self._noted)
+
+    def publish(self) -> None:
+        """Tell the owners of components what these are part of now. Collective."""
+        none = np.empty(0, np.int64)
+        old, new = self._noted[0] if self._noted else (none, none)
+        if len(self._noted) > 1:
+            old, new = (np.concatenate(c) for c in zip(*self._noted, strict=True))
+            # What has kept its name in one contraction may have lost it in another.
+            old, new = old[old != new], new[old != new]
+            order = np.argsort(old)
+            old, new = old[order], new[order]
+            # A name that was itself given up since: ghosts ask for one step only.
+            while ((newer := present_names(new, old, new)) != new).any():
+                new = newer
+        self._noted.clear()
+        self.record(old, new)
 
     def known(self, ids: np.ndarray) -> np.ndarray:
         """Return what is known here of the components of some ids (int64)."""
@@ -158,6 +193,19 @@ class Directory:
         self.jump(leading_away(self.parent, self.first, NOBODY))
         self.shorten()
 
+    def step_up(self, names: np.ndarray, threads: Threads) -> None:
+        """Point every vertex at the parent of the name it had before.
+
+        Parameters
+        ----------
+        names : ndarray, shape (vertices at home here,)
+            Components at home here, each of which was its own parent.
+        """
+        threads.map(
+            lambda b, e: step_up(names[b:e], self.first, self.parent, self.parent[b:e]),
+            threads.ranges(len(names)),
+        )
+
     def shorten(self) -> None:
         """Point every vertex at what is known here of its representative."""
         for begin in range(0, len(self.parent), STEP):
@@ -168,3 +216,11 @@ class Directory:
 def without(array: np.ndarray, part: slice) -> np.ndarray:
     """Return an array without a slice of it."""
     return np.concatenate([array[: part.start], array[part.stop :]])
+
+
+def present_names(names: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Return names with those in `old` (ascending) replaced by those in `new`."""
+    if len(old) == 0:
+        return names
+    place = np.minimum(np.searchsorted(old, names), len(old) - 1)
+    return np.where(old[place] == names, new[place], names)

@@ -23,6 +23,8 @@ class Progress:
         Seconds between lines where the stream is not a terminal.
     since : float, optional
         When the run began, as `time.monotonic` counts; now by default.
+    verbose : bool
+        Whether to say what `detail` is given, too.
     """
 
     def __init__(
@@ -31,8 +33,10 @@ class Progress:
         stream: TextIO | None = None,
         cadence: float = 2.0,
         since: float | None = None,
+        verbose: bool = False,
     ) -> None:
         self.active = active
+        self.verbose = verbose
         self.stream = stream or sys.stderr
         terminal = self.stream.isatty()
         self.cadence = 0.0 if terminal else cadence
@@ -64,6 +68,11 @@ class Progress:
         # A heavier band brings edges back; the bar does not go back for them.
         self.bar.update(max(0, self.bar.total - edges - self.bar.n))
         self.bar.refresh()
+
+    def detail(self, text: str) -> None:
+        """Say what only those who ask for more want to know."""
+        if self.verbose:
+            self.say(text)
 
     def say(self, text: str) -> None:
         """Say something at once."""

@@ -1,55 +1,117 @@
 """GPUs of one host merge by themselves: only the forest of the graph leaves them.
 
 Every device computes the forest of its rank's rows, and that of the first rank the
-forest of these forests. Each edge is offered once, by the home of its smaller end, so
+forest of these forests. Each edge is offered once, by the owner of its smaller end, so
 what is left of an offer is what its rank has to write, in order.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from ..backends.base import Peer
+from ..backends.base import Band, Peer
 from ..graph.model import EdgeList
 from ..run.run import Run
+from ..steps.boruvka import ExceptionCondition
+from .strategy import Facts, NotSuitableError, Strategy
+
+Offers = list[Any] | None
 
 
-def join_on_devices(run: Run) -> bool:
-    """Merge all ranks' rows at once, if each has one device that can. Collective.
+class Devices(Strategy):
+    """GPUs of a host merge directly.
 
-    Afterwards `run.fixed` has the forest of the graph, and the directory knows all
-    components.
-
-    Returns
-    -------
-    bool
-        Whether that has been done; if not, nothing has changed.
+    If a device runs out of memory on the way nothing has changed, and the hosts merge.
     """
-    worker, peer = run.workers[0], None
-    if len(run.workers) == 1 and run.stored is None and not run.resumed:
+
+    name = "devices"
+
+    def __init__(
+        self,
+        run: Run,
+        facts: Facts,
+        exception: ExceptionCondition,
+        others: Callable[[], Strategy],
+    ) -> None:
+        super().__init__(run, facts, exception, others)
+        (worker,) = run.workers
         peer = worker.backend.peer(worker.placed, run.num_vertices)
-    if run.comm.min(int(peer is not None)) == 0 or peer is None:
-        return False
-    with run.report.stage("devices") as entry, run.report.work(worker.backend.name):
-        found = _merge(run, peer, entry)
-    if found is None:
-        return False
-    run.take_forest(*found, "devices")
-    return True
+        if run.comm.min(int(peer is not None)) == 0 or peer is None:
+            raise NotSuitableError("not every rank has all its rows on a GPU")
+        self.peer: Peer = peer
+        self._others = others
+        self._instead: Strategy | None = None
 
-
-def _merge(
-    run: Run, peer: Peer, entry: dict[str, Any]
-) -> tuple[EdgeList, np.ndarray] | None:
-    """Return what `Peer.accept` does; None on all ranks, if it does on any."""
-    comm = run.comm
-    offers = comm.collect(peer.offer())
-    answer = None
-    if offers is not None and None not in offers:
-        answer = peer.join(offers, comm.rank)
-    answer = comm.share(answer)
-    if answer is None:
+    @staticmethod
+    def refuses(merge: str, facts: Facts) -> str | None:
+        """See `Strategy.refuses`."""
+        if merge not in ("auto", "devices"):
+            return f"--merge {merge} was asked for"
+        if facts.ranks == 1:
+            return "there is one rank"
+        if facts.workers > 1 or facts.stored:
+            return "not every rank has all its rows on one device"
+        if facts.resumed or facts.own_exception:
+            return "the run resumes, or has an exception condition of its own"
         return None
-    found = peer.accept(answer, comm.rank)
-    entry["edges_offered"] = answer.bounds[-1]
-    return found if comm.min(int(found is not None)) else None  # and waits for all
+
+    def portions(self) -> Iterator[Any]:
+        """Yield all edges at once."""
+        yield Band()
+        if self._instead is not None:
+            yield from self._instead.portions()
+
+    def ind_comp(self, edges: Any) -> Any:
+        """Compute the forest of the rows on each device; rank 0 gets all offers."""
+        if self._instead is not None:
+            return self._instead.ind_comp(edges)
+        with self._stage("indComp"):
+            return self.run.comm.collect(self.peer.offer())
+
+    def merge_parts(self, left: Any) -> Any:
+        """Compute the forest of the forests on the first device.
+
+        Returns
+        -------
+        (EdgeList, ndarray) or None
+            What `Peer.accept` does; None on all ranks, if it does on any.
+        """
+        if self._instead is not None:
+            return self._instead.merge_parts(left)
+        with self._stage("devices") as entry:
+            return self._join(left, entry)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[dict[str, Any]]:
+        run = self.run
+        with run.report.stage(name) as entry, run.report.work(run.backend.name):
+            yield entry
+
+    def _join(
+        self, offers: Offers, entry: dict[str, Any]
+    ) -> tuple[EdgeList, np.ndarray] | None:
+        comm, answer = self.run.comm, None
+        if offers is not None and None not in offers:
+            answer = self.peer.join(offers, comm.rank)
+        answer = comm.share(answer)
+        if answer is None:
+            return None
+        found = self.peer.accept(answer, comm.rank)
+        entry["edges_offered"] = answer.bounds[-1]
+        return found if comm.min(int(found is not None)) else None  # and waits for all
+
+    def post_process(self, left: Any) -> None:
+        """Keep the forest; if there is none, let the hosts compute it."""
+        if self._instead is not None:
+            self._instead.post_process(left)
+            return
+        if left is None:
+            self._instead = self._others()
+            return
+        edges, label = left
+        self.run.state.forest_edges.append(edges)
+        self.run.directory.parent[:] = label
+        self.run.report.level("devices", 0)
+        self.run.safe_point()

@@ -5,43 +5,44 @@ they are predicted to pay (`costs.py`), and before a merge that would not fit th
 leader's memory.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.model import ReducedGraph
-from ..run.run import Run, contract_graph, learn_names
-from ..steps.boruvka import cycle_filter
+from ..run.run import Run
+from ..steps.boruvka import ExceptionCondition, cycle_filter
 from ..steps.contract import empty_graph, merge
+from ..steps.heavier import Between
+from ..steps.parts import contract_graph, learn_names
 from .costs import FIRST, LATER, Costs, Left
-from .leading import whole_host
 from .parcels import pack, unpack
 from .ring import ring_rounds
 from .rounds import agree, first_round, global_round
 
 
-def merge_ranks(run: Run, graph: ReducedGraph) -> ReducedGraph:
+def merge_ranks(run: Run, left: Between, exception: ExceptionCondition) -> ReducedGraph:
     """Merge what the ranks hold until one has all that is left. Collective."""
-    paths = Paths(run)
-    at_home = not run.scattered  # every edge is on the ranks its ends are at home at
+    graph, giant, at_home, _ = left
+    paths = Paths(run, at_home)
     stride, level = 1, 0
     while stride < run.comm.size:
-        left = Left.of(run.comm, graph)
-        if left.edges == 0:
+        amount = Left.of(run.comm, graph)
+        if amount.edges == 0:
             break
-        path = paths.choose(left, -(-run.comm.size // stride))
+        path = paths.choose(amount, -(-run.comm.size // stride))
         if path == "round":
-            merge_by = first_round if at_home else global_round
-            graph = _round(run, graph, left.edges, merge_by)
+            graph = _round(run, graph, amount.edges, giant, at_home)
         else:
             level += 1
             size = run.comm.size if path == "leader" else run.config.group_size
             if path == "leader" and at_home:
                 with run.report.stage("agree"):
-                    graph = agree(run, graph)
-            graph = _level(run, graph, level, stride, size)
+                    graph = agree(run, graph, giant)
+            group = _Group(level, stride, size)
+            graph = _level(run, graph, group, exception)
             stride *= size
         at_home = False
     return graph
@@ -50,10 +51,10 @@ def merge_ranks(run: Run, graph: ReducedGraph) -> ReducedGraph:
 class Paths:
     """Chooses how to go on, on all ranks alike."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, at_home: bool) -> None:
         self.run = run
         self.costs = Costs(run.network, run.comm.size, run.config.group_size)
-        self.share = LATER if run.scattered else FIRST
+        self.share = FIRST if at_home else LATER
         self.round_from = 0.0
         self.rounds_pay = True
 
@@ -81,33 +82,42 @@ class Paths:
         return path
 
 
+class _Group(NamedTuple):
+    """The groups of a level: of ranks that hold edges, every stride-th."""
+
+    level: int
+    stride: int
+    size: int
+
+    def is_last(self, ranks: int) -> bool:
+        """Return whether there is one group."""
+        return self.stride * self.size >= ranks
+
+
 def _level(
-    run: Run, graph: ReducedGraph, level: int, stride: int, group_size: int
+    run: Run, graph: ReducedGraph, kind: _Group, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Merge groups of ranks that hold edges, every stride-th, into their leaders."""
-    active = run.comm.rank % stride == 0
-    color = run.comm.rank // (stride * group_size)
+    """Merge each group into its leader."""
+    active = run.comm.rank % kind.stride == 0
+    color = run.comm.rank // (kind.stride * kind.size)
     group = run.comm.split(color if active else None)
-    if stride * group_size < run.comm.size or run.config.merge == "ring":
-        graph = ring_rounds(run, group, graph)
+    if not kind.is_last(run.comm.size) or run.config.merge == "ring":
+        graph = ring_rounds(run, group, graph, exception)
     graph = _make_room(run, group, graph)
-    last = stride * group_size >= run.comm.size
-    with run.report.stage("leaders", level=level) as entry:
-        with whole_host(run, run.comm.sum(len(graph)) if last else 0):
-            entry["threads"] = run.threads.count
-            graph = contract_graph(run, to_leader(run, group, graph))
+    with run.report.stage("leaders", level=kind.level):
+        graph = contract_graph(run, to_leader(run, group, graph), exception)
         graph = learn_names(run, graph)
-    run.report.level(f"level {level}", run.comm.sum(len(graph)))
+    run.report.level(f"level {kind.level}", run.comm.sum(len(graph)))
     if group is not None:
         group.free()
     run.safe_point()
     return graph
 
 
-def finish(run: Run, graph: ReducedGraph) -> None:
+def finish(run: Run, graph: ReducedGraph, exception: ExceptionCondition) -> None:
     """Contract what is left: all on one rank, so no component is a ghost."""
-    contract_graph(run, replace(graph, own=np.ones_like(graph.own)))
-    run.publish()
+    contract_graph(run, replace(graph, own=np.ones_like(graph.own)), exception)
+    run.directory.publish()
     run.safe_point()
 
 
@@ -142,9 +152,11 @@ def _round(
     run: Run,
     graph: ReducedGraph,
     edges: float,
-    merge_by: Callable[[Run, ReducedGraph], ReducedGraph] = global_round,
+    giant: int | None = None,
+    at_home: bool = False,
 ) -> ReducedGraph:
+    """Do a global round; the first one, if edges still are where their ends are."""
     with run.report.stage("global round", edges_before=edges):
-        graph = merge_by(run, graph)
-    run.report.level("global round", run.comm.sum(len(graph)))
-    return graph
+        merged = first_round(run, graph, giant) if at_home else global_round(run, graph)
+    run.report.level("global round", run.comm.sum(len(merged)))
+    return merged

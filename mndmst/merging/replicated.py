@@ -10,6 +10,8 @@ have any edge, and no name need be asked for.
     1998, who replicate the vertices and divide the edges.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..backends.base import Band
@@ -28,35 +30,56 @@ from ..kernels.hooks import (
 from ..kernels.kruskal import LOW
 from ..kernels.spanning import spanning_pairs
 from ..run.run import Run
-from ..steps.contract import drop_unused
+from ..steps.boruvka import ExceptionCondition
+from ..steps.contract import drop_unused, empty_graph
+from ..steps.heavier import Between
 from .dealing import dealt_in_order
+from .messages import Messages
+from .strategy import CUT_SHARE, Facts, NotSuitableError, Strategy
 
-SAMPLE = 8192
-# From this share of cut arcs on a graph has no locality.
-CUT_SHARE = 0.25
 # The part of the bytes of a rank's rows that a list of all vertices may take.
 LIST_SHARE = 0.125
 # Bytes of an edge that all ranks know: its key and both its ends.
 EDGE_BYTES = 12
 
 
-def cut_share(run: Run) -> float:
-    """Return about which share of the arcs leads to other ranks. Collective."""
-    ends = np.zeros(2, np.int64)
-    for worker in run.workers:
-        sample = worker.rows.indices[:: 1 + worker.rows.num_arcs // SAMPLE]
-        here = (sample >= run.directory.first) & (sample < run.directory.last)
-        ends += np.array([np.count_nonzero(~here), len(sample)])
-    cut, all_ends = run.comm.sum(ends)
-    return float(cut / max(1, all_ends))
+class Replicated(Messages):
+    """Every rank knows where all vertices hook; the first round needs no names."""
 
+    name = "replicated vertices"
 
-def can_list_vertices(run: Run) -> bool:
-    """Return whether all ranks may know all vertices. Collective."""
-    worker = run.workers[0]
-    able = len(run.workers) == 1 and run.num_vertices <= int(NUMBER)
-    room = _room_for(run, 4 * run.num_vertices, worker.rows.nbytes)
-    return bool(run.comm.min(int(able and room)))
+    def __init__(
+        self,
+        run: Run,
+        facts: Facts,
+        exception: ExceptionCondition,
+        others: Callable[[], Strategy],
+    ) -> None:
+        super().__init__(run, facts, exception, others)
+        self.width = 1.0
+        room = _room_for(run, 4 * run.num_vertices, run.workers[0].rows.nbytes)
+        if not run.comm.min(int(room)):
+            raise NotSuitableError("a list of all vertices is too large for a rank")
+
+    @staticmethod
+    def refuses(merge: str, facts: Facts) -> str | None:
+        """See `Strategy.refuses`."""
+        if merge in ("ring", "boruvka"):
+            return f"--merge {merge} was asked for"
+        if facts.cut_share <= CUT_SHARE:
+            return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
+        if facts.workers > 1 or facts.num_vertices > int(NUMBER):
+            return "a rank has two devices, or the graph has too many vertices"
+        if facts.resumed or facts.own_exception:
+            return "the run resumes, or has an exception condition of its own"
+        return None
+
+    def ind_comp(self, edges: Band | Between) -> Between:
+        """Hook all vertices along the lightest edges; see `Strategy.ind_comp`."""
+        if not isinstance(edges, Band):
+            return super().ind_comp(edges)
+        with self.run.report.stage("hook"):
+            return Between(join_replicated(self.run, edges), at_home=False)
 
 
 def _room_for(run: Run, nbytes: int, row_bytes: int) -> bool:
@@ -64,7 +87,7 @@ def _room_for(run: Run, nbytes: int, row_bytes: int) -> bool:
     return nbytes <= LIST_SHARE * row_bytes and run.budget.fits(nbytes)
 
 
-def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
+def join_replicated(run: Run, band: Band) -> ReducedGraph:
     """Hook all vertices, and merge what is left of a band, if that is little.
 
     Collective. The directory knows the components afterwards, and is resolved.
@@ -76,9 +99,8 @@ def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
 
     Returns
     -------
-    ReducedGraph or None
-        The edges not merged yet, each on one rank only, so no component is own. None
-        if there are none.
+    ReducedGraph
+        The edges not merged yet, each on one rank only, so no component is own.
     """
     worker, directory = run.workers[0], run.directory
     hook, best, edges = worker.backend.row_hooks(worker.placed, band)
@@ -90,10 +112,10 @@ def join_scattered(run: Run, band: Band) -> ReducedGraph | None:
     little = run.comm.min(int(_room_for(run, nbytes, worker.rows.nbytes)))
     if little:
         final = _merged(run, edges.key, pairs, parent)
-        run.fixed.append(edges.take(final))
+        run.state.forest_edges.append(edges.take(final))
     directory.parent[:] = names[parent[component[directory.first : directory.last]]]
     if little:
-        return None
+        return empty_graph(edges)
     a, b = (end.astype(np.uint32) for end in (pairs >> HALF, pairs & LOW))
     own = np.zeros(len(names), np.bool_)
     return drop_unused(ReducedGraph(edges, a, b, names.astype(np.int64), own))
@@ -144,7 +166,7 @@ def _components(
     hook = run.comm.concatenate(hook)
     component = np.empty(len(hook), np.uint32)
     roots = sum(run.threads.map(lambda b, e: link(hook, b, e, component), ranges))
-    run.fixed.append(edges_of_hooks(hook, best, component, first, last))
+    run.state.forest_edges.append(edges_of_hooks(hook, best, component, first, last))
     mine = component[first:last]
     names = run.comm.concatenate(mine[mine & ROOT != 0] & NUMBER)
     number_roots(component, first, last, run.comm.prefix(roots))

@@ -10,13 +10,16 @@ import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.model import ReducedGraph
-from ..run.run import Run, contract_graph, learn_names
-from ..steps.boruvka import cycle_filter
+from ..run.run import Run
+from ..steps.boruvka import ExceptionCondition, cycle_filter
 from ..steps.contract import merge, segment, without_segment
+from ..steps.parts import contract_graph, learn_names
 from .parcels import pack, unpack
 
 
-def ring_rounds(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
+def ring_rounds(
+    run: Run, group: Comm | None, graph: ReducedGraph, exception: ExceptionCondition
+) -> ReducedGraph:
     """Exchange segments in all groups until none of them gains by it. Collective.
 
     Parameters
@@ -32,7 +35,7 @@ def ring_rounds(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGra
         with run.report.stage("ring", round=number) as entry:
             entry["edges_before"] = len(graph)
             if group is not None and going:
-                graph = contract_graph(run, pass_segment(run, group, graph))
+                graph = contract_graph(run, pass_segment(run, group, graph), exception)
             graph = learn_names(run, graph)
             entry["edges_after"] = len(graph)
         if group is not None and going:

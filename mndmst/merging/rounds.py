@@ -19,9 +19,10 @@ from ..kernels.homes import lightest_proposals
 from ..kernels.lists import lightest_edges
 from ..kernels.names import in_both
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
-from ..run.run import Run, learn_names
+from ..run.run import Run
 from ..steps.boruvka import cycle_filter
 from ..steps.contract import drop_unused
+from ..steps.parts import learn_names
 
 
 class Choice(NamedTuple):
@@ -36,21 +37,21 @@ class Choice(NamedTuple):
         return Choice(self.label[index], self.other[index], self.edges.take(index))
 
 
-def first_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
+def first_round(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
     """Do a round while edges are still where their ends are at home. Collective.
 
-    Only ranks where a component has members propose an edge for it, and for one that
-    is own nobody need. The component that hides its edges (`Run.giant`) is chosen by
-    others only. Afterwards one rank is enough to hold an edge: of a cut edge that both
-    homes have kept one does; any other is the last of a cycle.
+    Only ranks where a component has members propose an edge for it, and none does for
+    a component that is own. The component that hides its edges (`Between.giant`) is
+    chosen by others only. Afterwards one rank is enough to hold an edge: of a cut edge
+    that both owners have kept, one does; any other is the last of a cycle.
     """
     first, last = run.directory.first, run.directory.last
     member = np.zeros(len(graph.labels), np.bool_)
     for end, component in ((graph.edges.u, graph.a), (graph.edges.v, graph.b)):
         member[component[(end >= first) & (end < last)]] = True
     decided = graph.own & (graph.labels >= first) & (graph.labels < last)
-    proposed = member & ~decided & (graph.labels != run.giant)
-    return agree(run, _round(run, graph, decided, proposed))
+    proposed = member & ~decided & (graph.labels != giant)
+    return agree(run, _round(run, graph, decided, proposed), giant)
 
 
 def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
@@ -116,17 +117,17 @@ def _hook(run: Run, choice: Choice) -> None:
     back = directory.lookup_any(other)
     root = (back == label) & (label < other)
     directory.parent[mine[root]] = label[root]
-    run.fixed.append(choice.edges.take(~root))
+    run.state.forest_edges.append(choice.edges.take(~root))
     directory.jump(mine)
 
 
-def agree(run: Run, graph: ReducedGraph) -> ReducedGraph:
+def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
     """Keep a cut edge on one rank only, and only if both homes have it. Collective.
 
     What one of them has dropped is the last of a cycle. Not so where one component
-    hides its edges (`Run.giant`): then nothing is done.
+    hides its edges (`Between.giant`): then nothing is done.
     """
-    if run.giant is not None:
+    if giant is not None:
         return graph
     directory, edges = run.directory, graph.edges
     u, v = edges.u.astype(np.int64), edges.v.astype(np.int64)

@@ -20,7 +20,6 @@ from ..kernels.shared import name_components, name_vertices, settle
 from ..kernels.spanning import packed
 from ..run.run import Run
 from ..steps.write import at_home
-from .dealing import dealt, numbered
 from .shared_contraction import SharedContraction
 
 # Bytes for each vertex of the graph that a rank may come to touch.
@@ -64,13 +63,18 @@ class Together:
         """The components of the vertices at home here."""
         return self.component[self.run.directory.first : self.run.directory.last]
 
-    def join_band(self, band: Band) -> None:
-        """Merge along the lightest edges of all rows and the forest of a band.
+    def hook_rows(self, band: Band) -> EdgeList:
+        """Contract along the lightest edge of every vertex.
 
         Parameters
         ----------
         band : Band
             The lightest one.
+
+        Returns
+        -------
+        EdgeList
+            This rank's other edges of the band.
         """
         run, shared = self.run, self.contraction
         home = run.directory.first, run.directory.last
@@ -86,15 +90,18 @@ class Together:
         roots = shared.link(part, self.component)
         self.comm.barrier()
         (best,) = joined([[best] for best in bests], run.threads)
-        run.fixed.append(edges_of_hooks(shared.hook, best, self.component, *home))
+        run.state.forest_edges.append(
+            edges_of_hooks(shared.hook, best, self.component, *home)
+        )
         shared.number(part, self.component, roots)
         shared.vertices_hooked()
         edges = [[edges.u, edges.v, edges.key] for edges in lists]
-        columns = numbered(self.comm, EdgeList(*joined(edges, run.threads)))
-        self._join(dealt(self.comm, columns, run.report), after="hook")
+        return EdgeList(*joined(edges, run.threads))
 
-    def join_heavy(self, giant: int, above: int) -> None:
-        """Merge along all edges above a key that leave the giant component.
+    def leaving(self, giant: int, above: int) -> EdgeList:
+        """Return the edges above a key that leave the giant component.
+
+        Each is on the rank that owns its smaller end.
 
         Parameters
         ----------
@@ -120,19 +127,23 @@ class Together:
         for edges in lists:
             away = (edges.u < directory.first) | (edges.u >= directory.last)
             self.run.report.ship(int(np.count_nonzero(away)))
-        edges = at_home(directory, lists, self.run.threads)
-        self._join(numbered(self.comm, edges), after="heavy")
+        return at_home(directory, lists, self.run.threads)
 
-    def _join(self, columns: list[np.ndarray], after: str) -> None:
-        """Merge along the forest of edges that a step has left; see `numbered`."""
+    def join(self, columns: list[np.ndarray], after: str) -> None:
+        """Merge along the forest of edges that a step has left.
+
+        Parameters
+        ----------
+        columns : list of ndarray
+            See `dealing.numbered`.
+        """
         run, shared = self.run, self.contraction
         u, v, key, position = columns
         columns = [u, v, key, packed(u, v, run.threads), position]
         columns = shared.left_apart(columns, self.component)
         left = self.comm.sum(len(columns[0]))
         run.report.level(after, left)
-        run.report.choice("shared", left, {})
-        self._settle(*shared.join(columns, run.fixed))
+        self._settle(*shared.join(columns, run.state.forest_edges))
 
     def _settle(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:
         """Give all vertices their present components."""

@@ -14,6 +14,7 @@ from ..graph.model import EdgeList, ReducedGraph
 from ..run.run import Run
 from .boruvka import Contraction
 from .contract import rename
+from .parts import keep
 
 
 def absorb(run: Run, graph: ReducedGraph, giant: int) -> ReducedGraph:
@@ -37,7 +38,7 @@ def absorb(run: Run, graph: ReducedGraph, giant: int) -> ReducedGraph:
     left = rename(graph, names)
     left = replace(left, own=left.own & (left.labels != giant))
     fixed = graph.edges.take(final)
-    return run.settle(Contraction(fixed, graph.labels[changed], names[changed], left))
+    return keep(run, Contraction(fixed, graph.labels[changed], names[changed], left))
 
 
 def _with_frozen(graph: ReducedGraph, place: int) -> ReducedGraph:

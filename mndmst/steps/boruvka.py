@@ -18,6 +18,7 @@ import numpy as np
 
 from ..backends.base import Backend, Band, Growth, RowGrowth
 from ..graph.model import EdgeList, ReducedGraph, Rows
+from ..graph.order import id_dtype
 from .contract import drop_unused, empty_graph, reduced_graph, rename
 
 # How far the components of a graph with ghosts may grow: an exception condition.
@@ -31,15 +32,17 @@ class Contraction(NamedTuple):
     ----------
     fixed : EdgeList
         Edges of the minimum spanning forest of the whole graph.
-    old, new : ndarray of int64
-        Components (ascending) and what they are part of now: all that are part of
-        others, and maybe some that are not.
+    old : ndarray of int64, or range
+        Components, ascending: all that are part of others now, and maybe some that
+        are not. A range stands for consecutive vertices.
+    new : ndarray of integers
+        What they are part of now.
     graph : ReducedGraph
         What is left.
     """
 
     fixed: EdgeList
-    old: np.ndarray
+    old: np.ndarray | range
     new: np.ndarray
     graph: ReducedGraph
 
@@ -89,17 +92,16 @@ def contract_rows(
 
 def _left_of(rows: Rows, grown: RowGrowth) -> Contraction:
     """Return the contraction of rows whose components have grown."""
-    new = grown.label.astype(np.int64)
-    new += rows.first
+    ids = id_dtype(rows.num_vertices)
+    new = grown.label.astype(ids)
+    new += ids.type(rows.first)
     graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last, own=True)
-    return Contraction(grown.fixed, np.arange(rows.first, rows.last), new, graph)
+    return Contraction(grown.fixed, range(rows.first, rows.last), new, graph)
 
 
 def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:
     """Return the contraction of a whole graph: everything is final."""
-    label = label.astype(np.int64)
-    old = np.flatnonzero(label != np.arange(len(label)))
-    return Contraction(edges, old, label[old], empty_graph(edges))
+    return Contraction(edges, range(len(label)), label, empty_graph(edges))
 
 
 def contract(

@@ -9,6 +9,7 @@ the giant component (see `backends.numba.finish` for why this is enough).
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,14 +21,13 @@ from ..kernels.hooks import outside_of
 from ..kernels.outside import UNKNOWN, heavy_arcs
 from ..kernels.rows import count_occupied
 from ..kernels.spanning import pair_order
-from ..merging.replicated import cut_share
 from ..run.run import Run
 from .absorb import absorb
 from .boruvka import cycle_filter
 from .contract import reduced_graph
 
 # Arcs whose keys, and whose components, are looked at.
-KEY_SAMPLE, GIANT_SAMPLE = 8192, 1024
+KEY_SAMPLE, GIANT_SAMPLE, CUT_SAMPLE = 8192, 1024, 8192
 # The share of arcs in rows of one component that makes it the giant one.
 GIANT_SHARE = 0.5
 # Bits for all vertices may take this share of the bytes of a rank's rows.
@@ -50,7 +50,7 @@ def bands(run: Run, light_edges: float) -> Iterator[Band]:
             sum(count_occupied(worker.rows.indptr) for worker in run.workers),
         ])
     )  # fmt: skip
-    low = run.done
+    low = run.state.done
     alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
     if light_edges and not alone and arcs > SPARSE_ARCS_PER_VERTEX * occupied:
         key_dtype = run.workers[0].rows.keys.dtype
@@ -85,7 +85,28 @@ def giant_component(run: Run, component: np.ndarray) -> int | None:
     return most_frequent(sample, GIANT_SHARE)
 
 
-def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
+class Between(NamedTuple):
+    """Edges between components, for the steps after independent computation.
+
+    Attributes
+    ----------
+    graph : ReducedGraph
+    giant : int or None
+        The component that hides its edges: ranks with members of it do not know them,
+        as the edges were looked up from outside of it. None if no component does.
+    at_home : bool
+        Whether every edge is on the ranks that own its ends. Else it is on one rank.
+    renamed : bool
+        Whether components have new names that ghosts have not learnt.
+    """
+
+    graph: ReducedGraph
+    giant: int | None = None
+    at_home: bool = True
+    renamed: bool = False
+
+
+def heavier_edges(run: Run, giant: int, above: int) -> Between:
     """Return the edges above a key that may still join components. Collective.
 
     A component outside the giant one that has all its vertices on one rank is own
@@ -102,7 +123,8 @@ def heavy_graph(run: Run, giant: int, above: int) -> ReducedGraph:
     unknown = np.flatnonzero(far == UNKNOWN)
     far[unknown] = directory.lookup_any(head[unknown])
     near = directory.parent[tail - directory.first].astype(np.int64)
-    return absorb(run, _graph_of_arcs(run, (tail, head, key, near, far), giant), giant)
+    graph = _graph_of_arcs(run, (tail, head, key, near, far), giant)
+    return Between(absorb(run, graph, giant), giant)
 
 
 def walks(
@@ -147,7 +169,7 @@ def _bits_of_outsiders(run: Run, giant: int) -> np.ndarray:
     return bits
 
 
-def band_graph(run: Run, band: Band) -> ReducedGraph:
+def band_edges(run: Run, band: Band) -> Between:
     """Return the edges of a later band between components. Collective."""
     label, first = run.directory.parent, run.directory.first
 
@@ -170,7 +192,7 @@ def band_graph(run: Run, band: Band) -> ReducedGraph:
     )
     ends = np.concatenate([u, v]).astype(np.int64)
     near, far = np.split(run.directory.lookup_any(ends), 2)
-    return _graph_of_arcs(run, (u, v, key, near, far), None)
+    return Between(_graph_of_arcs(run, (u, v, key, near, far), None))
 
 
 def _graph_of_arcs(
@@ -181,7 +203,6 @@ def _graph_of_arcs(
     Collective. Components with all their vertices here are own, but the giant one.
     """
     graph, first = reduced_arcs(run, columns), run.directory.first
-    run.giant = giant
     shared = run.directory.members_elsewhere(NOBODY if giant is None else giant)
     own = graph.own & (graph.labels != giant)
     own[own] = ~shared[graph.labels[own] - first]
@@ -224,3 +245,14 @@ def _sample(
 
 def _keys(rows, positions):
     return rows.keys[positions]
+
+
+def cut_share(run: Run) -> float:
+    """Return about which share of the arcs leads to other ranks. Collective."""
+    ends = np.zeros(2, np.int64)
+    for worker in run.workers:
+        sample = worker.rows.indices[:: 1 + worker.rows.num_arcs // CUT_SAMPLE]
+        here = (sample >= run.directory.first) & (sample < run.directory.last)
+        ends += np.array([np.count_nonzero(~here), len(sample)])
+    cut, all_ends = run.comm.sum(ends)
+    return float(cut / max(1, all_ends))

@@ -12,67 +12,48 @@ from ..graph.giant import most_frequent
 from ..graph.model import ReducedGraph, Rows, component_of
 from ..kernels.names import step_up
 from ..kernels.outside import cut_arcs
-from ..run.run import Run, contract_graph
-from .boruvka import cycle_filter
+from ..run.run import Run
+from .boruvka import ExceptionCondition, cycle_filter
 from .contract import merge
 from .heavier import GIANT_SAMPLE, GIANT_SHARE, reduced_arcs, walks
+from .parts import contract_here
 
 # Up to this share of cut arcs, for each of which a rank may have to keep an edge.
 NEAR_SHARE = 0.02
 
 
-def can_go_alone(run: Run) -> bool:
-    """Return whether ranks can go through all edges by themselves. Collective."""
-    able = len(run.workers) == 1 and run.stored is None and not run.resumed
-    return bool(run.comm.min(int(able)))
-
-
-def contract_rest(run: Run, left: ReducedGraph, above: int) -> ReducedGraph:
+def contract_heavier(
+    run: Run, left: ReducedGraph, above: int, exception: ExceptionCondition
+) -> ReducedGraph | None:
     """Contract what ranks have left of a band together with all heavier edges.
 
-    Collective. Does nothing, and leaves `run.rest_done` as it is, if a rank has no
-    giant component.
+    Collective.
 
     Parameters
     ----------
     left : ReducedGraph
-        Its names are those of `run.renamed`.
+        What independent computation has left of the band on this rank.
     above : int
         The largest key of the band.
+
+    Returns
+    -------
+    ReducedGraph or None
+        What is left of all edges. None on every rank, and nothing has changed, if a
+        rank has no giant component of its own.
     """
     rows, directory = run.workers[0].rows, run.directory
-    _note_names(run)
-    label = directory.parent.copy()
+    label = directory.parent
     component = _reached(run, left, label)
     giant = _giant(rows, component)
-    run.rest_done = bool(run.comm.min(int(giant is not None or not rows.num_arcs)))
-    if not run.rest_done:
-        return left
+    if not run.comm.min(int(giant is not None or not rows.num_arcs)):
+        return None
     if giant is not None:
         tail, head, key = _arcs_that_matter(run, rows, component, giant, above)
         near, far = (component_of(end, rows, label) for end in (tail, head))
         heavier = reduced_arcs(run, (tail, head, key, near, far))
         left = cycle_filter(run.backend, merge([left, heavier], run.threads))
-    run.renamed.clear()
-    left = contract_graph(run, left)
-    _note_names(run)
-    _step_up(run, label, directory.parent, directory.parent)
-    return left
-
-
-def _note_names(run: Run) -> None:
-    """Tell the directory what has been contracted here; it is all at home here."""
-    for old, new in run.renamed:
-        run.directory.record_here(old, new)
-
-
-def _step_up(
-    run: Run, names: np.ndarray, parent: np.ndarray, found: np.ndarray
-) -> None:
-    run.threads.map(
-        lambda b, e: step_up(names[b:e], run.directory.first, parent, found[b:e]),
-        run.threads.ranges(len(names)),
-    )
+    return contract_here(run, left, exception)
 
 
 def _reached(run: Run, left: ReducedGraph, label: np.ndarray) -> np.ndarray:
@@ -88,7 +69,10 @@ def _reached(run: Run, left: ReducedGraph, label: np.ndarray) -> np.ndarray:
     parent = np.arange(first, last, dtype=label.dtype)
     parent[left.labels[own] - first] = names[root[own]]
     found = np.empty_like(label)
-    _step_up(run, label, parent, found)
+    run.threads.map(
+        lambda b, e: step_up(label[b:e], first, parent, found[b:e]),
+        run.threads.ranges(len(label)),
+    )
     return found
 
 

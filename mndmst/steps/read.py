@@ -17,10 +17,10 @@ from ..graph.order import keys_to_weights
 from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
 from ..io.shards import ShardedGraph
+from ..io.stored_rows import Clock, StoredRows, load_rows
 from ..kernels.heap import keep_freed, keep_nothing
 from ..kernels.inspect import add_to_buckets, arcs_of_bucket
 from ..kernels.threads import Threads
-from .stored import Clock, StoredRows, load_rows
 
 VERTEX_COST = 28
 BUCKETS = 4096

@@ -26,9 +26,9 @@ import numpy as np
 from .. import __version__
 from ..backends.base import Backend, Band
 from ..graph.model import EdgeList, Rows
-from ..run.run import joined
 from .boruvka import Contraction, contract
 from .contract import reduced_graph
+from .parts import joined
 from .split import Speeds, split
 
 SAMPLE = 8192  # arcs that a quantile or a share is estimated from

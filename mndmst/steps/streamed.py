@@ -9,15 +9,23 @@ waits takes as much memory as the rows: then the limit is refused.
 from ..backends.base import Band
 from ..graph.model import ReducedGraph, Rows
 from ..graph.ordered import Ordered
+from ..io.stored_rows import StoredRows
 from ..kernels.columns import room_for
 from ..kernels.edge_order import in_order
 from ..run.run import Run
-from .boruvka import Contraction, contract, contract_rows, cycle_filter
+from .boruvka import (
+    Contraction,
+    ExceptionCondition,
+    contract,
+    contract_rows,
+    cycle_filter,
+)
 from .contract import merge, rename
-from .stored import StoredRows
 
 
-def contract_stored(run: Run, stored: StoredRows) -> ReducedGraph:
+def contract_stored(
+    run: Run, stored: StoredRows, exception: ExceptionCondition
+) -> ReducedGraph:
     """Contract rows piece by piece; return what is left of them. Collective.
 
     Raises
@@ -25,13 +33,13 @@ def contract_stored(run: Run, stored: StoredRows) -> ReducedGraph:
     ConfigError
         If what is left does not fit into the memory allowed.
     """
-    passing = Passing(run, stored)
+    passing = Passing(run, stored, exception)
     with run.comm.together(), run.report.work(run.backend.name):
         pieces = map(passing.contract_piece, stored.pieces())
         left = passing.contract_again(next(pieces))
         for piece in pieces:
             left = passing.contract_again(passing.merged([left, piece]))
-    run.fixed.append(passing.fixed.edges)
+    run.state.forest_edges.append(passing.fixed.edges)
     run.directory.shorten()  # others ask for one step only
     return left
 
@@ -46,8 +54,10 @@ class Passing:
     fixed : Ordered
     """
 
-    def __init__(self, run: Run, stored: StoredRows) -> None:
-        self.run = run
+    def __init__(
+        self, run: Run, stored: StoredRows, exception: ExceptionCondition
+    ) -> None:
+        self.run, self.exception = run, exception
         rows = stored.bounds[-1] - stored.bounds[0]  # which fix an edge each, at most
         self.fixed = Ordered(room_for(run.workers[0].rows, rows))
 
@@ -55,7 +65,7 @@ class Passing:
         """Contract a piece as if all else were on other ranks."""
         backend = self.run.backend
         placed = backend.place(rows)
-        found = contract_rows(backend, rows, placed, Band(), self.run.exception)
+        found = contract_rows(backend, rows, placed, Band(), self.exception)
         return self._settle(found)
 
     def merged(self, graphs: list[ReducedGraph]) -> ReducedGraph:
@@ -70,7 +80,7 @@ class Passing:
 
     def contract_again(self, graph: ReducedGraph) -> ReducedGraph:
         """Contract what waited at borders that are none any more."""
-        return self._settle(contract(self.run.backend, graph, self.run.exception))
+        return self._settle(contract(self.run.backend, graph, self.exception))
 
     def _settle(self, found: Contraction) -> ReducedGraph:
         self.fixed.add(in_order(found.fixed, self.run.threads))

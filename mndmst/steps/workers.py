@@ -3,9 +3,10 @@
 This is the only module of the algorithm that knows that there are a CPU and GPUs.
 """
 
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
-from ..backends import cpu, cuda_device, device_ids, unavailable
+from ..backends import cpu_device, cuda_device, device_ids, unavailable
 from ..backends.base import Backend
 from ..backends.fallback import Fallback
 from ..comm.communicator import Comm
@@ -16,7 +17,7 @@ from ..kernels.heap import keep_freed
 from ..run.background import Background
 from ..run.config import Config
 from ..run.report import Report
-from ..run.run import Run, Worker
+from ..run.run import Worker
 from .speeds import Key, measure
 from .split import bounded_ratio, split
 
@@ -46,7 +47,7 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
     for warning in warnings(comm.collect(place) or []):
         report.progress.say(warning)
     keep_freed()
-    backends: list[Backend] = [cpu(place.threads)]
+    backends: list[Backend] = [cpu_device(place.threads)]
     if place.gpus:
         gpu = cuda_device(place.device, backends[0], config.gpu_memory, place.sharers)
         both = [Fallback(gpu, backends[0]), *backends]
@@ -72,7 +73,7 @@ def deal(
     background: Background,
     config: Config,
     report: Report,
-) -> tuple[list[Worker], float]:
+) -> tuple[tuple[Worker, ...], float]:
     """Deal a rank's rows to its devices.
 
     Parameters
@@ -82,13 +83,14 @@ def deal(
 
     Returns
     -------
-    workers : list of Worker
+    workers : tuple of Worker
+        Their rows are not on the devices yet, except where `background` has them.
     ratio : float
         The share of the first.
     """
     placed = background.placed()
     if len(backends) == 1:
-        return [Worker(backends[0], rows, placed)], 1.0
+        return (Worker(backends[0], rows, placed),), 1.0
     begin = report.seconds
     ratio, source = _ratio(backends, rows, config, report)
     if ratio < 1:
@@ -100,10 +102,10 @@ def deal(
         "ratio": ratio, "ratio_source": source, "ratio_seconds": seconds
     }  # fmt: skip
     parts = zip(backends, split(rows, ratio), strict=True)
-    workers = [Worker(backend, part) for backend, part in parts if len(part)]
-    if placed is not None:
-        workers[0].placed = placed
-    return workers or [Worker(backends[-1], rows)], ratio
+    dealt = [(backend, part) for backend, part in parts if len(part)]
+    dealt = dealt or [(backends[-1], rows)]
+    first, *others = (Worker(*pair) for pair in dealt)
+    return (replace(first, placed=placed), *others), ratio
 
 
 def _ratio(
@@ -126,14 +128,16 @@ def _ratio(
     return speeds.best_ratio(rows), source
 
 
-def place(run: Run) -> None:
+def place(workers: tuple[Worker, ...], report: Report) -> tuple[Worker, ...]:
     """Bring every worker's rows to its device, all at once, if they are not there."""
 
-    def bring(worker: Worker) -> Callable[[], None]:
-        def task() -> None:
-            if worker.placed is None:
-                worker.placed = worker.backend.place(worker.rows)
+    def bring(worker: Worker) -> Worker:
+        with report.work(worker.backend.name):
+            if worker.placed is not None:
+                return worker
+            return replace(worker, placed=worker.backend.place(worker.rows))
 
-        return task
-
-    run.at_once([bring(worker) for worker in run.workers])
+    if len(workers) == 1:
+        return (bring(workers[0]),)
+    with ThreadPoolExecutor(len(workers), "mndmst-worker") as pool:
+        return tuple(pool.map(bring, workers))

@@ -7,7 +7,8 @@ every number of ranks, and nobody holds all of it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +24,6 @@ from ..kernels.homes import by_home
 from ..kernels.threads import ALONE, Threads
 from ..run.report import write_report
 from ..run.run import Run
-
-if TYPE_CHECKING:
-    from ..pipeline import Targets
 
 
 @dataclass(frozen=True)
@@ -64,11 +62,21 @@ class Summary:
         )
 
 
-def write_forest(run: Run, targets: "Targets") -> Summary:
-    """Bring the forest in order, add it up and write it. Collective."""
+def write_forest(
+    run: Run, path: Path | None, with_labels: bool, record_path: Path | None
+) -> Summary:
+    """Bring the forest in order, add it up and write it. Collective.
+
+    Parameters
+    ----------
+    path, record_path : Path or None
+        Where to write the forest and the report.
+    with_labels : bool
+        Write each vertex's tree, too.
+    """
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
-        edges = to_homes(run.directory, run.fixed, run.threads)
+        edges = to_homes(run.directory, run.state.forest_edges, run.threads)
         weights = keys_to_weights(edges.key, graph.weight_dtype)
         count = comm.sum(len(edges))
     with run.report.stage("digest"):
@@ -83,17 +91,17 @@ def write_forest(run: Run, targets: "Targets") -> Summary:
         "digest": digest,
     }
     config = run.config.as_dict()
-    if targets.forest is not None:
+    if path is not None:
         with run.report.stage("write"):
-            labels = smallest_vertices(run.directory) if targets.labels else None
+            labels = smallest_vertices(run.directory) if with_labels else None
             record = run.report.gather(config=config, **results) or {}
             header = ForestHeader(
                 graph.uuid, graph.num_vertices, weight, digest, config, record
             )
-            write_forest_file(comm, targets.forest, edges, weights, header, labels)
+            write_forest_file(comm, path, edges, weights, header, labels)
     final = run.report.gather(config=config, **results)
-    if targets.report is not None:
-        write_report(comm, targets.report, final)
+    if record_path is not None:
+        write_report(comm, record_path, final)
     seconds = comm.max(run.report.seconds)
     return Summary(**results, seconds=seconds, report=final)
 

@@ -1,7 +1,8 @@
 """Graphs for the device, their rows, and the forests they should have."""
 
 import numpy as np
-from mndmst.graph.model.model import Rows
+
+from mndmst.graph.model import Rows
 
 KEYS = (np.uint32, np.uint64)
 IDS = (np.uint32, np.int64)

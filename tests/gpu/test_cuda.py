@@ -5,11 +5,11 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from mndmst.graph.model.model import EdgeList, ReducedGraph, Rows
 from shapes import IDS, KEYS, SHAPES, check, check_labels, csr, edges_of, kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
+from mndmst.graph.model import EdgeList, ReducedGraph, Rows
 from mndmst.host.errors import ConfigError
 
 reason = unavailable()

@@ -5,12 +5,12 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from mndmst.graph.model.arrival import Arrival
-from mndmst.graph.model.model import Rows
 from shapes import KEYS, csr, edges_of
 
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
+from mndmst.graph.arrival import Arrival
+from mndmst.graph.model import Rows
 from mndmst.host.errors import InputError
 
 reason = unavailable()

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from mndmst.comm.communicator.communicator import Coded, Comm, world
-from mndmst.comm.communicator.directory import Directory
-from mndmst.comm.communicator.shared_memory import SharedMemory
 
-from mndmst.comm.communicator import bulk
+from mndmst.comm.communicator import Coded, Comm, bulk, world
 from mndmst.comm.communicator import exchange as exchanges
+from mndmst.comm.directory import Directory
+from mndmst.comm.shared_memory import SharedMemory
 from mndmst.host.errors import ConfigError, InputError, MndmstError
 
 

@@ -13,16 +13,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from mndmst.comm.communicator.communicator import world
-from mndmst.run.run.config import Config
-from mndmst.run.run.report import Report
 
 from mndmst.backends.base import Growth
 from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.communicator import world
 from mndmst.components import connected_components
 from mndmst.host.progress import Progress
 from mndmst.io.totals import forest_digest
 from mndmst.merging import hypar, portions
+from mndmst.run.config import Config
+from mndmst.run.report import Report
 from mndmst.steps.write import smallest_vertices
 
 

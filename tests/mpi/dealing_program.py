@@ -1,12 +1,12 @@
 """Edges of all ranks are dealt out: run by test_dealing.py."""
 
 import numpy as np
-from mndmst.comm.communicator.communicator import Comm, world
-from mndmst.graph.model.model import EdgeList
-from mndmst.run.run.report import Report
 
+from mndmst.comm.communicator import Comm, world
+from mndmst.graph.model import EdgeList
 from mndmst.host.progress import Progress
 from mndmst.merging.dealing import dealt, dealt_in_order, numbered
+from mndmst.run.report import Report
 
 
 def main() -> None:

@@ -10,14 +10,13 @@ import signal
 import sys
 from types import ModuleType
 
-from mndmst.comm.communicator.communicator import world
-
 from mndmst.__main__ import main
+from mndmst.comm.communicator import world
 from mndmst.host.errors import InputError
 
 
 def fail(argv: list[str] | None) -> int:
-    """Take the place of `mndmst.cli.main.main`."""
+    """Take the place of `mndmst.cli.main`."""
     kind, *rank = sys.argv[1:]
     if kind == "early":
         raise InputError("graph: missing")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from mndmst.graph.model.model import EdgeList, ReducedGraph, Rows
 
 from mndmst.backends.base import Backend, Band, Peer
+from mndmst.graph.model import EdgeList, ReducedGraph, Rows
 
 
 class Answer(NamedTuple):

@@ -4,13 +4,13 @@ import os
 from types import SimpleNamespace
 from unittest.mock import patch
 
-from mndmst.comm.communicator.communicator import world
-from mndmst.comm.communicator.launcher import launched_rank
-from mndmst.run.run.run import Worker
+from mndmst.merging.leading import MANY_EDGES, whole_host
 
 from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.communicator import world
+from mndmst.comm.launcher import launched_rank
 from mndmst.kernels.threads import ALONE
-from mndmst.merging.leading import MANY_EDGES, whole_host
+from mndmst.run.run import Worker
 
 every = sorted(os.sched_getaffinity(0))
 own = {every[launched_rank() % len(every)]}

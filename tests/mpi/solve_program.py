@@ -23,14 +23,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 from host_peer import HostPeer
-from mndmst.comm.communicator.communicator import world
-from mndmst.comm.communicator.network import LOCAL, Network
-from mndmst.run.run.checkpoint import Checkpoint
-from mndmst.run.run.config import Config
-from mndmst.run.run.run import Run
 
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import exchange
+from mndmst.comm.communicator import exchange, world
+from mndmst.comm.network import LOCAL, Network
 from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
@@ -44,6 +40,9 @@ from mndmst.merging import (
 )
 from mndmst.merging import replicated as scattered
 from mndmst.pipeline import Targets, solve
+from mndmst.run.checkpoint import Checkpoint
+from mndmst.run.config import Config
+from mndmst.run.run import Run
 from mndmst.steps import read
 
 # On a slow network rounds go on to the end; else tiny graphs go to one leader at once.

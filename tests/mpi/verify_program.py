@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from mndmst.comm.communicator.communicator import Comm, world
-from mndmst.graph.model.model import EdgeList
-from mndmst.graph.model.order import weights_to_keys
 
+from mndmst.comm.communicator import Comm, world
+from mndmst.graph.model import EdgeList
+from mndmst.graph.order import weights_to_keys
 from mndmst.host.errors import OutputError
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import check_writable, write_forest

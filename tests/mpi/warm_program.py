@@ -9,16 +9,16 @@ import pkgutil
 import sys
 from importlib import import_module
 
-from mndmst.comm.communicator.communicator import world
-from mndmst.graph.model.order import id_dtype, key_dtype
-from mndmst.run.run.config import Config
 from numba.core.registry import CPUDispatcher
 
 from mndmst.backends import cpu as numba
 from mndmst.backends.warmup import warm_up_kernels
+from mndmst.comm.communicator import world
+from mndmst.graph.order import id_dtype, key_dtype
 from mndmst.host.progress import Progress
 from mndmst.io.shards import open_graph
 from mndmst.pipeline import Targets, solve
+from mndmst.run.config import Config
 
 OPTIONS: list[dict] = [
     {},

@@ -16,11 +16,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mndmst.comm.communicator.communicator import Comm
-from mndmst.comm.communicator.launcher import launched_rank
-
 from mndmst import pipeline
 from mndmst.__main__ import main
+from mndmst.comm.communicator import Comm
+from mndmst.comm.launcher import launched_rank
 from mndmst.merging import hypar
 from mndmst.merging.shared import Together
 

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from mndmst.cli.main.reference import reference
 from processes import ROOT
+
+from mndmst.cli.reference import reference
 
 DOCS = ROOT / "mndmst/docs"
 

@@ -11,12 +11,12 @@ import network
 import numpy as np
 import pytest
 from graphs import random, write_graph
-from mndmst.run.run.checkpoint.manifest import MANIFEST
 from network import Network
 from processes import Run, finish
 
 from mndmst.io.layout import INDEX_NAME
 from mndmst.merging.costs import Costs
+from mndmst.run.checkpoint.manifest import MANIFEST
 
 LIMIT = 200  # the first run of all compiles the kernels
 TIMEOUT = 5

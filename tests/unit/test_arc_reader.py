@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mndmst.graph.model.arrival import Arrival
-from mndmst.graph.model.order import keys_to_weights
 from shard_files import symmetric_rows, write
 
+from mndmst.graph.arrival import Arrival
+from mndmst.graph.order import keys_to_weights
 from mndmst.host.errors import InputError
 from mndmst.host.memory import Budget
 from mndmst.io.arc_reader import ArcReader

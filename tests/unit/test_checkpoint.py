@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mndmst.comm.communicator.communicator import Comm
-from mndmst.graph.model.model import EdgeList
-from mndmst.run.run.checkpoint import Checkpoint, files
-from mndmst.run.run.checkpoint.files import State, load, save, sweep
-from mndmst.run.run.checkpoint.manifest import MANIFEST, _digest
 from mpi4py import MPI
 
+from mndmst.comm.communicator import Comm
+from mndmst.graph.model import EdgeList
 from mndmst.host.errors import ConfigError, InputError, OutputError
+from mndmst.run.checkpoint import Checkpoint, files
+from mndmst.run.checkpoint.files import State, load, save, sweep
+from mndmst.run.checkpoint.manifest import MANIFEST, _digest
 
 COMM = Comm(MPI.COMM_SELF)
 N = 500

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mndmst.cli.main.cluster import number
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
+from mndmst.cli.cluster import number
 from mndmst.cluster.density import condensed_tree, flat_clusters
 from mndmst.cluster.kernels.linkage import link
 from mndmst.cluster.linkage import (

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from mndmst.graph.model.model import Rows
 
+from mndmst.graph.model import Rows
 from mndmst.kernels.columns import PAGE, room_for
 
 CACHE_LINE = 64

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mndmst.run.run.config import Config, parse_bytes, parse_ratio
 
 from mndmst.host.errors import ConfigError
+from mndmst.run.config import Config, parse_bytes, parse_ratio
 
 
 def test_later_sources_win(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Which way to merge is predicted to be fastest, on which network."""
 
 import pytest
-from mndmst.comm.communicator.network import LOCAL, Network
 
+from mndmst.comm.network import LOCAL, Network
 from mndmst.merging.costs import FIRST, HALF, Costs, Left
 
 FAST = Network(latency=2e-6, bandwidth=10e9)

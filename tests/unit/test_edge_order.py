@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mndmst.graph.model.model import EdgeList
 
+from mndmst.graph.model import EdgeList
 from mndmst.kernels.edge_order import in_order
 from mndmst.kernels.sorting import SHORT_RUN
 from mndmst.kernels.threads import Threads

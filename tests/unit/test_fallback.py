@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mndmst.graph.model.model import Rows
-from mndmst.graph.model.order import weights_to_keys
 from shard_files import symmetric_rows
 
 from mndmst.backends.base import Band, DeviceMemoryError
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.backends.fallback import Fallback
+from mndmst.graph.model import Rows
+from mndmst.graph.order import weights_to_keys
 
 
 class Small(CpuBackend):

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mndmst.cli.main.info import describe
-from mndmst.comm.communicator.communicator import Comm
-from mndmst.graph.model.model import EdgeList
-from mndmst.graph.model.order import WEIGHT_DTYPES
 from mpi4py import MPI
 
+from mndmst.cli.info import describe
+from mndmst.comm.communicator import Comm
+from mndmst.graph.model import EdgeList
+from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import InputError, OutputError
 from mndmst.io import totals
 from mndmst.io.forest import ForestHeader, describe_forest, file_digest, read_forest

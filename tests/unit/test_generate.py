@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mndmst.graph.model.order import WEIGHT_DTYPES
 from oracle import kruskal
 
+from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.io.build import symmetric_rows
 from mndmst.io.formats import read_edges

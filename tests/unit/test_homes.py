@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from mndmst.graph.model.model import EdgeList
-from mndmst.graph.model.ordered import Ordered, places_among
 
+from mndmst.graph.model import EdgeList
+from mndmst.graph.ordered import Ordered, places_among
 from mndmst.kernels.edge_order import in_order, in_row_order
 from mndmst.kernels.homes import by_home, lightest_proposals
 from mndmst.kernels.lists import living, marked, used_ends

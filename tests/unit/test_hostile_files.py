@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mndmst.comm.communicator.communicator import Comm
-from mndmst.graph.model.model import EdgeList
 from mpi4py import MPI
 from shard_files import symmetric_rows, write
 
+from mndmst.comm.communicator import Comm
+from mndmst.graph.model import EdgeList
 from mndmst.host.errors import InputError
 from mndmst.io.forest import ForestHeader, describe_forest
 from mndmst.io.forest_writer import write_forest

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mndmst.graph.model.model import EdgeList, Rows
-from mndmst.graph.model.order import weights_to_keys
 from oracle import kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.graph.model import EdgeList, Rows
+from mndmst.graph.order import weights_to_keys
 from mndmst.host.memory import Budget, resident_bytes
 from mndmst.kernels.threads import Threads
 from mndmst.steps.boruvka import contract

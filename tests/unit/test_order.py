@@ -5,7 +5,8 @@ import pytest
 from graphs import extremes, weights
 from hypothesis import given
 from hypothesis import strategies as st
-from mndmst.graph.model.order import (
+
+from mndmst.graph.order import (
     WEIGHT_DTYPES,
     id_dtype,
     key_dtype,

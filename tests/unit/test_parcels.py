@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mndmst.graph.model.model import EdgeList, ReducedGraph
 
+from mndmst.graph.model import EdgeList, ReducedGraph
 from mndmst.merging.parcels import pack, unpack
 from mndmst.steps.contract import empty_graph, reduced_graph
 

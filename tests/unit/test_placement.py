@@ -4,9 +4,10 @@ import os
 from collections.abc import Sequence
 
 import pytest
-from mndmst.comm.communicator.launcher import prepare_environment
-from mndmst.comm.communicator.mpi_library import choose_network
-from mndmst.comm.communicator.placement import Place, ranges, share_of_cores, warnings
+
+from mndmst.comm.launcher import prepare_environment
+from mndmst.comm.mpi_library import choose_network
+from mndmst.comm.placement import Place, ranges, share_of_cores, warnings
 
 
 def place(

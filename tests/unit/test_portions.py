@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import graphs
-from mndmst.comm.communicator.communicator import world
-from mndmst.run.run.config import Config
-from mndmst.run.run.report import Report
-
-from mndmst.backends.base import Band
-from mndmst.host.progress import Progress
 from mndmst.merging.hypar import part_graph
 from mndmst.merging.portions import portions
+
+from mndmst.backends.base import Band
+from mndmst.comm.communicator import world
+from mndmst.host.progress import Progress
+from mndmst.run.config import Config
+from mndmst.run.report import Report
 from mndmst.steps.heavier import bands
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
-from mndmst.cli.main.partition import FORMATS
 from square import DATA
 
+from mndmst.cli.partition import FORMATS
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.build import build_shards, symmetric_rows
 from mndmst.io.formats import NAMES

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mndmst.graph.model.model import EdgeList, Rows
 from oracle import kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.graph.model import EdgeList, Rows
 from mndmst.kernels.names import step_up
 from mndmst.kernels.outside import cut_arcs
 from mndmst.steps.boruvka import contract

@@ -6,10 +6,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from mndmst.graph.model.order import WEIGHT_DTYPES
 from scipy.sparse import csr_array
 from shard_files import UUID, symmetric_rows, write
 
+from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import OutputError
 from mndmst.io.shards import ShardWriter, open_graph
 from mndmst.kernels.threads import Threads

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mndmst.graph.model.model import Rows
-from mndmst.run.run.background import Background
-from mndmst.run.run.config import Config
-from mndmst.run.run.report import Report
 
 from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.graph.model import Rows
 from mndmst.host.progress import Progress
+from mndmst.run.background import Background
+from mndmst.run.config import Config
+from mndmst.run.report import Report
 from mndmst.steps.speeds import Key, cache_directory, measure
 from mndmst.steps.split import Speeds, bounded_ratio, split
 from mndmst.steps.workers import deal

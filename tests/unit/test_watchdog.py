@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from mndmst.comm.communicator.watchdog import Peer, Watchdog
 
 from mndmst.comm.communicator import watchdog
+from mndmst.comm.watchdog import Peer, Watchdog
 
 OWN = Peer("here", 1, "", 0)
 AFTER, BEFORE = Peer("there", 2, "", 0), Peer("yonder", 0, "", 0)

@@ -4,10 +4,10 @@ from threading import Barrier
 from types import SimpleNamespace
 
 import pytest
-from mndmst.run.run.report import Report
-from mndmst.run.run.run import Run
 
 from mndmst.host.progress import Progress
+from mndmst.run.report import Report
+from mndmst.run.run import Run
 
 
 def run_of(*devices: str) -> SimpleNamespace:

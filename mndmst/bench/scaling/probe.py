@@ -15,10 +15,11 @@ from ...comm.communicator import Comm, world
 from ...comm.directory import Directory
 from ...host.progress import Progress
 from ...io.totals import forest_digest
-from ...merging.hypar import ind_comp, merge_parts, part_graph, portions, post_process
+from ...merging.choose import choose
 from ...run.config import Config
 from ...run.report import Report
-from ...run.run import Run
+from ...run.run import Run, State
+from ...steps.part_graph import part_graph
 from ...steps.write import to_homes
 from ..peak import peak, reset_peak
 
@@ -81,14 +82,10 @@ def methods(group_sizes: list[int]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def anew(run: Run, config: Config) -> Run:
-    """Return the state as it was when the graph had been read."""
+    """Return the run as it was when the graph had been read."""
+    state = State(Directory(run.comm, run.directory.vtxdist))
     report = Report(run.comm, Progress(False))
-    directory = Directory(run.comm, run.directory.vtxdist)
-    return Run(
-        run.comm, config, run.graph, run.num_edges,
-        directory, run.workers, run.ratio, run.budget, report,
-        threads=run.threads, network=run.network,
-    )  # fmt: skip
+    return replace(run, config=config, state=state, report=report)
 
 
 def solve(comm: Comm, run: Run, method: str) -> Turn:
@@ -96,11 +93,12 @@ def solve(comm: Comm, run: Run, method: str) -> Turn:
     reset_peak()
     comm.barrier()
     sent, computed, begin = comm.bytes_sent, time.process_time(), time.perf_counter()
-    for edges in portions(run):
-        post_process(run, merge_parts(run, ind_comp(run, edges)))
+    strategy = choose(run)
+    for edges in strategy.portions():
+        strategy.post_process(strategy.merge_parts(strategy.ind_comp(edges)))
     seconds, computed = time.perf_counter() - begin, time.process_time() - computed
     sent, highest = comm.sum(comm.bytes_sent - sent), comm.max(peak())
-    forest = to_homes(run.directory, run.fixed)
+    forest = to_homes(run.directory, run.state.forest_edges)
     record = run.report.gather()
     return Turn(
         method,

@@ -11,6 +11,7 @@ Alvisi, Wang and Johnson, ACM Computing Surveys 2002; graphs in flight need no c
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,13 @@ from ...graph.model import EdgeList
 from ...host.errors import ConfigError, OutputError, StoppedError
 from ...host.signals import StopSignals
 from ...io.forest_writer import check_writable
-from .files import MANIFEST, State, identity, load, save, sweep
+from ...io.shards import ShardedGraph
+from ..report import Report
+from .files import MANIFEST, Saved, identity, load, save, sweep
 from .lock import lock
 
 if TYPE_CHECKING:
-    from ..run import Run
+    from ..run import State
 
 # The share of a run's time that checkpoints may take.
 COST_SHARE = 0.05
@@ -73,10 +76,13 @@ class Checkpoint:
             check_writable(comm, folder / MANIFEST)
             self._signals = StopSignals()
 
-    def start(self, run: "Run") -> None:
-        """Take over the checkpoint in the folder, if asked to, and save from now on.
+    def start(self, graph: ShardedGraph, state: "State", report: Report) -> bool:
+        """Take over the checkpoint in the folder, if asked to. Collective.
 
-        Collective.
+        Returns
+        -------
+        bool
+            Whether the state is a checkpoint's now.
 
         Raises
         ------
@@ -84,29 +90,35 @@ class Checkpoint:
             On every rank, if the checkpoint is damaged or of another graph.
         """
         if self.folder is None:
-            return
-        run.checkpoint = self
-        say = run.report.progress.say
-        run.resumed = run.comm.share((self.folder / MANIFEST).exists() and self._resume)
-        if run.resumed:
-            self._restore(run, self.folder)
-            fixed = run.comm.sum(len(run.fixed[0]))
-            say(f"resumed from {self.folder}: {fixed:,} edges of the forest are known")
+            return False
+        self._graph, self._report = identity(graph), report
+        say = report.progress.say
+        comm = state.directory.comm
+        resumed = comm.share((self.folder / MANIFEST).exists() and self._resume)
+        if resumed:
+            self._restore(state, self.folder)
+            known = comm.sum(len(state.forest_edges[0]))
+            say(f"resumed from {self.folder}: {known:,} edges of the forest are known")
         elif self._resume:
             say(f"no checkpoint in {self.folder}; starting from the beginning")
+        return bool(resumed)
 
-    @staticmethod
-    def _restore(run: "Run", folder: Path) -> None:
-        directory = run.directory
-        with run.report.stage("resume"):
-            state = load(run.comm, folder, identity(run.graph), directory.vtxdist)
-            directory.parent[:] = state.parent
+    def _restore(self, state: "State", folder: Path) -> None:
+        directory = state.directory
+        with self._report.stage("resume"):
+            saved = load(directory.comm, folder, self._graph, directory.vtxdist)
+            directory.parent[:] = saved.parent
             directory.resolve()
-            run.fixed.append(state.fixed)
-            run.done = state.done
+            state.forest_edges.append(saved.fixed)
+            state.done = saved.done
 
-    def safe_point(self, run: "Run") -> None:
-        """Save the run's state if it is time to, or if it is to stop. Collective.
+    @property
+    def save(self) -> Callable[["State"], None] | None:
+        """What saves the state at safe points; None without a folder."""
+        return None if self.folder is None else self._safe_point
+
+    def _safe_point(self, state: "State") -> None:
+        """Save the state if it is time to, or if the run is to stop. Collective.
 
         Whatever has been contracted must have been published.
 
@@ -118,44 +130,43 @@ class Checkpoint:
             On every rank, if it then could not save. A checkpoint that nobody has
             asked for may fail; the one before it stays.
         """
-        if self.folder is None:
-            return
-        due = run.comm.rank == 0 and time.monotonic() >= self._due
-        wanted = run.comm.max(np.array([due, self._signals.received], np.int64))
+        comm = state.directory.comm
+        due = comm.rank == 0 and time.monotonic() >= self._due
+        wanted = comm.max(np.array([due, self._signals.received], np.int64))
         if not wanted.any():
             return
         number = int(wanted[1])
         begin = time.monotonic()
         try:
-            self._save(run)
+            self._write(state)
         except OutputError as error:
             if number:
                 raise
-            run.report.progress.say(f"no checkpoint: {error}")
+            self._report.progress.say(f"no checkpoint: {error}")
         if number:
             stopped = StoppedError(
                 f"stopped by {self._signals.name(number)}; all that was done is in "
                 f"{self.folder}. To go on, start it again, on any number of ranks, "
                 f"with --resume: {_command()}"
             )
-            stopped.ranks = run.comm.size
+            stopped.ranks = comm.size
             raise stopped
         if self._interval:
             end = time.monotonic()
             self._due = end + max(self._interval, (end - begin) / COST_SHARE)
 
-    def _save(self, run: "Run") -> None:
-        directory = run.directory
+    def _write(self, state: "State") -> None:
+        directory = state.directory
         fixed = EdgeList(*(
-            np.concatenate([getattr(edges, name) for edges in run.fixed])
+            np.concatenate([getattr(edges, name) for edges in state.forest_edges])
             for name in ("u", "v", "key")
         ))  # fmt: skip
-        run.fixed = [fixed]
-        state = State(run.done, directory.parent, fixed)
+        state.forest_edges = [fixed]
+        saved = Saved(state.done, directory.parent, fixed)
         assert self.folder is not None
-        with run.report.stage("checkpoint") as entry:
+        with self._report.stage("checkpoint") as entry:
             entry["bytes"] = save(
-                run.comm, self.folder, identity(run.graph), directory.vtxdist, state
+                directory.comm, self.folder, self._graph, directory.vtxdist, saved
             )
 
     def remove(self) -> None:

@@ -28,13 +28,13 @@ from ...io.layout import HDF5_LAYOUT, settle, writing
 from ...io.shards import ShardedGraph
 from .manifest import MANIFEST, Manifest, Part, damaged, read_manifest, reading
 
-__all__ = ["MANIFEST", "State", "identity", "load", "save", "sweep"]
+__all__ = ["MANIFEST", "Saved", "identity", "load", "save", "sweep"]
 
 CHUNK = 1 << 16
 FIXED = ("u", "v", "key")
 
 
-class State(NamedTuple):
+class Saved(NamedTuple):
     """What a rank saves, or takes over.
 
     Attributes
@@ -63,7 +63,7 @@ def identity(graph: ShardedGraph) -> dict[str, Any]:
 
 
 def save(
-    comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray, state: State
+    comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray, state: Saved
 ) -> int:
     """Write a checkpoint and remove the one before; return this rank's bytes.
 
@@ -100,7 +100,7 @@ def save(
     return nbytes
 
 
-def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -> State:
+def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -> Saved:
     """Read a checkpoint, whatever number of ranks has written it. Collective.
 
     Raises
@@ -126,7 +126,7 @@ def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -
         parent = read("parent", ids, manifest.vtxdist, begin, end)
         u, v = (read(name, ids, edges, low, high) for name in ("u", "v"))
         key = read("key", keys, edges, low, high)
-    return State(manifest.done, parent, EdgeList(u, v, key))
+    return Saved(manifest.done, parent, EdgeList(u, v, key))
 
 
 class Slices(NamedTuple):

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..graph.model import Rows
 from ..graph.order import key_dtype, weights_to_keys
-from ..io.arc_reader import ArcReader
-from ..io.shards import ShardedGraph
 from ..kernels.inspect import inspect_rows
 from ..kernels.threads import ALONE, Threads
+from .arc_reader import ArcReader
+from .shards import ShardedGraph
 
 
 class Clock:

@@ -1,0 +1,63 @@
+"""The choice of a strategy, by facts that all ranks agree on."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from ..run.run import Run
+from ..steps.boruvka import ExceptionCondition, lightest_cut_edge
+from .devices import Devices
+from .host import SharedMemory
+from .messages import Messages
+from .replicated import Replicated
+from .strategy import Facts, NotSuitableError, Strategy
+
+# The first one that does not refuse is taken; the last one never does.
+STRATEGIES: Sequence[type[Strategy]] = (Devices, SharedMemory, Replicated, Messages)
+
+
+def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strategy:
+    """Return the strategy for a run. Collective.
+
+    The report gets its name, and why each one before it was not taken.
+
+    Parameters
+    ----------
+    exception : callable
+        The exception condition (`strategy.py`).
+    """
+    return _first(run, Facts.of(run, exception), exception, STRATEGIES)
+
+
+def _first(
+    run: Run,
+    facts: Facts,
+    exception: ExceptionCondition,
+    kinds: Sequence[type[Strategy]],
+) -> Strategy:
+    """Return the first strategy that suits a run."""
+    refused: dict[str, str] = {}
+    for number, kind in enumerate(kinds):
+        others = partial(_first, run, facts, exception, kinds[number + 1 :])
+        reason = kind.refuses(run.config.merge, facts)
+        if reason is None:
+            try:
+                strategy = kind(run, facts, exception, others)
+            except NotSuitableError as error:
+                reason = str(error)
+            else:
+                _tell(run, strategy.name, refused)
+                return strategy
+        refused[kind.name] = reason
+    raise AssertionError("the last strategy never refuses")
+
+
+def _tell(run: Run, name: str, refused: dict[str, str]) -> None:
+    """Note the choice in the report, and say it to who wants to know."""
+    run.report.facts["strategy"] = {"name": name, "refused": refused}
+    reasons = "; ".join(f"{other}: {reason}" for other, reason in refused.items())
+    run.report.progress.detail(
+        f"merging by {name}" + (f" ({reasons})" if reasons else "")
+    )
+    if run.config.merge == Devices.name and name != Devices.name:
+        reason = refused.get(Devices.name, "a device has too little memory")
+        run.report.progress.say(f"merging by {name}: {reason}")

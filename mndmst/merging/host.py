@@ -1,0 +1,131 @@
+"""Ranks of one host merge on arrays they share, where edges have no locality."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..backends.base import Band
+from ..graph.model import EdgeList, ReducedGraph
+from ..kernels.hooks import NUMBER
+from ..run.run import Run
+from ..steps.boruvka import ExceptionCondition
+from ..steps.heavier import giant_component
+from .dealing import dealt, numbered
+from .messages import Messages
+from .shared import Together
+from .strategy import CUT_SHARE, Facts, NotSuitableError, Strategy
+
+
+class Heavier(NamedTuple):
+    """All edges above a key that leave the giant component."""
+
+    giant: int
+    above: int
+
+
+class Shared(NamedTuple):
+    """Edges of this rank whose ends are in the arrays that all ranks share.
+
+    Attributes
+    ----------
+    edges : EdgeList
+    after : str
+        The step that has left them.
+    last : bool
+        Whether no other edges follow.
+    """
+
+    edges: EdgeList
+    after: str
+    last: bool
+
+
+class SharedMemory(Messages):
+    """Ranks of one host merge on shared arrays.
+
+    If the lightest band leaves no giant component, later bands go by messages.
+    """
+
+    name = "shared memory"
+    width = 0.9  # an edge in the first band costs less than if it travelled
+
+    def __init__(
+        self,
+        run: Run,
+        facts: Facts,
+        exception: ExceptionCondition,
+        others: Callable[[], Strategy],
+    ) -> None:
+        super().__init__(run, facts, exception, others)
+        self.width = SharedMemory.width
+        together = Together.of(run)
+        if together is None:
+            raise NotSuitableError("the host has no room for shared arrays")
+        self.together = together
+
+    @staticmethod
+    def refuses(merge: str, facts: Facts) -> str | None:
+        """See `Strategy.refuses`."""
+        if merge not in ("auto", "devices"):
+            return f"--merge {merge} was asked for"
+        if facts.ranks == 1:
+            return "there is one rank"
+        if not facts.one_host:
+            return "the ranks are on several hosts"
+        if facts.cut_share <= CUT_SHARE:
+            return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
+        if facts.num_vertices > int(NUMBER):
+            return f"more than {int(NUMBER):,} vertices"
+        if facts.resumed or facts.own_exception:
+            return "the run resumes, or has an exception condition of its own"
+        return None
+
+    def _giant(self, number: int) -> int | None:
+        if number > 0:
+            return super()._giant(number)
+        with self.run.report.stage("resolve"):
+            giant = giant_component(self.run, self.together.at_home)
+        if giant is None:
+            self._publish()
+        return giant
+
+    def _heavier(self, number: int, giant: int, above: int) -> Any:
+        return (
+            Heavier(giant, above)
+            if number == 0
+            else super()._heavier(number, giant, above)
+        )
+
+    def ind_comp(self, edges: Any) -> Any:
+        """Hook every vertex, or walk the rows outside the giant component."""
+        if isinstance(edges, Band):
+            with self.run.report.stage("hook"):
+                left = self.together.hook_rows(edges)
+            return Shared(left, "hook", edges.high is None)
+        if isinstance(edges, Heavier):
+            with self.run.report.stage("heavy"):
+                return Shared(self.together.leaving(*edges), "heavy", True)
+        return super().ind_comp(edges)
+
+    def merge_parts(self, left: Any) -> Any:
+        """Merge along the edges in rounds on the shared arrays."""
+        if not isinstance(left, Shared):
+            return super().merge_parts(left)
+        comm = self.run.comm
+        with self.run.report.stage("shared rounds"):
+            columns = numbered(comm, left.edges)
+            if left.after == "hook":  # most edges are on the first ranks
+                columns = dealt(comm, columns, self.run.report)
+            self.together.join(columns, left.after)
+        return left
+
+    def post_process(self, left: Shared | ReducedGraph) -> None:
+        """Tell the directory the components, if they are the last ones or are saved."""
+        if not isinstance(left, Shared):
+            super().post_process(left)
+        elif left.last or self.run.save is not None:
+            self._publish()
+
+    def _publish(self) -> None:
+        with self.run.report.stage("publish"):
+            self.together.publish()
+        self.run.safe_point()

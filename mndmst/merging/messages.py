@@ -1,0 +1,149 @@
+"""Ranks merge by messages: rounds, rings and leaders, as in MND-MST.
+
+The lightest edges, about as many as there are vertices, usually make a giant
+component; of the others only those count that leave a vertex outside it. For spanning
+forests this is filter-Kruskal [1]; for connected components, where a light edge is as
+good as any, it is the sampling of Afforest [2].
+
+[1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
+    ALENEX 2009. [2] Sutton, Ben-Nun, Barak: Optimizing parallel graph connectivity
+    computation via subgraph sampling, IPDPS 2018.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..backends.base import Band
+from ..graph.model import ReducedGraph
+from ..run.run import Run
+from ..steps.boruvka import ExceptionCondition
+from ..steps.heavier import (
+    Between,
+    band_edges,
+    bands,
+    giant_component,
+    heavier_edges,
+)
+from ..steps.local import contract_heavier
+from ..steps.parts import contract_graph, contract_workers, learn_names
+from ..steps.streamed import contract_stored
+from .leaders import finish, merge_ranks
+from .strategy import CUT_SHARE, Facts, Strategy
+
+# How wide the first band is where most of its edges travel to other ranks, and where
+# most stay: the less an edge costs before ranks merge, the wider.
+TRAVELLING, STAYING = 0.75, 1.15
+# Up to this share of cut arcs a rank goes through all its edges by itself.
+NEAR_SHARE = 0.02
+
+
+class Messages(Strategy):
+    """Parts merge by messages between ranks; serves every run."""
+
+    name = "messages"
+    width = STAYING
+
+    def __init__(
+        self,
+        run: Run,
+        facts: Facts,
+        exception: ExceptionCondition,
+        others: Callable[[], Strategy],
+    ) -> None:
+        super().__init__(run, facts, exception, others)
+        self.exception = exception
+        by_cost = run.config.merge not in ("ring", "boruvka")
+        if facts.cut_share > CUT_SHARE and by_cost:
+            self.width = TRAVELLING
+        alone = facts.workers == 1 and not facts.stored and not facts.resumed
+        self._goes_on = alone and facts.cut_share <= NEAR_SHARE
+        self._done = False  # whether ranks have gone through all edges by themselves
+
+    @staticmethod
+    def refuses(merge: str, facts: Facts) -> str | None:
+        """See `Strategy.refuses`."""
+        return None
+
+    def portions(self) -> Iterator[Band | Between]:
+        """Yield the edges, lightest first.
+
+        Yields
+        ------
+        Band or Between
+            First a band of the rows as they are read; then edges between the
+            components found so far, which may reach over several ranks.
+        """
+        run = self.run
+        for number, band in enumerate(bands(run, self.width * run.config.light_edges)):
+            run.state.done = band.low
+            if number == 0 and not run.resumed:
+                yield band
+            else:
+                with run.report.stage("band", band=number):
+                    edges = band_edges(run, band)
+                yield edges
+            if band.high is None or self._done:
+                return
+            giant = self._giant(number)
+            if giant is not None:
+                yield self._heavier(number, giant, band.high)
+                return
+
+    def _giant(self, number: int) -> int | None:
+        """Return the giant component after a band, if there is one. Collective."""
+        with self.run.report.stage("resolve", band=number):
+            self.run.directory.resolve()
+            return giant_component(self.run, self.run.directory.parent)
+
+    def _heavier(self, number: int, giant: int, above: int) -> Any:
+        """Return the edges above a band that leave the giant component. Collective."""
+        with self.run.report.stage("heavy"):
+            return heavier_edges(self.run, giant, above)
+
+    def ind_comp(self, edges: Band | Between) -> Between:
+        """Contract what each rank holds by itself; see `Strategy.ind_comp`."""
+        with self.run.report.stage("indComp"):
+            if isinstance(edges, Band):
+                return Between(self._contract_rows(edges), renamed=True)
+            # Components that reach over several ranks are nobody's to contract.
+            if not edges.graph.own.any():
+                return edges
+            graph = contract_graph(self.run, edges.graph, self.exception)
+            return edges._replace(graph=graph, renamed=True)
+
+    def _contract_rows(self, band: Band) -> ReducedGraph:
+        run = self.run
+        if run.stored is not None:
+            return contract_stored(run, run.stored, self.exception)
+        left = contract_workers(run, band, self.exception)
+        if self._goes_on and band.high is not None:
+            rest = contract_heavier(run, left, band.high, self.exception)
+            if rest is not None:
+                self._done = True
+                return rest
+        return left
+
+    def merge_parts(self, left: Between) -> ReducedGraph:
+        """Merge what the ranks have left until one of them has it all.
+
+        Ghosts get their present names, self edges and multi-edges go, and ranks merge
+        (`leaders.py`).
+
+        Returns
+        -------
+        ReducedGraph
+            On the last leader what is left of the whole graph, elsewhere nothing.
+        """
+        run, graph = self.run, left.graph
+        with run.report.stage("mergeParts"):
+            if run.comm.max(int(left.renamed)):
+                graph = learn_names(run, graph)
+            edges = run.comm.sum(len(graph))
+        run.report.level("indComp", edges)
+        run.safe_point()
+        return merge_ranks(run, left._replace(graph=graph), self.exception)
+
+    def post_process(self, left: ReducedGraph) -> None:
+        """Contract the rest on the last leader; see `Strategy.post_process`."""
+        with self.run.report.stage("finish"):
+            finish(self.run, left, self.exception)

@@ -1,0 +1,76 @@
+"""Steps 1 and 2: a graph is read, and dealt to ranks and devices (partGraph)."""
+
+from pathlib import Path
+
+from ..comm.communicator import Comm
+from ..comm.directory import Directory
+from ..comm.network import measure
+from ..host.memory import Budget, resident_bytes
+from ..io.shards import open_graph
+from ..kernels.threads import Threads
+from ..run.background import warm_up
+from ..run.config import Config
+from ..run.report import Report
+from ..run.run import Run, State
+from .read import balanced_vtxdist, keep_to_host, read_rows
+from .workers import begin_placing, deal, make_backends, place
+
+
+def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> Run:
+    """Read a graph and deal it to ranks and devices (partGraph). Collective.
+
+    Every rank reads consecutive rows, balanced by arcs, and cuts them once more
+    between its devices by their measured speed (4.3.1).
+
+    Parameters
+    ----------
+    path : str or Path
+        A directory of shards, its index, or a graph in one shard.
+
+    Returns
+    -------
+    Run
+        The state that the other calls work on; every vertex is its own component.
+
+    Raises
+    ------
+    MndmstError
+        On every rank, if the graph, the options or the machine will not do.
+    """
+    budget = Budget(config.memory, one_band=not config.light_edges)
+    with report.stage("start"):
+        with comm.together():
+            graph = open_graph(path, check=comm.rank == 0)
+        backends = make_backends(comm, config, report)
+    with report.stage("kernels"):
+        background = warm_up(comm, backends, graph, report.progress)
+        if budget.given:  # what the kernels take is not left for the rows
+            background.loaded()
+        elif keep_to_host(comm, graph, budget, background.loaded):
+            report.progress.say(
+                "the rows may not fit the memory of the hosts: each rank keeps to "
+                f"{budget.limit:,} bytes, as with --memory"
+            )
+    with report.stage("network"):
+        network = measure(comm)
+        report.facts["network"] = network._asdict()
+    with report.stage("read") as entry:
+        entry["resident_bytes"] = resident_bytes()
+        vtxdist = balanced_vtxdist(comm, graph)
+        threads = report.facts.get("threads", 1)
+        rows, stored, num_edges = read_rows(
+            comm, graph, vtxdist, budget, threads, entry,
+            begun=lambda rows: begin_placing(background, backends, rows, config),
+        )  # fmt: skip
+    report.level("read", num_edges)
+    with report.stage("kernels"), comm.together():
+        background.finish()
+    with report.stage("split"):
+        workers, ratio = deal(backends, rows, background, config, report)
+    with report.stage("place"):
+        workers = place(workers, report)
+    state = State(Directory(comm, vtxdist))
+    return Run(
+        comm, config, graph, num_edges, state, workers, ratio, budget, report,
+        stored=stored, threads=Threads(threads), network=network,
+    )  # fmt: skip
