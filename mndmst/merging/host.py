@@ -12,7 +12,7 @@ from ..steps.heavier import giant_component
 from .dealing import dealt, numbered
 from .messages import Messages
 from .shared import Together
-from .strategy import CUT_SHARE, Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Strategy
 
 
 class Heavier(NamedTuple):
@@ -71,7 +71,7 @@ class SharedMemory(Messages):
             return "there is one rank"
         if not facts.one_host:
             return "the ranks are on several hosts"
-        if facts.cut_share <= CUT_SHARE:
+        if facts.has_locality:
             return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
         if facts.num_vertices > int(NUMBER):
             return f"more than {int(NUMBER):,} vertices"

@@ -28,7 +28,7 @@ from ..steps.local import contract_heavier
 from ..steps.parts import contract_graph, contract_workers, learn_names
 from ..steps.streamed import contract_stored
 from .leaders import finish, merge_ranks
-from .strategy import CUT_SHARE, Facts, Strategy
+from .strategy import Facts, Strategy
 
 # How wide the first band is where most of its edges travel to other ranks, and where
 # most stay: the less an edge costs before ranks merge, the wider.
@@ -53,7 +53,7 @@ class Messages(Strategy):
         super().__init__(run, facts, exception, others)
         self.exception = exception
         by_cost = run.config.merge not in ("ring", "boruvka")
-        if facts.cut_share > CUT_SHARE and by_cost:
+        if not facts.has_locality and by_cost:
             self.width = TRAVELLING
         alone = facts.workers == 1 and not facts.stored and not facts.resumed
         self._goes_on = alone and facts.cut_share <= NEAR_SHARE

@@ -35,7 +35,7 @@ from ..steps.contract import drop_unused, empty_graph
 from ..steps.heavier import Between
 from .dealing import dealt_in_order
 from .messages import Messages
-from .strategy import CUT_SHARE, Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Strategy
 
 # The part of the bytes of a rank's rows that a list of all vertices may take.
 LIST_SHARE = 0.125
@@ -66,7 +66,7 @@ class Replicated(Messages):
         """See `Strategy.refuses`."""
         if merge in ("ring", "boruvka"):
             return f"--merge {merge} was asked for"
-        if facts.cut_share <= CUT_SHARE:
+        if facts.has_locality:
             return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
         if facts.workers > 1 or facts.num_vertices > int(NUMBER):
             return "a rank has two devices, or the graph has too many vertices"

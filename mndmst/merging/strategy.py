@@ -84,6 +84,11 @@ class Facts(NamedTuple):
     num_vertices: int
     own_exception: bool
 
+    @property
+    def has_locality(self) -> bool:
+        """Whether most edges stay on their rank."""
+        return self.cut_share <= CUT_SHARE
+
     @classmethod
     def of(cls, run: Run, exception: ExceptionCondition) -> "Facts":
         """Collect the facts of a run. Collective."""

@@ -1,8 +1,8 @@
 """Find the components of many graphs in one MPI job; rank 0 prints them, as JSON.
 
 Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.json`, a
-list of options, and a stride: the runs whose case and configuration add up to a
-multiple of it are done. With `exception` in a configuration the calls of `hypar` are
+list of options, and a stride: the runs whose case, configuration and number of ranks
+add up to a multiple of it are done. With `exception` in a configuration the calls of HyPar are
 made here, as another program would make them, with that exception condition. With
 `two_workers` every rank has two CPU workers, with `near` it goes through all edges by
 itself, however many lead to others.
@@ -20,9 +20,12 @@ from mndmst.comm.communicator import world
 from mndmst.components import connected_components
 from mndmst.host.progress import Progress
 from mndmst.io.totals import forest_digest
-from mndmst.merging import hypar, portions
+from mndmst.merging import messages, strategy
+from mndmst.merging.choose import choose
 from mndmst.run.config import Config
 from mndmst.run.report import Report
+from mndmst.steps import part_graph
+from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
 from mndmst.steps.write import smallest_vertices
 
 
@@ -33,19 +36,21 @@ def nothing(backend, graph):
 
 EXCEPTIONS = {
     "nothing": nothing,
-    "lightest cut edge": hypar.lightest_cut_edge,
-    "any cut edge": hypar.any_cut_edge,
+    "lightest cut edge": lightest_cut_edge,
+    "any cut edge": any_cut_edge,
 }
 
 
 def by_hand(path, config, exception):
     """Return the same as the command, found by way of a spanning forest."""
-    run = hypar.part_graph(comm, path, config, Report(comm, Progress(False)))
-    for edges in hypar.portions(run):
-        left = hypar.ind_comp(run, edges, exception)
-        left = hypar.merge_parts(run, left)
-        hypar.post_process(run, left)
-    joined = comm.sum(sum(len(edges) for edges in run.fixed))
+    report = Report(comm, Progress(False))
+    run = part_graph.part_graph(comm, path, config, report)
+    chosen = choose(run, exception)
+    for edges in chosen.portions():
+        left = chosen.ind_comp(edges)
+        left = chosen.merge_parts(left)
+        chosen.post_process(left)
+    joined = comm.sum(sum(len(edges) for edges in run.state.forest_edges))
     labels = smallest_vertices(run.directory)
     digest = forest_digest(comm, labels)
     return {"components": run.num_vertices - joined, "digest": digest}
@@ -62,21 +67,21 @@ comm = world()
 folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
-make_backends = hypar.make_backends
-thresholds = portions.NEAR_SHARE, portions.CUT_SHARE
+make_backends = part_graph.make_backends
+thresholds = messages.NEAR_SHARE, strategy.CUT_SHARE
 found = []
 for j, options in enumerate(configs):
     exception = options.pop("exception", None)
     forced = options.pop("near", False)
-    portions.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else thresholds
-    hypar.make_backends = (
+    messages.NEAR_SHARE, strategy.CUT_SHARE = (1, 1) if forced else thresholds
+    part_graph.make_backends = (
         (lambda *_: [CpuBackend(1), CpuBackend(2)])
         if options.pop("two_workers", False)
         else make_backends
     )
     config = Config(**{"backend": "cpu", **options})
     for i, path in enumerate(cases):
-        if (i + j) % stride:
+        if (i + j + comm.size) % stride:
             continue
         answer = (
             by_hand(path, config, EXCEPTIONS[exception])

@@ -1,15 +1,14 @@
 """Solve many graphs in one MPI job; rank 0 prints what was found, as JSON.
 
 Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.json`, a
-list of options, and a stride: the runs whose case and configuration add up to a
-multiple of it are done. `two_workers` in a configuration puts two CPU workers on
+list of options, and a stride: the runs whose case, configuration and number of ranks
+add up to a multiple of it are done. `two_workers` in a configuration puts two CPU workers on
 every rank; with `no_room` no leader has memory for any merge, with `much_left` no rank
 merges all that is left after all vertices have hooked, `few` is how few edges end the
 rounds in shared memory and `batch` how many are proposed there at once, with `grid`
 messages go by way of others, `link` is how the network between ranks is found to be,
 and with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do. With
-`lent` the last leader has all cores of its host, however little is left; with `near`
-ranks go through all edges by themselves, however many lead to others. With
+`near` ranks go through all edges by themselves, however many lead to others. With
 `stored` the rows stay in their file and pass in pieces of so many; with `stopped` the
 run goes on from the checkpoint that another has left at its first safe point.
 """
@@ -31,19 +30,14 @@ from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
 from mndmst.io.forest import read_forest
-from mndmst.merging import (
-    hypar,
-    leading,
-    portions,
-    shared_contraction,
-    shared_proposals,
-)
+from mndmst.merging import messages, shared_contraction, shared_proposals, strategy
 from mndmst.merging import replicated as scattered
+from mndmst.merging.devices import Devices
 from mndmst.pipeline import Targets, solve
 from mndmst.run.checkpoint import Checkpoint
 from mndmst.run.config import Config
-from mndmst.run.run import Run
-from mndmst.steps import read
+from mndmst.run.run import State
+from mndmst.steps import part_graph, read
 
 # On a slow network rounds go on to the end; else tiny graphs go to one leader at once.
 LINKS = {"slow": Network(0.0, 1.0), None: LOCAL}
@@ -56,9 +50,9 @@ def pieces_of(rows: int) -> Callable[..., list[int]]:
     ]  # fmt: skip
 
 
-def stop(checkpoint: Checkpoint, run: Run) -> None:
+def stop(checkpoint: Checkpoint, state: State) -> None:
     """Save the state, and stop."""
-    checkpoint._save(run)
+    checkpoint._write(state)
     raise StoppedError("at the first safe point")
 
 
@@ -66,13 +60,13 @@ comm = world()
 folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
-make_backends, fits = hypar.make_backends, Budget.fits
-no_peers, join_on_devices = CpuBackend.peer, portions.join_on_devices
+make_backends, fits = part_graph.make_backends, Budget.fits
+no_peers, refuses = CpuBackend.peer, Devices.refuses
 cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
-few_workers, many_edges = shared_contraction.FEW_WORKERS, leading.MANY_EDGES
+few_workers = shared_contraction.FEW_WORKERS
 batch, grid = shared_proposals.BATCH, (exchange.GRID_RANKS, exchange.GRID_WIDTH)
-near, no_locality = portions.NEAR_SHARE, portions.CUT_SHARE
+near, no_locality = messages.NEAR_SHARE, strategy.CUT_SHARE
 target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, config in enumerate(configs):
@@ -85,28 +79,27 @@ for j, config in enumerate(configs):
     chosen = (1, 1) if config.pop("grid", False) else grid
     exchange.GRID_RANKS, exchange.GRID_WIDTH = chosen
     link = LINKS[config.pop("link", None)]
-    hypar.measure = lambda _, link=link: link
-    leading.MANY_EDGES = 0 if config.pop("lent", False) else many_edges
+    part_graph.measure = lambda _, link=link: link
     forced = config.pop("near", False)
-    portions.NEAR_SHARE, portions.CUT_SHARE = (1, 1) if forced else (near, no_locality)
+    messages.NEAR_SHARE, strategy.CUT_SHARE = (1, 1) if forced else (near, no_locality)
     host_peers = config.pop("host_peers", False)
     CpuBackend.peer = (lambda *a: HostPeer(*a)) if host_peers else no_peers
     no_peer = config.pop("no_peer", False)
-    portions.join_on_devices = (lambda _: False) if no_peer else join_on_devices
+    Devices.refuses = staticmethod((lambda *_: "no") if no_peer else refuses)
     Budget.fits = (lambda _, nbytes: nbytes == 0) if no_room else fits
     stored = config.pop("stored", 0)
     config["memory"] = 1 << 40 if stored else 0
     read.cut_rows = pieces_of(stored) if stored else cut_rows
-    hypar.make_backends = (
+    part_graph.make_backends = (
         (lambda *_: [CpuBackend(1), CpuBackend(2)]) if two else make_backends
     )
     kept = folder / "kept" if config.pop("stopped", False) else None
     for i, graph in enumerate(cases):
-        if (i + j) % stride:
+        if (i + j + comm.size) % stride:
             continue
         how = comm, graph, Config(**{"backend": "cpu", **config})
         if kept:
-            with patch.object(Checkpoint, "safe_point", stop), suppress(StoppedError):
+            with patch.object(Checkpoint, "_safe_point", stop), suppress(StoppedError):
                 solve(*how, Targets(checkpoint=kept), Progress(False))
         targets = Targets(target, None, True, kept, resume=kept is not None)
         summary = solve(*how, targets, Progress(False))

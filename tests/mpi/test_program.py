@@ -13,9 +13,9 @@ FAILING = """if True:
     import mndmst, mndmst.pipeline
     from mndmst.comm.launcher import launched_rank
     if launched_rank() == 1:
-        def ind_comp(*_, **__):
+        def choose(*_, **__):
             raise MemoryError("only here")
-        mndmst.pipeline.ind_comp = ind_comp
+        mndmst.pipeline.choose = choose
     mndmst.solve(GRAPH)
 """
 

@@ -25,7 +25,7 @@ CONFIGS: list[dict] = [
     {"merge": "messages"},
     {"group_size": 2, "merge": "ring", "leader_edges": 0, "ring_gain": 0.0},
     {"group_size": 3, "merge": "ring", "leader_edges": 0, "light_edges": 0},
-    {"group_size": 8, "merge": "ring", "light_edges": 0.4, "lent": True},
+    {"group_size": 8, "merge": "ring", "light_edges": 0.4},
     {"merge": "boruvka", "grid": True},
     {"near": True},
     {"near": True, "light_edges": 0.7, "merge": "boruvka"},

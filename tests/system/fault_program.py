@@ -20,8 +20,9 @@ from mndmst import pipeline
 from mndmst.__main__ import main
 from mndmst.comm.communicator import Comm
 from mndmst.comm.launcher import launched_rank
-from mndmst.merging import hypar
+from mndmst.merging.messages import Messages
 from mndmst.merging.shared import Together
+from mndmst.steps import part_graph
 
 FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 events = 0
@@ -90,9 +91,10 @@ def run() -> int:
             count_calls(Comm, name, rank)
     count_calls(os, "fsync", rank)
     count_calls(Path, "replace", rank)
-    for name in ("read_rows", "ind_comp", "write_forest"):
-        count_calls(pipeline if hasattr(pipeline, name) else hypar, name, rank)
-    count_calls(Together, "join_band", rank)
+    count_calls(part_graph, "read_rows", rank)
+    count_calls(Messages, "ind_comp", rank)
+    count_calls(Together, "hook_rows", rank)
+    count_calls(pipeline, "write_forest", rank)
     sys.argv[1:4] = []
     status = main()
     if FAULT == "count":

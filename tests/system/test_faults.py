@@ -101,7 +101,7 @@ def assert_one_message(run: Run, *words: str, status: int = 1) -> None:
 
 @pytest.mark.parametrize(
     ("place", "merge"),
-    [("ind_comp", "messages"), ("join_band", "auto"), ("write_forest", "auto")],
+    [("ind_comp", "messages"), ("hook_rows", "auto"), ("write_forest", "auto")],
 )
 def test_a_rank_that_raises(
     graph: Known, forest: Path, solve: Solve, place: str, merge: str
@@ -140,7 +140,7 @@ def test_a_part_that_goes_bad_meanwhile(
     [
         ("term", "ind_comp", "messages"),
         ("usr1", "ind_comp", "ring"),
-        ("term", "join_band", "auto"),
+        ("term", "hook_rows", "auto"),
     ],
 )
 def test_a_signal_to_stop(
@@ -175,7 +175,7 @@ def test_no_room_for_a_checkpoint(
     assert run.result["digest"] == graph.digest
     assert "no checkpoint: " in run.stderr
     assert "No space left" in run.stderr
-    run = solve(graph, forest.with_name("other"), "term", "join_band", *saving)
+    run = solve(graph, forest.with_name("other"), "term", "hook_rows", *saving)
     assert_one_message(run, str(small_disk), "has room")
     assert [path.name for path in small_disk.iterdir()] == ["lock"]
 
