@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from mndmst.comm.communicator import Coded, Comm, bulk, world
-from mndmst.comm.communicator import exchange as exchanges
+from mndmst.comm import bulk
+from mndmst.comm import exchange as exchanges
+from mndmst.comm.communicator import Coded, Comm, world
 from mndmst.comm.directory import Directory
 from mndmst.comm.shared_memory import SharedMemory
 from mndmst.host.errors import ConfigError, InputError, MndmstError

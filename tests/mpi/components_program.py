@@ -2,10 +2,10 @@
 
 Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.json`, a
 list of options, and a stride: the runs whose case, configuration and number of ranks
-add up to a multiple of it are done. With `exception` in a configuration the calls of HyPar are
-made here, as another program would make them, with that exception condition. With
-`two_workers` every rank has two CPU workers, with `near` it goes through all edges by
-itself, however many lead to others.
+add up to a multiple of it are done. With `exception` in a configuration the calls of
+HyPar are made here, as another program would make them, with that exception
+condition. With `two_workers` every rank has two CPU workers, with `near` it goes
+through all edges by itself, however many lead to others.
 """
 
 import json

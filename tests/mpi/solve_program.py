@@ -2,11 +2,12 @@
 
 Arguments: a folder with `cases.json`, a list of graphs' paths, and `configs.json`, a
 list of options, and a stride: the runs whose case, configuration and number of ranks
-add up to a multiple of it are done. `two_workers` in a configuration puts two CPU workers on
-every rank; with `no_room` no leader has memory for any merge, with `much_left` no rank
-merges all that is left after all vertices have hooked, `few` is how few edges end the
-rounds in shared memory and `batch` how many are proposed there at once, with `grid`
-messages go by way of others, `link` is how the network between ranks is found to be,
+add up to a multiple of it are done. `two_workers` in a configuration puts two CPU
+workers on every rank; with `no_room` no leader has memory for any merge, with
+`much_left` no rank merges all that is left after all vertices have hooked, `few` is
+how few edges end the rounds in shared memory and `batch` how many are proposed there
+at once, with `grid` messages go by way of others, `link` is how the network between
+ranks is found to be,
 and with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do. With
 `near` ranks go through all edges by themselves, however many lead to others. With
 `stored` the rows stay in their file and pass in pieces of so many; with `stopped` the
@@ -24,7 +25,8 @@ from unittest.mock import patch
 from host_peer import HostPeer
 
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import exchange, world
+from mndmst.comm import exchange
+from mndmst.comm.communicator import world
 from mndmst.comm.network import LOCAL, Network
 from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget

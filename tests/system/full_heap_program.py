@@ -7,7 +7,7 @@ What MPI puts in one of the holes has no zeros behind it for some KiB: see
 import ctypes
 import sys
 
-from mndmst.comm.communicator import communicator as comm
+from mndmst.comm import communicator as comm
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p

@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 from mndmst.host.errors import InputError
+from mndmst.report import draw
 from mndmst.report.page import write_page, write_picture
 from mndmst.report.record import read_record, solve_seconds, stage_name, totals
 from mndmst.report.trace import write_trace
-from mndmst.run.report import draw
 
 
 def run(ranks: int = 3, scale: float = 1.0) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.comm.communicator import watchdog
+from mndmst.comm import watchdog
 from mndmst.comm.watchdog import Peer, Watchdog
 
 OWN = Peer("here", 1, "", 0)
