@@ -14,7 +14,7 @@ What these need is imported when they are first used; none but `solve` needs MPI
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from .host.version import __version__
 
 if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree, solve

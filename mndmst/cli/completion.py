@@ -1,11 +1,12 @@
 """The command `completion`."""
 
 import argparse
+from functools import partial
 from typing import Any
 
 
-def add(commands: Any) -> None:
-    """Add the command to the parser."""
+def add(commands: Any, parser: argparse.ArgumentParser) -> None:
+    """Add the command to the parser, which it describes to the shell."""
     completion = commands.add_parser(
         "completion",
         help="print a script that completes commands in a shell",
@@ -13,12 +14,11 @@ def add(commands: Any) -> None:
         'eval "$(mndmst completion bash)" in ~/.bashrc.',
     )
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
-    completion.set_defaults(process=_completion)
+    completion.set_defaults(process=partial(_completion, parser))
 
 
-def _completion(arguments: argparse.Namespace) -> int:
+def _completion(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     from ..host.extras import optional
-    from .main import parser
 
-    print(optional("shtab", "progress").complete(parser(), arguments.shell))
+    print(optional("shtab", "progress").complete(parser, arguments.shell))
     return 0

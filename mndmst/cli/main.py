@@ -4,8 +4,8 @@ import argparse
 import contextlib
 import os
 
-from .. import __version__
 from ..comm.launcher import launched_processes, launched_rank
+from ..host.version import __version__
 from . import (
     bench,
     cluster,
@@ -33,7 +33,6 @@ COMMANDS = (
     info,
     report,
     bench,
-    completion,
 )
 
 
@@ -79,4 +78,5 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
+    completion.add(commands, top)
     return top

@@ -17,8 +17,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from .. import __version__
 from ..host.errors import InputError
+from ..host.version import __version__
 from .formats.files import whole_file
 from .layout import reading
 

@@ -29,9 +29,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from .. import __version__
 from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import InputError
+from ..host.version import __version__
 from .layout import MALFORMED, checked_dataset, first_line, foreign
 from .totals import PIECE, ExactSum, PairDigest, same_total
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import __version__
 from ..comm.communicator import Comm
 from ..graph.model import EdgeList
 from ..host.plain_json import to_json
+from ..host.version import __version__
 from .columns import check_writable, write_columns
 from .forest import FORMAT, VERSION, ForestHeader
 

@@ -18,9 +18,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from .. import __version__
 from ..comm.communicator import Comm
 from ..host.errors import InputError
+from ..host.version import __version__
 from .columns import write_columns
 from .layout import checked_dataset, reading
 from .totals import PIECE, PairDigest

@@ -9,9 +9,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from .. import __version__
 from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import OutputError
+from ..host.version import __version__
 from .layout import (
     GRAPH_FORMAT,
     HDF5_LAYOUT,

@@ -10,8 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..host.extras import optional
+from ..host.version import __version__
 from ..io.formats.files import whole_file
 from ..run.report import text
 from . import draw

@@ -11,11 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..comm.communicator import Comm
 from ..host.errors import OutputError
 from ..host.plain_json import to_json
 from ..host.progress import Progress
+from ..host.version import __version__
 
 SCHEMA = 1
 _NOTHING_SENT = dict.fromkeys(

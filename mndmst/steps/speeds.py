@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import __version__
 from ..backends.base import Backend, Band
 from ..graph.model import EdgeList, Rows
+from ..host.version import __version__
 from .boruvka import Contraction, contract
 from .contract import reduced_graph
 from .parts import joined

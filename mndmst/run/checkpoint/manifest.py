@@ -8,8 +8,8 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ... import __version__
 from ...host.errors import InputError
+from ...host.version import __version__
 
 MANIFEST = "manifest.json"
 FORMAT = "mndmst-checkpoint"

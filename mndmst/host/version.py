@@ -1,0 +1,3 @@
+"""The version of the program, which its files name."""
+
+__version__ = "0.1.0"
