@@ -8,13 +8,12 @@ from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...graph.order import weights_to_keys
 from ...host.errors import ConfigError
 from ...host.memory import free_bytes
-from ...kernels.kruskal import border_excepting_kruskal, flatten
-from ...kernels.spanning import ascending_pairs, packed, spanning_edges
 from ...kernels.threads import Threads
 from ..base import Backend, Band, Forest, Growth, Memory, RowGrowth
 from .band_forest import band_forest
 from .edge_forest import forest_of_edges
 from .msf import msf
+from .reduced_graph import forest, grow
 from .row_growth import grow_rows
 from .row_hooks import row_hooks
 
@@ -110,18 +109,8 @@ class CpuBackend(Backend):
 
     def forest(self, graph: ReducedGraph) -> Growth:
         """See `Backend.forest`."""
-        root = np.arange(len(graph.labels), dtype=np.uint32)
-        key = graph.edges.key
-        return Growth(spanning_edges(key, graph.a, graph.b, root, self.threads), root)
+        return forest(graph, self.threads)
 
     def grow(self, graph: ReducedGraph) -> Growth:
-        """See `Backend.grow`; one pass in ascending order takes the place of rounds."""
-        root = np.arange(len(graph.labels), dtype=np.uint32)
-        final = np.zeros(len(graph), np.bool_)
-        pairs = packed(graph.a, graph.b, self.threads)
-        lightest_first = ascending_pairs(graph.edges.key, pairs, self.threads)
-        border_excepting_kruskal(*lightest_first, graph.own, root, final)
-        self.threads.map(
-            lambda *bounds: flatten(root, *bounds), self.threads.ranges(len(root))
-        )
-        return Growth(final, root)
+        """See `Backend.grow`."""
+        return grow(graph, self.threads)

@@ -10,23 +10,23 @@ import numpy as np
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...host.errors import ConfigError
-from ...kernels.columns import without_repeats
 from ..base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
 from . import unavailable
+from .band_forest import band_forest
+from .edge_forest import place_edges
 from .kernels import Kernels
-from .listed import place_edges
+from .msf import msf
 from .peer import CudaPeer
 from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
-from .row_solver import RowSolver
-from .solver import Edges, Solver
-from .state import NONE
-from .streamed import Need, StreamedRows, StreamSolver
+from .reduced_graph import forest
+from .row_hooks import row_hooks
+from .streamed import Need, StreamedRows
+from .tools import Tools
 from .transfer import Transfer
 
 # Below so many edges a reduced graph is solved on the host before the device has
 # been told about it.
 SMALL_EDGES = 100_000
-FILLED = 0.9  # of the free memory is taken where it is short; pools leave holes
 
 
 class CudaBackend(Backend):
@@ -107,6 +107,11 @@ class CudaBackend(Backend):
             self._kernels[keys] = Kernels(keys)
         return self._kernels[keys]
 
+    def _tools(self, keys: np.dtype) -> Tools:
+        return Tools(
+            self._kernels_for(keys), self._transfer, lambda: self.memory().free
+        )
+
     def describe(self) -> str:
         """Return the device's name for reports."""
         name = cupy.cuda.runtime.getDeviceProperties(self.device.id)["name"]
@@ -139,11 +144,6 @@ class CudaBackend(Backend):
         with self._current():
             return place(rows, self._transfer)
 
-    def _stream_solver(self, rows: StreamedRows) -> StreamSolver:
-        kernels = self._kernels_for(rows.keys.dtype)
-        nbytes = int(FILLED * self.memory().free)
-        return StreamSolver(kernels, rows, self._transfer, nbytes)
-
     def msf_of_edges(
         self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
     ) -> Forest:
@@ -153,60 +153,25 @@ class CudaBackend(Backend):
         return self.msf(rows)
 
     def msf(self, rows: PlacedRows | StreamedRows) -> Forest:
-        """Return the forest of rows that are the whole graph (no ghosts)."""
+        """See `Backend.msf`."""
         with self._current():
-            solver: RowSolver | StreamSolver
-            if isinstance(rows, StreamedRows):
-                solver = self._stream_solver(rows)
-                edges = solver.solve_rows(Band(), None)
-            else:
-                kernels = self._kernels_for(rows.keys.dtype)
-                solver = RowSolver(kernels, rows.vertices, rows, Band())
-                edges = solver.solve_rows(labelled=False)
-            label = rows.to_global(solver.labels())
-            return Forest(self._edge_list(rows, edges), self._transfer.to_host(label))
+            return msf(rows, self._tools(rows.keys.dtype))
 
     def band_forest(
         self, rows: PlacedRows | StreamedRows, band: Band, label: np.ndarray | None
     ) -> EdgeList:
-        """Return the forest of a band, with ghosts as ordinary vertices."""
+        """See `Backend.band_forest`."""
         with self._current():
-            if isinstance(rows, StreamedRows):
-                streamed = self._stream_solver(rows)
-                return self._edge_list(rows, streamed.solve_rows(band, label))
-            kernels = self._kernels_for(rows.keys.dtype)
-            if label is None:
-                solver = RowSolver(kernels, rows.vertices, rows, band)
-            else:
-                component, count = self._components(rows, label)
-                solver = RowSolver(kernels, count, rows, band)
-                solver.start_from(component)
-            return self._edge_list(rows, solver.solve_rows(label is not None))
+            return band_forest(rows, band, label, self._tools(rows.keys.dtype))
 
     def row_hooks(
         self, rows: PlacedRows | StreamedRows, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-        """Return where rows hook, and the edges of the lightest band."""
+        """See `Backend.row_hooks`."""
         if isinstance(rows, StreamedRows):
             return self.host.row_hooks(rows.rows, band)
         with self._current():
-            kernels = self._kernels_for(rows.keys.dtype)
-            solver = RowSolver(kernels, rows.vertices, rows, Band())
-            best, edges = solver.lightest_arcs(band.high)
-            far = cupy.arange(rows.own, dtype=np.uint32)
-            far += np.uint32(rows.first)
-            key = cupy.zeros(rows.own, rows.keys.dtype)
-            some = best != NONE
-            arc = best[some].astype(np.int64)
-            far[some] = rows.ends[arc]
-            key[some] = rows.keys[arc]
-            others = edges.v != far[edges.u - np.uint32(rows.first)]
-            edges = Edges(*(column[others] for column in edges))
-            listed = self._edge_list(rows, edges)
-            to_host = self._transfer.to_host
-            hook = to_host(rows.to_global(far).astype(np.uint32))
-            key = to_host(key)
-        return hook, key, without_repeats(listed.u, listed.v, listed.key)
+            return row_hooks(rows, band, self._tools(rows.keys.dtype))
 
     def peer(
         self, rows: PlacedRows | StreamedRows, num_vertices: int
@@ -217,32 +182,6 @@ class CudaBackend(Backend):
         kernels = self._kernels_for(rows.keys.dtype)
         return CudaPeer(self._current, kernels, rows, num_vertices, self._transfer)
 
-    def _components(
-        self, rows: PlacedRows, label: np.ndarray
-    ) -> tuple[cupy.ndarray, int]:
-        """Return a component for each local vertex, and how many numbers it takes.
-
-        A label that is a vertex here gets that vertex's number, so that it meets
-        the ghost of the same id; other labels are numbered after the vertices.
-        """
-        ids = self._transfer.to_device(np.asarray(label, np.int64))
-        local = rows.to_local(ids)
-        known = rows.to_global(cupy.minimum(local, rows.vertices - 1)) == ids
-        others = cupy.unique(ids[~known])
-        number = rows.vertices + cupy.searchsorted(others, ids)
-        count = rows.vertices + len(others)
-        component = cupy.arange(count, dtype=np.uint32)
-        component[rows.first : rows.first + rows.own] = cupy.where(known, local, number)
-        return component, count
-
-    def _edge_list(self, rows: PlacedRows | StreamedRows, edges: Edges) -> EdgeList:
-        """Bring edges to the host, sorted by their ends."""
-        u, v, key = edges.in_order()
-        to_host = self._transfer.to_host
-        return EdgeList(
-            to_host(rows.to_global(u)), to_host(rows.to_global(v)), to_host(key)
-        )
-
     # Steps on reduced graphs
 
     def forest(self, graph: ReducedGraph) -> Growth:
@@ -250,13 +189,7 @@ class CudaBackend(Backend):
         if len(graph) < SMALL_EDGES:
             return self.host.forest(graph)
         with self._current():
-            to_device, to_host = self._transfer.to_device, self._transfer.to_host
-            a, b = (to_device(ends.astype(np.uint32)) for ends in (graph.a, graph.b))
-            edges = Edges(a, b, to_device(graph.edges.key))
-            kernels = self._kernels_for(graph.edges.key.dtype)
-            solver = Solver(kernels, len(graph.labels))
-            final = to_host(solver.solve(edges)).view(bool)
-            return Growth(final, to_host(solver.labels()).astype(graph.a.dtype))
+            return forest(graph, self._tools(graph.edges.key.dtype))
 
     def grow(self, graph: ReducedGraph) -> Growth:
         """Grow components, except across borders.

@@ -1,0 +1,18 @@
+"""The forest of a reduced graph."""
+
+import numpy as np
+
+from ...graph.model import ReducedGraph
+from ..base import Growth
+from .solver import Edges, Solver
+from .tools import Tools
+
+
+def forest(graph: ReducedGraph, tools: Tools) -> Growth:
+    """See `Backend.forest`."""
+    to_device, to_host = tools.transfer.to_device, tools.transfer.to_host
+    a, b = (to_device(ends.astype(np.uint32)) for ends in (graph.a, graph.b))
+    edges = Edges(a, b, to_device(graph.edges.key))
+    solver = Solver(tools.kernels, len(graph.labels))
+    final = to_host(solver.solve(edges)).view(bool)
+    return Growth(final, to_host(solver.labels()).astype(graph.a.dtype))
