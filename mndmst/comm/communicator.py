@@ -14,7 +14,6 @@ import numpy as np
 from ..host.errors import ConfigError, MndmstError
 from . import bulk, mpi_library
 from .exchange import Coded, exchange
-from .grid import Grid
 from .launcher import launched_processes
 
 
@@ -56,7 +55,6 @@ class Comm:
         self.rank: int = mpi.rank
         self.size: int = mpi.size
         self._shared = shared or bulk.Shared()
-        self._grid: Grid | None = None
 
     @classmethod
     def apart(cls, mpi: Any, polite: bool = False) -> "Comm":
@@ -158,11 +156,6 @@ class Comm:
         self.mpi.Split(mpi_library.load().UNDEFINED, self.rank)
         return None
 
-    def grid(self) -> Grid:
-        """Return the ranks as a grid, which is made once. Collective."""
-        self._grid = self._grid or Grid(self)
-        return self._grid
-
     def node(self) -> "Comm":
         """Return the ranks on this rank's machine."""
         part = self.mpi.Split_type(mpi_library.load().COMM_TYPE_SHARED, self.rank)
@@ -181,8 +174,6 @@ class Comm:
 
     def free(self) -> None:
         """Give the communicator back to MPI."""
-        if self._grid:
-            self._grid.free()
         self.mpi.Free()
 
     # Arrays
@@ -208,8 +199,7 @@ class Comm:
         Notes
         -----
         Data moves between those pairs of ranks only that have something to send, in
-        messages of at most `bulk.PIECE_BYTES`; if there are many ranks, and little for
-        each, by way of ranks between (`grid.py`).
+        messages of at most `bulk.PIECE_BYTES`.
         """
         return exchange(self, counts, columns)
 

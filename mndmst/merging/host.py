@@ -46,7 +46,6 @@ class SharedMemory(Messages):
     """
 
     name = "shared memory"
-    width = 0.9  # an edge in the first band costs less than if it travelled
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class SharedMemory(Messages):
         others: Callable[[], Strategy],
     ) -> None:
         super().__init__(run, facts, exception, others)
-        self.width = SharedMemory.width
+        self.width = 1.0
         together = Together.of(run)
         if together is None:
             raise NotSuitableError("the host has no room for shared arrays")

@@ -1,8 +1,9 @@
 """Levels of groups: members give what is left to their leader, until one has all.
 
-Global Borůvka rounds, which move no edge, come first or between levels: as long as
-they are predicted to pay (`costs.py`), and before a merge that would not fit the
-leader's memory.
+Global Borůvka rounds, which move no edge, come first: while many edges are left and
+each round still shrinks them, and before a merge that would not fit the leader's
+memory. Then all ranks give what is left to the last leader at once. With
+``merge="ring"`` ranks merge in rings and by levels of groups, as in MND-MST.
 """
 
 from dataclasses import replace
@@ -17,24 +18,27 @@ from ..steps.boruvka import ExceptionCondition, cycle_filter
 from ..steps.contract import empty_graph, merge
 from ..steps.heavier import Between
 from ..steps.parts import contract_graph, learn_names
-from .costs import FIRST, LATER, Costs, Left
 from .parcels import pack, unpack
 from .ring import ring_rounds
 from .rounds import agree, first_round, global_round
+
+# So many edges, on all ranks together, are a leader's: a round takes longer.
+FEW_EDGES = 1 << 18
 
 
 def merge_ranks(run: Run, left: Between, exception: ExceptionCondition) -> ReducedGraph:
     """Merge what the ranks hold until one has all that is left. Collective."""
     graph, giant, at_home, _ = left
-    paths = Paths(run, at_home)
-    stride, level = 1, 0
+    stride, level, before = 1, 0, 0
     while stride < run.comm.size:
-        amount = Left.of(run.comm, graph)
-        if amount.edges == 0:
+        edges = run.comm.sum(len(graph))
+        if edges == 0:
             break
-        path = paths.choose(amount, -(-run.comm.size // stride))
+        path = _path(run, edges, before)
+        before = edges if path == "round" else 0
+        run.report.choice(path, edges)
         if path == "round":
-            graph = _round(run, graph, amount.edges, giant, at_home)
+            graph = _round(run, graph, edges, giant, at_home)
         else:
             level += 1
             size = run.comm.size if path == "leader" else run.config.group_size
@@ -48,38 +52,21 @@ def merge_ranks(run: Run, left: Between, exception: ExceptionCondition) -> Reduc
     return graph
 
 
-class Paths:
-    """Chooses how to go on, on all ranks alike."""
+def _path(run: Run, edges: int, before: int) -> str:
+    """Return how ranks go on: by a round, by levels of groups, or to one leader.
 
-    def __init__(self, run: Run, at_home: bool) -> None:
-        self.run = run
-        self.costs = Costs(run.network, run.comm.size, run.config.group_size)
-        self.share = FIRST if at_home else LATER
-        self.round_from = 0.0
-        self.rounds_pay = True
-
-    def choose(self, left: Left, holders: int) -> str:
-        """Return the path that is asked for, or the cheapest: leader, levels or round.
-
-        Parameters
-        ----------
-        holders : int
-            Ranks that may hold edges.
-        """
-        forced = {"ring": "levels", "boruvka": "round"}
-        if self.run.config.merge in forced:
-            return forced[self.run.config.merge]
-        if self.round_from:
-            share = left.edges / self.round_from
-            self.share = max(LATER, share)
-            self.rounds_pay = share <= 1 - self.run.config.round_gain
-        seconds = self.costs.predict(left, holders, self.share)
-        if not self.rounds_pay:
-            del seconds["round"]
-        path = self.costs.cheapest(seconds)
-        self.round_from = left.edges if path == "round" else 0
-        self.run.report.choice(path, left.edges, seconds)
-        return path
+    Parameters
+    ----------
+    edges : int
+        What is left on all ranks.
+    before : int
+        What was left before the last round; 0 if the last step was none.
+    """
+    forced = {"ring": "levels", "boruvka": "round"}
+    if run.config.merge in forced:
+        return forced[run.config.merge]
+    pays = before == 0 or edges <= (1 - run.config.round_gain) * before
+    return "round" if edges > FEW_EDGES and pays else "leader"
 
 
 class _Group(NamedTuple):

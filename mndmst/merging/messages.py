@@ -30,9 +30,9 @@ from ..steps.streamed import contract_stored
 from .leaders import finish, merge_ranks
 from .strategy import Facts, Strategy
 
-# How wide the first band is where most of its edges travel to other ranks, and where
-# most stay: the less an edge costs before ranks merge, the wider.
-TRAVELLING, STAYING = 0.75, 1.15
+# The width of the first band where most of its edges travel to other ranks: there an
+# edge in the band costs more than a vertex left outside.
+TRAVELLING = 0.75
 # Up to this share of cut arcs a rank goes through all its edges by itself.
 NEAR_SHARE = 0.02
 
@@ -41,7 +41,7 @@ class Messages(Strategy):
     """Parts merge by messages between ranks; serves every run."""
 
     name = "messages"
-    width = STAYING
+    width = 1.0
 
     def __init__(
         self,

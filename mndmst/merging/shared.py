@@ -41,9 +41,7 @@ class Together:
         self.run, self.comm, self.memory = run, run.comm, memory
         n = run.num_vertices
         self.component, hook = memory.arrays((n, np.uint32), (n, np.uint32))
-        self.contraction = SharedContraction(
-            run.comm, run.threads, memory, hook, run.budget.has
-        )
+        self.contraction = SharedContraction(run.comm, run.threads, memory, hook)
 
     @classmethod
     def of(cls, run: Run) -> "Together | None":

@@ -6,8 +6,6 @@ of components, and the position of the edge in (u, v) order, which breaks ties. 
 edge is on one rank, where positions ascend.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..comm.communicator import Comm
@@ -23,13 +21,8 @@ from ..kernels.spanning import spanning_edges, spanning_pairs
 from ..kernels.threads import Threads
 from .shared_proposals import Columns, Proposals, Range
 
-# Rounds end when so few edges are left; then all ranks merge along them alike. So few
-# workers, on all ranks, do that with so many at the most, if there is room: a round
-# takes them 100 ns an edge, all told, and that takes 20, but each of them, and 40 where
-# the components do not fit the cache.
-FEW_EDGES, FEW_WORKERS, MOST_EDGES = 1 << 16, 3, 1 << 21
-# Bytes of an edge there, while ends are numbered and keys are sorted.
-EDGE_BYTES = 130
+# Rounds end when so few edges are left; then all ranks merge along them alike.
+FEW_EDGES = 1 << 16
 # With so many edges for each component that has any, a rank first drops those outside
 # their forest: few components with many edges between them stay so round after round.
 EDGES_PER_COMPONENT = 3
@@ -42,8 +35,6 @@ class SharedContraction:
     ----------
     hook : ndarray of uint32, shape (vertices,)
         Shared.
-    has : callable
-        Whether this rank can take so many more bytes (`Budget.has`).
 
     Attributes
     ----------
@@ -64,14 +55,11 @@ class SharedContraction:
         threads: Threads,
         memory: SharedMemory,
         hook: np.ndarray,
-        has: Callable[[int], bool],
     ) -> None:
         self.comm, self.threads, self.memory = comm, threads, memory
-        self._has = has
         self.hook = hook
         self.count = self.alive = len(hook)
         self.lone = 0
-        self._few_workers = comm.size * comm.max(threads.count) <= FEW_WORKERS
 
     def link(self, part: Range, step: np.ndarray) -> list[int]:
         """Find the roots of the hooks in a range; return how many each thread has.
@@ -149,7 +137,7 @@ class SharedContraction:
         while left:
             self.hook[slice(*part)] = np.arange(*part, dtype=np.uint32)
             idle = NOBODY
-            alike = self._merges_alike(left)
+            alike = left <= FEW_EDGES
             if not alike:
                 key, pairs, position = columns[2:]
                 proposals = proposals or Proposals(
@@ -193,12 +181,6 @@ class SharedContraction:
         parent = np.arange(self.alive, dtype=np.uint32)
         kept = np.flatnonzero(spanning_pairs(key, pairs, parent, self.threads))
         return [column[kept] for column in columns]
-
-    def _merges_alike(self, left: int) -> bool:
-        """Return whether all ranks are to merge along so many edges alike."""
-        if left <= FEW_EDGES or left > MOST_EDGES or not self._few_workers:
-            return left <= FEW_EDGES
-        return bool(self.comm.min(int(self._has(EDGE_BYTES * left))))
 
     def _hook_alike(self, columns: Columns) -> np.ndarray:
         """Hook components onto their trees in the forest; mark its edges here."""

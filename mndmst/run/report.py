@@ -89,9 +89,9 @@ class Report:
         self.levels.append({"after": name, "edges": edges, **details})
         self.progress.edges(name, edges)
 
-    def choice(self, path: str, edges: float, seconds: dict[str, float]) -> None:
-        """Note how ranks go on, and what each path was predicted to take."""
-        self.choices.append({"path": path, "edges": edges, "seconds": seconds})
+    def choice(self, path: str, edges: int) -> None:
+        """Note how ranks go on with the edges that are left."""
+        self.choices.append({"path": path, "edges": edges})
 
     @property
     def seconds(self) -> float:
@@ -179,10 +179,9 @@ def text(record: dict[str, Any]) -> str:
         for level in record["levels"]
     ]
     if record.get("choices"):
-        lines.append("ways to merge (predicted seconds)")
+        lines.append("ways to merge")
     for choice in record.get("choices", ()):
-        times = "  ".join(f"{p} {s:.4f}" for p, s in choice["seconds"].items())
-        lines.append(f"  {choice['path']:<7} {choice['edges']:>15,} edges  {times}")
+        lines.append(f"  {choice['path']:<26} {choice['edges']:>15,}")
     peak = max(rank["peak_bytes"] for rank in record["ranks"])
     lines.append(f"peak memory of a rank: {peak / 2**20:.0f} MiB")
     return "\n".join(lines)

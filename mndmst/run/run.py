@@ -11,7 +11,6 @@ from typing import Any
 from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
-from ..comm.network import LOCAL, Network
 from ..graph.model import EdgeList, Rows
 from ..host.memory import Budget
 from ..io.shards import ShardedGraph
@@ -92,7 +91,6 @@ class Run:
     resumed: bool = False
     save: Callable[[State], None] | None = None
     threads: Threads = ALONE
-    network: Network = LOCAL
 
     @property
     def num_vertices(self) -> int:

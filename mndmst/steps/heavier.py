@@ -22,7 +22,6 @@ from ..kernels.outside import UNKNOWN, heavy_arcs
 from ..kernels.rows import count_occupied
 from ..kernels.spanning import pair_order
 from ..run.run import Run
-from .absorb import absorb
 from .boruvka import cycle_filter
 from .contract import reduced_graph
 
@@ -124,7 +123,7 @@ def heavier_edges(run: Run, giant: int, above: int) -> Between:
     far[unknown] = directory.lookup_any(head[unknown])
     near = directory.parent[tail - directory.first].astype(np.int64)
     graph = _graph_of_arcs(run, (tail, head, key, near, far), giant)
-    return Between(absorb(run, graph, giant), giant)
+    return Between(graph, giant)
 
 
 def walks(

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
-from ..comm.network import measure
 from ..host.memory import Budget, resident_bytes
 from ..io.shards import open_graph
 from ..kernels.threads import Threads
@@ -51,9 +50,6 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
                 "the rows may not fit the memory of the hosts: each rank keeps to "
                 f"{budget.limit:,} bytes, as with --memory"
             )
-    with report.stage("network"):
-        network = measure(comm)
-        report.facts["network"] = network._asdict()
     with report.stage("read") as entry:
         entry["resident_bytes"] = resident_bytes()
         vtxdist = balanced_vtxdist(comm, graph)
@@ -72,5 +68,5 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     state = State(Directory(comm, vtxdist))
     return Run(
         comm, config, graph, num_edges, state, workers, ratio, budget, report,
-        stored=stored, threads=Threads(threads), network=network,
+        stored=stored, threads=Threads(threads),
     )  # fmt: skip

@@ -2,13 +2,10 @@
 
 import resource
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
 from mndmst.comm import bulk
-from mndmst.comm import exchange as exchanges
 from mndmst.comm.communicator import Coded, Comm, world
 from mndmst.comm.directory import Directory
 from mndmst.comm.shared_memory import SharedMemory
@@ -85,37 +82,6 @@ def check_exchange_of_bytes(comm: Comm) -> None:
     assert columns[0].tolist() == [comm.rank] * comm.rank * comm.size
     assert len(columns[1]) == (comm.rank + counts).sum()
     assert (columns[1] == comm.rank).all()
-
-
-def check_exchange_by_way_of_others(comm: Comm) -> None:
-    with by_way_of_others():
-        for counts in matrices(comm.size).values():
-            exchange(comm, counts)
-        check_exchange_takes_no_columns(comm)
-        check_exchange_of_bytes(comm)
-
-
-def check_fewer_messages_by_way_of_others(comm: Comm) -> None:
-    def sent() -> int:
-        before = comm.messages_sent
-        comm.exchange(np.ones(comm.size, int), np.arange(comm.size))
-        return comm.messages_sent - before
-
-    told = comm.size - 1  # what comes
-    assert sent() == told + comm.size - 1
-    with by_way_of_others():
-        sum_of_bytes = int(comm.size > 1)
-        # Lengths, labels and parcels for three in the row, and three in the column
-        assert comm.size != 16 or sent() == sum_of_bytes + 3 * (3 + 3)
-
-
-@contextmanager
-def by_way_of_others(most_bytes: int = 1 << 30) -> Iterator[None]:
-    kept = exchanges.GRID_RANKS, exchanges.GRID_WIDTH, exchanges.GRID_BYTES
-    exchanges.GRID_RANKS, exchanges.GRID_WIDTH = 1, 1
-    exchanges.GRID_BYTES = most_bytes
-    yield
-    exchanges.GRID_RANKS, exchanges.GRID_WIDTH, exchanges.GRID_BYTES = kept
 
 
 def check_trade(comm: Comm) -> None:

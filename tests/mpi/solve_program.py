@@ -6,8 +6,7 @@ add up to a multiple of it are done. `two_workers` in a configuration puts two C
 workers on every rank; with `no_room` no leader has memory for any merge, with
 `much_left` no rank merges all that is left after all vertices have hooked, `few` is
 how few edges end the rounds in shared memory and `batch` how many are proposed there
-at once, with `grid` messages go by way of others, `link` is how the network between
-ranks is found to be,
+at once, with `rounds` global rounds go on while they shrink the edges, however few,
 and with `no_peer` devices do not merge by themselves, with `host_peers` CPUs do. With
 `near` ranks go through all edges by themselves, however many lead to others. With
 `stored` the rows stay in their file and pass in pieces of so many; with `stopped` the
@@ -25,14 +24,18 @@ from unittest.mock import patch
 from host_peer import HostPeer
 
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm import exchange
 from mndmst.comm.communicator import world
-from mndmst.comm.network import LOCAL, Network
 from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
 from mndmst.io.forest import read_forest
-from mndmst.merging import messages, shared_contraction, shared_proposals, strategy
+from mndmst.merging import (
+    leaders,
+    messages,
+    shared_contraction,
+    shared_proposals,
+    strategy,
+)
 from mndmst.merging import replicated as scattered
 from mndmst.merging.devices import Devices
 from mndmst.pipeline import Targets, solve
@@ -40,9 +43,6 @@ from mndmst.run.checkpoint import Checkpoint
 from mndmst.run.config import Config
 from mndmst.run.run import State
 from mndmst.steps import part_graph, read
-
-# On a slow network rounds go on to the end; else tiny graphs go to one leader at once.
-LINKS = {"slow": Network(0.0, 1.0), None: LOCAL}
 
 
 def pieces_of(rows: int) -> Callable[..., list[int]]:
@@ -66,8 +66,7 @@ make_backends, fits = part_graph.make_backends, Budget.fits
 no_peers, refuses = CpuBackend.peer, Devices.refuses
 cut_rows = read.cut_rows
 edge_bytes, few = scattered.EDGE_BYTES, shared_contraction.FEW_EDGES
-few_workers = shared_contraction.FEW_WORKERS
-batch, grid = shared_proposals.BATCH, (exchange.GRID_RANKS, exchange.GRID_WIDTH)
+batch, many = shared_proposals.BATCH, leaders.FEW_EDGES
 near, no_locality = messages.NEAR_SHARE, strategy.CUT_SHARE
 target = folder / f"forest-{comm.size}.h5"
 found = []
@@ -75,13 +74,9 @@ for j, config in enumerate(configs):
     two = config.pop("two_workers", False)
     no_room = config.pop("no_room", False)
     scattered.EDGE_BYTES = 1 << 40 if config.pop("much_left", False) else edge_bytes
-    shared_contraction.FEW_WORKERS = 0 if "few" in config else few_workers
     shared_contraction.FEW_EDGES = config.pop("few", few)
     shared_proposals.BATCH = config.pop("batch", batch)
-    chosen = (1, 1) if config.pop("grid", False) else grid
-    exchange.GRID_RANKS, exchange.GRID_WIDTH = chosen
-    link = LINKS[config.pop("link", None)]
-    part_graph.measure = lambda _, link=link: link
+    leaders.FEW_EDGES = 0 if config.pop("rounds", False) else many
     forced = config.pop("near", False)
     messages.NEAR_SHARE, strategy.CUT_SHARE = (1, 1) if forced else (near, no_locality)
     host_peers = config.pop("host_peers", False)

@@ -1,6 +1,5 @@
 """Ranks on four hosts, started over ssh, whose network may break."""
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from network import Network
 from processes import Run, finish
 
 from mndmst.io.layout import INDEX_NAME
-from mndmst.merging.costs import Costs
 from mndmst.run.checkpoint.manifest import MANIFEST
 
 LIMIT = 200  # the first run of all compiles the kernels
@@ -60,27 +58,6 @@ def test_a_forest(hosts: Network, case: Case, tmp_path: Path) -> None:
     assert run.returncode == 0, run
     assert run.result["digest"] == case.digest
     assert forest.exists()
-
-
-def test_the_report_tells_how_slow_the_network_is(
-    hosts: Network, case: Case, tmp_path: Path
-) -> None:
-    report = tmp_path / "report.json"
-    hosts.control("rate", "20mbit", "16kb")  # or short trades do not notice
-    command = hosts.mndmst(1, "solve", case.graph, "--backend", "cpu")
-    run = hosts.run(
-        *command, "-o", tmp_path / "f.h5", "--report", report, timeout=LIMIT
-    )
-    hosts.control("rate", "1gbit")
-    assert run.result["digest"] == case.digest
-    record = json.loads(report.read_text())
-    for rank in record["ranks"]:
-        assert 0 < rank["network"]["bandwidth"] < 100e6  # of memory it is much more
-        assert rank["network"]["latency"] > 0
-    # All edges to one leader would take long: so it is predicted, and chosen by that.
-    for choice in record["choices"]:
-        assert choice["path"] == Costs.cheapest(choice["seconds"])
-    assert record["choices"][0]["seconds"]["leader"] > 1
 
 
 def test_info_names_the_hosts(hosts: Network) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import cupy
 import numpy as np
+from cupy.cuda.memory import OutOfMemoryError
+from cupy.cuda.runtime import CUDARuntimeError
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...host.errors import ConfigError
@@ -27,6 +29,16 @@ from .transfer import Transfer
 # Below so many edges a reduced graph is solved on the host before the device has
 # been told about it.
 SMALL_EDGES = 100_000
+
+# What the CUDA runtime calls a lack of memory. It says so also where it cannot even
+# start a device, whose context takes some hundred megabytes.
+ERROR_MEMORY_ALLOCATION = 2
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Return whether an error of CUDA or CuPy is a lack of device memory."""
+    status = getattr(error, "status", ERROR_MEMORY_ALLOCATION)
+    return status == ERROR_MEMORY_ALLOCATION
 
 
 class CudaBackend(Backend):
@@ -92,15 +104,17 @@ class CudaBackend(Backend):
     @contextmanager
     def _current(self) -> Iterator[None]:
         # Device and stream are current per thread, so each step sets them.
-        with self.device, self._stream:
-            try:
+        try:
+            with self.device, self._stream:
                 yield
                 self._stream.synchronize()
-            except cupy.cuda.memory.OutOfMemoryError as error:
-                raise DeviceMemoryError(
-                    f"{self.describe()} has too little free memory ({error}). Give "
-                    "the GPU a smaller share with --ratio, or use more ranks."
-                ) from error
+        except (OutOfMemoryError, CUDARuntimeError) as error:
+            if not lacks_memory(error):
+                raise
+            raise DeviceMemoryError(
+                f"CUDA device {self.device.id} has too little free memory ({error}). "
+                "Give the GPU a smaller share with --ratio, or use more ranks."
+            ) from error
 
     def _kernels_for(self, keys: np.dtype) -> Kernels:
         if keys not in self._kernels:
