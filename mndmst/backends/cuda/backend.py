@@ -132,10 +132,18 @@ class CudaBackend(Backend):
         return f"{name.decode()} ({self.device.id})"
 
     def memory(self) -> Memory:
-        """Return what may be taken; what CuPy's pool holds back is free."""
-        with self.device:
-            free, total = cupy.cuda.runtime.memGetInfo()
-            free += cupy.get_default_memory_pool().free_bytes()
+        """Return what may be taken; what CuPy's pool holds back is free.
+
+        A device that has too little memory to be started has none.
+        """
+        try:
+            with self.device:
+                free, total = cupy.cuda.runtime.memGetInfo()
+                free += cupy.get_default_memory_pool().free_bytes()
+        except CUDARuntimeError as error:
+            if not lacks_memory(error):
+                raise
+            return Memory(0, 0)
         limit = self._limit or total
         return Memory(min(total, limit), min(free // self._sharers, limit))
 
