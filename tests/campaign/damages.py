@@ -1,5 +1,6 @@
 """Input files that are damaged: the right result, or one clear line."""
 
+import functools
 import random
 import tempfile
 from collections.abc import Callable
@@ -42,6 +43,7 @@ def run_one(results: Results, case: Case, commands: Commands, stock: Path) -> No
             results.add(case, f"{reading.arguments[0]}: {told}")
 
 
+@functools.cache
 def right_result(commands: Commands, stock: Path, reading: Reading) -> str | None:
     """Return the facts that a command finds in whole files, if they must not change."""
     if not reading.right:

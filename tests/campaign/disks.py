@@ -50,7 +50,7 @@ def write(
     lost = [path for path in before if after.get(path) != before[path]]
     expect(not lost, f"changed or removed: {lost}")
     if ended.status == 0:
-        check_whole(made / name, commands)
+        check_whole(made / name, folder, commands)
         return "it fits"
     expect(not (made / name).is_file(), f"{name} is there after an error")
     expect(not (made / name / "index.h5").exists(), "the graph has an index")
@@ -59,10 +59,15 @@ def write(
     return "a clear line"
 
 
-def check_whole(path: Path, commands: Commands) -> None:
+def check_whole(path: Path, folder: Path, commands: Commands) -> None:
     """Check that the program can read what it has written."""
     if path.suffix == ".html":
         expect(path.read_text().rstrip().endswith("</html>"), "the page is cut short")
-    elif path.suffix != ".json":
-        ended = commands.run("info", path)
-        expect(ended.status == 0, f"{path.name} is not whole: {ended.err}")
+        return
+    reading: tuple[object, ...] = ("info", path)
+    if path.suffix == ".json":
+        reading = ("report", path, "-o", folder / "page.html")
+    elif path.suffix not in ("", ".h5"):
+        reading = ("partition", path, folder / "again", "-q")
+    ended = commands.run(*reading)
+    expect(ended.status == 0, f"{path.name} is not whole: {ended.err}")

@@ -2,8 +2,8 @@
 
     python -m tests.campaign.server
 
-Python and the program are loaded once, so that a command takes tenths of a second. A
-line of JSON asks for a command (see `main`); a line of JSON tells how it has ended.
+Python, the program and its kernels are loaded once, so that a command takes tenths of
+a second. A line of JSON asks for a command (see `main`); another tells how it has ended.
 """
 
 import json
@@ -14,9 +14,12 @@ import sys
 import time
 from typing import Any
 
-from mndmst import backends, cli  # noqa: F401
+import numpy as np
+
+from mndmst import cli  # noqa: F401
 from mndmst.__main__ import main as run_command
-from mndmst.backends import numba as kernels  # noqa: F401
+from mndmst.backends.numba import NumbaBackend
+from mndmst.backends.numba.warmup import warm_up_kernels
 
 # What a command that loses all measure may take of the machine.
 MOST_BYTES = 6 << 30
@@ -28,6 +31,9 @@ def main() -> int:
     A command has `arguments`, `out` and `err`, files that it prints to, `seconds` that
     it may take, and `file_bytes`, how long the files may be that it writes.
     """
+    for keys in (np.uint32, np.uint64):
+        types = np.dtype(np.uint32), np.dtype(keys)
+        warm_up_kernels(NumbaBackend(1), *types, lambda _: None)
     for line in sys.stdin:
         command = json.loads(line)
         begin = time.monotonic()
