@@ -3,7 +3,7 @@
     python -m tests.campaign.server
 
 Python, the program and its kernels are loaded once, so that a command takes tenths of
-a second. A line of JSON asks for a command (see `main`); another tells how it has ended.
+a second. A line of JSON asks for a command (see `main`), another tells how it ended.
 """
 
 import json

@@ -125,6 +125,6 @@ def draw_way(draw: random.Random) -> dict[str, Any]:
     way |= {word: value for word, value in words.items() if draw.random() < 0.15}
     if draw.random() < 0.2:
         way |= {"two_workers": True, "ratio": draw.choice((0.0, 0.3, 0.6, 1.0))}
-    if draw.random() < 0.25:
+    if "no_room" not in way and draw.random() < 0.25:  # pieces need some
         way["stored"] = draw.choice((1, 3, 7, 50))
     return way

@@ -39,6 +39,8 @@ from .shapes import draw_graph, draw_near, draw_way
 
 # What a process of many cases may hold more of than one that solves one graph.
 SLACK_BYTES = 16 * MIB
+# Words of a way that would take the place of a limit of memory.
+NOT_LIMITED = ("stored", "no_room")
 
 
 class Drawn(NamedTuple):
@@ -61,7 +63,7 @@ class Drawn(NamedTuple):
         limited = draw.random() < 0.15
         way = draw_way(draw)
         if limited:
-            way.pop("stored", None)
+            way = {name: way[name] for name in way if name not in NOT_LIMITED}
             way["tight"] = True
         return cls(
             graph=draw_near(draw) if limited else draw_graph(draw),
