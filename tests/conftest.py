@@ -4,7 +4,6 @@ Directories: `unit` needs no MPI, `mpi` and `system` start mpirun themselves, `g
 needs a device. Every process that is started here has a time limit.
 """
 
-import contextlib
 import csv
 import os
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from processes import ROOT, Run, finish, on_ranks, python, start
+from processes import ROOT, Run, finish, on_ranks, python, remove_segments, start
 
 _BEGIN = time.time()
 
@@ -89,18 +88,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Remove the shared memory that MPICH leaves behind when a job is aborted.
-
-    It has megabytes a job, and in a container there is little of it. The one that
-    waits for all workers does it.
-    """
-    if hasattr(session.config, "workerinput"):
-        return
-    mapped = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):
-            mapped |= {line.split()[-1] for line in maps.read_text().splitlines()}
-    for file in Path("/dev/shm").glob("mpich_shm_*"):
-        with contextlib.suppress(OSError):
-            if file.stat().st_mtime >= _BEGIN and str(file) not in mapped:
-                file.unlink()
+    """Remove the shared memory that is left, where all workers are waited for."""
+    if not hasattr(session.config, "workerinput"):
+        remove_segments(_BEGIN)

@@ -14,7 +14,7 @@ def run_one(results: Results, case: Case, commands: Commands, stock: Path) -> No
     """Write an output of a command to a small disk."""
     draw = case.draw()
     name, arguments = draw.choice(writings())
-    kilobytes = int(2 ** draw.uniform(2, 11))
+    kilobytes = int(2 ** draw.uniform(3, 8.5))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         copied(stock, folder)

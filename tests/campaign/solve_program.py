@@ -1,9 +1,9 @@
 """Solve random graphs in one MPI job and compare them with an independent Kruskal.
 
-    mpirun -n 4 python -m mpi4py -m tests.campaign.solve_program SEED FIRST COUNT LIMIT
+    mpirun -n 4 python -m mpi4py -m tests.campaign.solve_program FOLDER \\
+        SEED FIRST COUNT SECONDS
 
-LIMIT is seconds. Rank 0 prints a line of JSON before each case, and one with what came
-out after it.
+Rank 0 prints a line of JSON before each case, and one with what came out after it.
 """
 
 import json
@@ -11,7 +11,6 @@ import random
 import re
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -215,13 +214,15 @@ def judge(comm: Comm, folder: Path, name: str, drawn: Drawn) -> None:
 
 def main() -> None:
     """Do the cases, one after the other, until there is no time left."""
-    seed, first, count, seconds = map(int, sys.argv[1:])
+    seed, first, count, seconds = map(int, sys.argv[2:])
     comm, end = world(), time.monotonic() + seconds
     for number in range(first, first + count):
         if not comm.share(time.monotonic() < end):
             break
         case = Case(seed, "solves", number)
-        folder = Path(comm.share(comm.rank == 0 and tempfile.mkdtemp()))
+        folder = Path(sys.argv[1]) / str(case)
+        if comm.rank == 0:
+            folder.mkdir()
         say(comm, {"begin": number})
         try:
             said = {"case": number, "outcome": solve_case(comm, case, folder)}

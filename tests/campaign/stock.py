@@ -81,20 +81,18 @@ READINGS = (
 )  # fmt: skip
 
 
-def readings() -> list[Reading]:
-    """Return all commands that read something."""
+def formats() -> list[Reading]:
+    """Return the commands that read a file in another format."""
     names = [f"edges{suffix}" for suffix in TEXTS]
     names += sorted(path.name for path in DATA.glob("square*"))
+    commands = (
+        ("partition", "{{}}/{}", "{{}}/made/graph", "-q"),
+        ("convert", "{{}}/{}", "{{}}/made/edges.csv"),
+    )
     return [
-        *READINGS,
-        *(
-            Reading(name, ("partition", f"{{}}/{name}", "{}/made/graph", "-q"))
-            for name in names
-        ),
-        *(
-            Reading(name, ("convert", f"{{}}/{name}", "{}/made/edges.csv"))
-            for name in names
-        ),
+        Reading(name, tuple(word.format(name) for word in command))
+        for name in names
+        for command in commands
     ]
 
 
