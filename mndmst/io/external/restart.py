@@ -7,9 +7,8 @@ of the graph, so that the same run once more finds it finished.
 
 import hashlib
 import json
-import shutil
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import h5py
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, OutputError
+from ..destination import Destination
 from ..edge_file import EdgeFile
 from ..layout import INDEX_NAME, MADE_FROM, MALFORMED, read_attribute, writing
-from ..shard_writer import ShardWriter
 from .plan import Plan
+from .work import NAMING, PLAN, make_work, read_token, remove_work
 
 if TYPE_CHECKING:
     from . import Options
@@ -41,6 +41,8 @@ def describe(file: EdgeFile, options: "Options") -> dict[str, Any]:
         "parts": options.parts,
         "symmetrize": options.symmetrize,
         "reorder": options.reorder,
+        "num_vertices": options.num_vertices,
+        "compact_ids": options.compact_ids,
     }
 
 
@@ -50,31 +52,73 @@ def record_of(described: dict[str, Any]) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def prepare(options: "Options", described: dict[str, Any]) -> Found:
+def prepare(
+    options: "Options", described: dict[str, Any], has_locks: bool
+) -> tuple[Found, Destination]:
     """Make the directories ready, and return what is in them to go on from.
+
+    Parameters
+    ----------
+    has_locks : bool
+        Whether it is certain that no other run is at work there.
 
     Raises
     ------
     ConfigError
         If what a restart finds was left by another run.
     OutputError
-        If the output is not empty or cannot be written.
+        If the output is not empty or cannot be written, or the working directory is
+        not ours.
     """
-    found = Found.NOTHING
-    if options.restart:
-        if _record_in(options.out) == record_of(described):
-            shutil.rmtree(options.work, ignore_errors=True)
-            return Found.GRAPH
-        if (options.work / "plan.json").exists():
-            load_plan(options.work, described)
-            ShardWriter.take_back(options.out, options.parts)
-            found = Found.PLAN
-    ShardWriter.claim(options.out, options.overwrite)
-    if found is Found.NOTHING:
-        with writing(options.work):
-            shutil.rmtree(options.work, ignore_errors=True)
-            options.work.mkdir(parents=True)
-    return found
+    token = read_token(options.work)
+    if options.restart and _record_in(options.out) == record_of(described):
+        target = Destination(options.out, options.overwrite)
+        if token is not None and has_locks:
+            remove_work(options.work, token)
+        return Found.GRAPH, target
+    if token is None:
+        target = Destination(options.out, options.overwrite)
+        target.claim(options.parts)
+        make_work(options.work, target.token)
+        return Found.NOTHING, target
+    before = Destination(options.out, options.overwrite, token, _naming(options.work))
+    if options.restart and (options.work / PLAN).exists():
+        load_plan(options.work, described)
+        if before.is_finished(options.parts):
+            remove_work(options.work, token)
+            return Found.GRAPH, before
+        before.claim(options.parts)
+        return Found.PLAN, before
+    if not has_locks:
+        raise OutputError(
+            f"{options.work}: is of a run that was killed, or is still at work; the "
+            "file system has no locks to tell. If none is, remove the directory."
+        )
+    return Found.NOTHING, _begin_anew(options, before)
+
+
+def _begin_anew(options: "Options", before: Destination) -> Destination:
+    """Take the place of a run that was killed, and remove what it has left."""
+    target = Destination(options.out, options.overwrite)
+    if options.overwrite:
+        before.abandon()
+    target.claim(options.parts)
+    give_up(options.work, before)
+    make_work(options.work, target.token)
+    return target
+
+
+def give_up(work: Path, target: Destination) -> None:
+    """Remove all that a run has made, which is not at work any more."""
+    replace(target, uuid=_naming(work)).abandon()
+    remove_work(work, target.token)
+
+
+def _naming(work: Path) -> str | None:
+    """Return the uuid of the graph whose files a run was giving their names."""
+    with suppress(OSError, ValueError):
+        return str(json.loads((work / NAMING).read_text()))
+    return None
 
 
 def _record_in(out: Path) -> Any:
@@ -84,16 +128,16 @@ def _record_in(out: Path) -> Any:
     return None
 
 
-def save_plan(work: Path, described: dict[str, Any], plan: Plan, runs: int) -> None:
-    """Save a plan, with the number of files that the arcs are in."""
+def save_plan(
+    work: Path, described: dict[str, Any], plan: Plan, runs: list[Path]
+) -> None:
+    """Save a plan, with the files that the arcs are in."""
     fields = {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in asdict(plan).items()
     }
     fields["weight_dtype"] = plan.weight_dtype.name
-    write_json(
-        work / "plan.json", {"described": described, "plan": fields, "runs": runs}
-    )
+    write_json(work / PLAN, {"described": described, "plan": fields, "runs": len(runs)})
 
 
 def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
@@ -104,7 +148,7 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
     ConfigError
         If another run has left it.
     """
-    kept = json.loads((work / "plan.json").read_text())
+    kept = json.loads((work / PLAN).read_text())
     before = kept["described"]
     if before != described:
         names = [n for n in before | described if before.get(n) != described.get(n)]
@@ -124,6 +168,6 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
 def write_json(path: Path, value: Any) -> None:
     """Write a file that is whole or not there."""
     with writing(path):
-        temporary = path.with_suffix(".tmp")
+        temporary = path.with_name(f"{path.name}.tmp")
         temporary.write_text(json.dumps(value))
         temporary.rename(path)

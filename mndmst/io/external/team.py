@@ -4,7 +4,10 @@ All of them run the same code and meet in two calls. What is large goes through 
 so neither MPI nor shared memory is needed.
 """
 
+import ctypes
 import multiprocessing
+import os
+import signal
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -16,6 +19,8 @@ import numpy as np
 from ...backends.numba.external import ascending
 from ...comm import Comm
 from ...errors import ConfigError, MndmstError
+
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 class Team(ABC):
@@ -164,7 +169,8 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     for rank in range(1, jobs):
         here, there = context.Pipe()
         # A fork has our ends too, and with them would never see that we are gone
-        given = (there, [*pipes, here], rank, jobs, task, arguments)
+        worker = Workers(rank, jobs, [there], [])
+        given = (worker, [*pipes, here], os.getpid(), task, arguments)
         process = context.Process(target=_work, args=given, name=str(rank), daemon=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -184,10 +190,23 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _work(
-    pipe: Any, others: list, rank: int, size: int, task: Callable, arguments: tuple
+    worker: Workers, others: list, parent: int, task: Callable, arguments: tuple
 ) -> None:
     for other in others:
         other.close()
+    _end_with(parent)
     # Errors that a user can mend are told by rank 0; if that is gone, nobody listens.
     with suppress(MndmstError, EOFError, BrokenPipeError, KeyboardInterrupt):
-        task(Workers(rank, size, [pipe], []), *arguments)
+        task(worker, *arguments)
+
+
+def _end_with(parent: int) -> None:
+    """Have the system end this process as soon as its parent has ended.
+
+    It would go on with its parts beside the run that is started next.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
