@@ -41,7 +41,7 @@ class Case(NamedTuple):
 
     open: Callable[[], Any]
     options: dict[str, Any]
-    digest: dict[str, Any] = {}
+    digest: dict[str, Any] | None = None
     calls: int = 0
     seconds: float = 0.0
 

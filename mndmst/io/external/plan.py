@@ -171,7 +171,7 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
     Raises
     ------
     ConfigError
-        If even the smallest bucket takes more.
+        If even the smallest bucket takes more, or there are too many vertices.
     """
     mirrored = not survey.symmetric
     arcs = survey.counts if mirrored else survey.counts // 2
@@ -187,6 +187,11 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
     goal = min(room, goal)
     # The key of an arc is its row and its neighbour, in 64 bits
     most_rows = 1 << (64 - max(1, (n - 1).bit_length()))
+    if most_rows >> shift == 0 and not in_rows:
+        raise ConfigError(
+            f"{name}: has {n:,} vertices; arcs of at most 2^42 can be sorted. Give "
+            "--compact-ids, if edges name fewer."
+        )
     blocks, begins = [0], [0]
     for end in cuts[1:].tolist():
         while blocks[-1] < end:

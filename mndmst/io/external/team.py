@@ -124,22 +124,30 @@ class Workers(Team):
             self.pipes[0].send(value)
             return self.pipes[0].recv()
         result = combine(self._values(value))
-        for pipe in self.pipes:
-            pipe.send(result)
+        for pipe, process in zip(self.pipes, self.processes, strict=True):
+            with _alive(process):
+                pipe.send(result)
         return result
 
     def _values(self, own: Any) -> Iterator[Any]:
         yield own
         for pipe, process in zip(self.pipes, self.processes, strict=True):
-            try:
-                yield pipe.recv()
-            except EOFError as error:
-                process.join()
-                raise ConfigError(
-                    f"worker process {process.name} ended with status "
-                    f"{process.exitcode}. If the machine was short of memory, give "
-                    "less --memory or fewer --jobs."
-                ) from error
+            with _alive(process):
+                value = pipe.recv()
+            yield value
+
+
+@contextmanager
+def _alive(process: Any) -> Iterator[None]:
+    """Turn what a pipe raises whose other end is gone into a ConfigError."""
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        process.join()
+        raise ConfigError(
+            f"worker process {process.name} ended with status {process.exitcode}. If "
+            "the machine was short of memory, give less --memory or fewer --jobs."
+        ) from error
 
 
 def _sum(arrays: Iterator[np.ndarray]) -> np.ndarray:
@@ -196,7 +204,7 @@ def _work(
         other.close()
     _end_with(parent)
     # Errors that a user can mend are told by rank 0; if that is gone, nobody listens.
-    with suppress(MndmstError, EOFError, BrokenPipeError, KeyboardInterrupt):
+    with suppress(MndmstError, EOFError, ConnectionError, KeyboardInterrupt):
         task(worker, *arguments)
 
 
