@@ -94,9 +94,10 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
             return _made(team, options)
         try:
             _make(team, file, options, (found, target, described), progress)
-        except Exception:
-            # What is left of a run that was killed can be used, of one that failed not
-            if team.rank == 0:
+        except Exception as error:
+            # What is left of a run that was killed can be used, of one that failed not;
+            # but where one process fails alone, others may still be writing
+            if team.rank == 0 and getattr(error, "ranks", 1) == team.size:
                 give_up(options.work, target)
             raise
         return _made(team, options)

@@ -45,7 +45,7 @@ def locked(team: Team, directory: Path) -> Iterator[bool]:
         if team.rank == 0:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            file = _take(path, directory, fcntl.LOCK_EX)
+            file = _take(path, directory, fcntl.LOCK_EX, os.O_CREAT | os.O_EXCL)
     failed = True
     try:
         # All of them share it; nobody else has had it to himself since
@@ -68,10 +68,10 @@ def locked(team: Team, directory: Path) -> Iterator[bool]:
             os.close(file)
 
 
-def _take(path: Path, directory: Path, kind: int) -> int:
+def _take(path: Path, directory: Path, kind: int, making: int = 0) -> int:
     """Open the file, locked. The name may go to another file meanwhile."""
     while True:
-        file = _open(path)
+        file = _open(path, making)
         try:
             _lock(file, directory, kind)
             with suppress(FileNotFoundError):
@@ -83,22 +83,29 @@ def _take(path: Path, directory: Path, kind: int) -> int:
         os.close(file)
 
 
-def _open(path: Path) -> int:
-    """Open the file, made if it is not there."""
+def _open(path: Path, making: int) -> int:
+    """Open the file, which is made if it is not there and may be made."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    patience = time.monotonic() + PATIENCE_SECONDS
     with writing(path):
-        while True:
-            with suppress(FileExistsError):
-                file = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
-                os.write(file, TEXT)
+        while making or time.monotonic() < patience:
+            with suppress(FileExistsError, FileNotFoundError):
+                file = os.open(path, flags | making, 0o666)
+                if making:
+                    os.write(file, TEXT)
                 return file
-            with suppress(FileNotFoundError):  # it was removed in between
+            with suppress(FileNotFoundError):  # it may be removed in between
                 if stat.S_ISREG(path.lstat().st_mode):
                     return os.open(path, flags)
                 raise OutputError(
                     f"{path}: is no regular file, but has the name of a lock. Move it "
                     "away."
                 )
+            time.sleep(PAUSE_SECONDS)
+    raise OutputError(
+        f"{path}: not every rank sees what rank 0 writes there. Give a directory that "
+        "all machines share."
+    )
 
 
 def _lock(file: int, directory: Path, kind: int) -> None:

@@ -81,8 +81,9 @@ def save_order(team: Team, file: EdgeFile, order: str, work: Path) -> None:
                 stored_id_dtype(num_vertices)
             )
             with writing(work):
-                np.save(work / ORDER, ordered)
-                np.save(work / NEW_IDS, _inverse(ordered))
+                for name, ids in ((ORDER, ordered), (NEW_IDS, _inverse(ordered))):
+                    with (work / name).open("xb") as target:
+                        np.save(target, ids)
 
 
 def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:

@@ -19,7 +19,14 @@ import numpy as np
 from ...errors import ConfigError, OutputError
 from ..destination import Destination
 from ..edge_file import EdgeFile
-from ..layout import INDEX_NAME, MADE_FROM, MALFORMED, read_attribute, writing
+from ..layout import (
+    INDEX_NAME,
+    MADE_FROM,
+    MALFORMED,
+    first_line,
+    read_attribute,
+    writing,
+)
 from .plan import Plan
 from .work import NAMING, PLAN, make_work, read_token, remove_work
 
@@ -37,13 +44,16 @@ class Found(Enum):
 
 def describe(file: EdgeFile, options: "Options") -> dict[str, Any]:
     """Return what a restart must have in common with the run before."""
-    return file.identity() | {
+    described = file.identity() | {
         "parts": options.parts,
         "symmetrize": options.symmetrize,
         "reorder": options.reorder,
-        "num_vertices": options.num_vertices,
-        "compact_ids": options.compact_ids,
     }
+    if options.num_vertices is not None:
+        described["num_vertices"] = options.num_vertices
+    if options.compact_ids:
+        described["compact_ids"] = True
+    return described
 
 
 def record_of(described: dict[str, Any]) -> str:
@@ -146,10 +156,16 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
     Raises
     ------
     ConfigError
-        If another run has left it.
+        If another run has left it, or it is damaged.
     """
-    kept = json.loads((work / PLAN).read_text())
-    before = kept["described"]
+    try:
+        kept = json.loads((work / PLAN).read_text())
+        before, runs = kept["described"], range(kept["runs"])
+        plan = _plan_of(kept["plan"])
+    except MALFORMED as error:
+        raise ConfigError(
+            f"{work / PLAN}: is damaged ({first_line(error)}). Run without --restart."
+        ) from error
     if before != described:
         names = [n for n in before | described if before.get(n) != described.get(n)]
         what = ", ".join(f"{n} {before.get(n)}, not {described.get(n)}" for n in names)
@@ -157,12 +173,16 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
             f"{work}: was left by a run with {what}. Give the same, or run it without "
             "--restart."
         )
+    return plan, [work / f"run-{rank}" for rank in runs]
+
+
+def _plan_of(kept: dict[str, Any]) -> Plan:
     fields: dict[str, Any] = {
         name: np.array(value, np.int64) if isinstance(value, list) else value
-        for name, value in kept["plan"].items()
+        for name, value in kept.items()
     }
     fields["weight_dtype"] = np.dtype(fields["weight_dtype"])
-    return Plan(**fields), [work / f"run-{rank}" for rank in range(kept["runs"])]
+    return Plan(**fields)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -97,7 +97,8 @@ class Compact(EdgeFileOver):
 
 def load_ids(path: Path) -> np.ndarray:
     """Return ids mapped from a file."""
-    ids: np.ndarray = np.load(path, mmap_mode="r")
+    with writing(path):
+        ids: np.ndarray = np.load(path, mmap_mode="r")
     return ids
 
 
@@ -157,7 +158,7 @@ def _named_ids(team: Team, file: EdgeFile) -> Iterator[np.ndarray]:
 
 
 def _save_run(work: Path, rank: int, run: int, ids: np.ndarray) -> int:
-    with writing(work), _run(work, rank, run).open("wb") as file:
+    with writing(work), _run(work, rank, run).open("xb") as file:
         np.save(file, ids)
     return 1
 
@@ -171,7 +172,7 @@ def _merge(runs: list[Path], target: Path, dtype: np.dtype, most: int) -> None:
     total = 0
     for ids in _merged(runs, most):
         total += len(ids)
-    with target.open("wb") as file:
+    with target.open("xb") as file:
         header = {"descr": dtype.str, "fortran_order": False, "shape": (total,)}
         np.lib.format.write_array_header_1_0(file, header)
         for ids in _merged(runs, most):
