@@ -217,8 +217,8 @@ def test_the_second_of_two_runs_is_told_so(
         run = mndmst(*command)
         assert run.returncode == 1, run
         assert run.stderr.strip().splitlines()[-1:] == [
-            f"mndmst: error: {out}: another run is writing a graph there. Wait for it, "
-            "or give another directory."
+            f"mndmst: error: {command[2]}: another run is writing a graph there. Wait "
+            "for it, or give another directory."
         ]
     with pytest.raises(OutputError, match="another run is writing"):
         generate("gnm", out, n=9, m=9)

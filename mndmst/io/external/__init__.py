@@ -79,7 +79,7 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
     with team.together():
         options.check()
     progress = Progress(team.rank == 0 and not options.quiet)
-    with locked(team, options.place) as has_locks:
+    with locked(team, options.place, options.out) as has_locks:
         if not has_locks:
             progress.say(
                 f"{options.out}: its file system has no locks, so another run that "

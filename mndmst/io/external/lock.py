@@ -26,8 +26,15 @@ _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 @contextmanager
-def locked(team: Team, directory: Path) -> Iterator[bool]:
+def locked(team: Team, place: Path, name: Path) -> Iterator[bool]:
     """Keep other runs from writing a graph to a directory. Collective.
+
+    Parameters
+    ----------
+    place : Path
+        The directory, without links.
+    name : Path
+        What messages call it.
 
     Yields
     ------
@@ -39,22 +46,22 @@ def locked(team: Team, directory: Path) -> Iterator[bool]:
     OutputError
         If another run has the directory, or the file cannot be made.
     """
-    path = directory.with_name(f"{directory.name}.mndmst-lock")
+    path = place.with_name(f"{place.name}.mndmst-lock")
     file = -1
     with team.together():
         if team.rank == 0:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            file = _take(path, directory, fcntl.LOCK_EX, os.O_CREAT | os.O_EXCL)
+            file = _take(path, name, fcntl.LOCK_EX, os.O_CREAT | os.O_EXCL)
     failed = True
     try:
         # All of them share it; nobody else has had it to himself since
         with team.together():
             if team.rank == 0:
-                _lock(file, directory, fcntl.LOCK_SH)
+                _lock(file, name, fcntl.LOCK_SH)
         with team.together():
             if team.rank > 0:
-                file = _take(path, directory, fcntl.LOCK_SH)
+                file = _take(path, name, fcntl.LOCK_SH)
         yield all(team.everyone(_has_locks(file)))
         failed = False
     except BaseException as error:
@@ -68,12 +75,12 @@ def locked(team: Team, directory: Path) -> Iterator[bool]:
             os.close(file)
 
 
-def _take(path: Path, directory: Path, kind: int, making: int = 0) -> int:
+def _take(path: Path, name: Path, kind: int, making: int = 0) -> int:
     """Open the file, locked. The name may go to another file meanwhile."""
     while True:
         file = _open(path, making)
         try:
-            _lock(file, directory, kind)
+            _lock(file, name, kind)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file), path.lstat()):
                     return file
@@ -108,7 +115,7 @@ def _open(path: Path, making: int) -> int:
     )
 
 
-def _lock(file: int, directory: Path, kind: int) -> None:
+def _lock(file: int, name: Path, kind: int) -> None:
     """Lock an open file, unless the file system has no locks."""
     patience = time.monotonic() + PATIENCE_SECONDS
     while True:
@@ -119,7 +126,7 @@ def _lock(file: int, directory: Path, kind: int) -> None:
                 return
             if time.monotonic() > patience:
                 raise OutputError(
-                    f"{directory}: another run is writing a graph there. Wait for it, "
+                    f"{name}: another run is writing a graph there. Wait for it, "
                     "or give another directory."
                 ) from error
             time.sleep(PAUSE_SECONDS)
