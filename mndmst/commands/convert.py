@@ -19,7 +19,8 @@ def add(commands: Any) -> None:
     convert.add_argument(
         "--graph",
         type=Path,
-        help="the graph of a forest: vertices get the ids they had before --reorder",
+        help="the graph of a forest: vertices get the ids they had before --reorder "
+        "or --compact-ids",
     )
     convert.set_defaults(process=_convert)
 

@@ -77,6 +77,9 @@ class EdgeFile(ABC):
         read from its beginning to its end by one process.
     rereadable : bool
         Whether reading again is cheaper than keeping a copy of what was read.
+    vertices_asked : bool
+        Whether the user has asked for this number of vertices, however few of them
+        have edges. Otherwise it may be a wrong id that makes them so many.
     """
 
     name: str
@@ -87,6 +90,7 @@ class EdgeFile(ABC):
     both_directions: bool = False
     seekable: bool = True
     rereadable: bool = False
+    vertices_asked: bool = False
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this list from others, as plain values.
@@ -120,6 +124,12 @@ class EdgeFile(ABC):
         InputError
             If the file is damaged, or an entry is wrong.
         """
+
+    def nbytes(self) -> int:
+        """Return the bytes of the file as it is stored; 0 if it is none."""
+        with suppress(OSError):
+            return Path(self.name).stat().st_size
+        return 0
 
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
@@ -197,6 +207,7 @@ class EdgeFileOver(EdgeFile):
         self.both_directions = file.both_directions
         self.seekable = file.seekable
         self.rereadable = file.rereadable
+        self.vertices_asked = file.vertices_asked
 
     def identity(self) -> dict[str, Any]:
         """Return what tells the file from others."""
@@ -224,8 +235,9 @@ class EdgesInMemory(EdgeFile):
 
     rereadable = True
 
-    def __init__(self, name: str, edges: Edges) -> None:
+    def __init__(self, name: str, edges: Edges, vertices_asked: bool = False) -> None:
         self.name = name
+        self.vertices_asked = vertices_asked
         self.edges = edges
         self.length = self.num_entries = len(edges)
         self.num_vertices = edges.num_vertices

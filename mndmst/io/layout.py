@@ -5,6 +5,7 @@ A graph is a directory::
     index.h5                    which parts there are, and where they begin
         @ format "mndmst-graph", version, creator, graph-uuid
         @ num_vertices, num_arcs, num_parts, weight_dtype, reordered
+        @ original_vertices     how many vertices the file had, if there are others now
         vtxdist                 int64 [parts + 1]   first vertex of every part
         arcdist                 int64 [parts + 1]   first arc of every part
         parts                   str [parts]         file names
@@ -14,9 +15,10 @@ A graph is a directory::
         @ format "mndmst-shard", version, creator, graph-uuid
         @ num_vertices          of the whole graph
         @ num_arcs              of this part
-        @ vertex_begin, vertex_end, part, num_parts, reordered
+        @ vertex_begin, vertex_end, part, num_parts, reordered, original_vertices
         vtxdist                 int64 [parts + 1]
-        original-id             int32 or int64 [rows]   if the graph is reordered
+        original-id             int32 or int64 [rows]   if the graph is reordered, or
+                                its ids were made compact
         graph                   @ encoding-type "csr_matrix", encoding-version, shape
             indptr              int64 [rows + 1]    begins at 0
             indices             int32 or int64      global ids
@@ -26,7 +28,8 @@ The group `graph` is laid out as AnnData and SciPy name it. Each undirected edge
 {u, v} stands twice, as arc (u, v) and as arc (v, u), with equal weights, and the
 ids within a row ascend. Loops and parallel arcs are allowed, not useful. A reordered
 graph is one of its own, order of edges included; `original-id` tells which vertex of
-the file it was made of each vertex is.
+the file it was made of each vertex is. Where vertices of that file have been left out,
+because no edge names them, `original_vertices` is what the ids are below.
 
 All datasets have Fletcher-32 checksums, and the files use the HDF5 1.10 layout,
 whose metadata has checksums too: a flipped byte is an error, not another graph.
@@ -47,6 +50,7 @@ from ..errors import InputError, OutputError
 
 INDEX_NAME = "index.h5"
 MADE_FROM = "made-from"
+ORIGINAL_VERTICES = "original_vertices"
 GRAPH_FORMAT = "mndmst-graph"
 SHARD_FORMAT = "mndmst-shard"
 VERSION = 1

@@ -43,6 +43,8 @@ class ShardedGraph:
         The files.
     reordered : bool
         Whether the vertices had other ids at first, see `read_original_ids`.
+    original_vertices : int
+        How many vertices there were then; 0 where there are as many now.
     """
 
     path: Path
@@ -52,6 +54,7 @@ class ShardedGraph:
     arcdist: np.ndarray
     parts: tuple[Path, ...]
     reordered: bool = False
+    original_vertices: int = 0
     _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -125,7 +128,8 @@ class ShardedGraph:
                 path, name = self.parts[part], "original-id"
                 dataset = checked_dataset(path, file, name, last - first)
                 ids[low - begin : high - begin] = dataset[low - first : high - first]
-        if len(ids) and (ids.min() < 0 or ids.max() >= self.num_vertices):
+        bound = self.original_vertices or self.num_vertices
+        if len(ids) and (ids.min() < 0 or ids.max() >= bound):
             raise InputError(
                 f"{self.path}: an original id is out of range. Make the graph again."
             )

@@ -10,9 +10,11 @@ import numpy as np
 
 from ..errors import InputError
 from ..order import WEIGHT_DTYPES
+from .edges import MAX_VERTICES
 from .layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
+    ORIGINAL_VERTICES,
     SHARD_FORMAT,
     VERSION,
     ascends,
@@ -85,6 +87,7 @@ def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
         arcdist=_read_bounds(path, file, "arcdist", "num_arcs"),
         parts=tuple(path.parent / Path(name.decode()).name for name in names),
         reordered=bool(read_attribute(file, "reordered")),
+        original_vertices=_original_vertices(path, file),
     )
 
 
@@ -103,6 +106,7 @@ def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
         arcdist=np.array([0, file.attrs["num_arcs"]], np.int64),
         parts=(path,),
         reordered=bool(read_attribute(file, "reordered")),
+        original_vertices=_original_vertices(path, file),
     )
 
 
@@ -114,6 +118,16 @@ def _read_bounds(path: Path, file: h5py.File, name: str, total: str) -> np.ndarr
             f"{path}: {name} does not ascend from 0 to {total}. Make the graph again."
         )
     return bounds
+
+
+def _original_vertices(path: Path, file: h5py.File) -> int:
+    bound = int(read_attribute(file, ORIGINAL_VERTICES) or 0)
+    if not 0 <= bound <= MAX_VERTICES:
+        raise InputError(
+            f"{path}: was made of {bound} vertices; at most 2^48 can be numbered. Make "
+            "the graph again."
+        )
+    return bound
 
 
 def _weight_dtype(file: Path, name: str) -> np.dtype:
