@@ -43,7 +43,7 @@ class StopSignals:
         self._let_through()
 
     def release(self) -> None:
-        """Let signals do what they did before, those that wait or have come included."""
+        """Let signals do what they did before, those that have come included."""
         number = self.received
         self.restore()
         self._let_through()
