@@ -86,7 +86,7 @@ def test_a_link_of_a_stranger(place: Path, tmp_path: Path) -> None:
 
 def test_links_that_never_end(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "link")
-    with pytest.raises(OSError, match="too many|Too many"):
+    with pytest.raises(OSError, match="Too many levels"):
         weak_place(tmp_path / "link")
 
 
