@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any
 
 from .errors import MissingExtraError
-from .launcher import prepare_environment, slurm_started_nodes
+from .launcher import first_of_host, prepare_environment, slurm_started_nodes
+from .leftovers import remove_leftovers
 
 
 @cache
@@ -45,6 +46,8 @@ def start() -> Any:
     prepare_environment()
     mpi = load()
     if not mpi.Is_initialized():
+        if first_of_host():
+            remove_leftovers()  # it may be the room that is missing
         choose_network(mpi.Get_library_version())
         mpi.Init_thread(mpi.THREAD_MULTIPLE)
     return mpi
