@@ -34,7 +34,8 @@ class StopSignals:
         SIGUSR1), so handlers alone would lose signals. The threads of libraries that
         start meanwhile leave signals to the main thread.
         """
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
+        if self._mask is None:
+            self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
         self._install()
 
     def catch(self) -> None:
