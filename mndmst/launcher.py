@@ -10,7 +10,6 @@ _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
-_LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 
 
 def launched_processes() -> int:
@@ -21,11 +20,6 @@ def launched_processes() -> int:
 def launched_rank() -> int:
     """Return which of the launched processes this is, 0 for one alone."""
     return _first_integer(_WORLD_RANK, 0)
-
-
-def first_of_host() -> bool:
-    """Return whether no other process that was launched on this host comes before."""
-    return _first_integer(_LOCAL_RANK, 0) == 0
 
 
 def prepare_environment() -> None:

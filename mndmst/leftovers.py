@@ -16,8 +16,11 @@ from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
 NAME = re.compile(r"(mpich_shm_[0-9a-f]+_[0-9]+|ucx_shm_posix_[0-9a-f]+)")
-# Long past the moment between making a file and opening it on all ranks.
-LEAST_AGE = 600.0
+# Long past the moment between making a file and opening it on all ranks; but Slurm
+# starts a requeued job, whose file has the same name, after two minutes.
+LEAST_AGE = 60.0
+# Other ranks that look at a file at the same moment have it open, for a moment.
+TRIES, PAUSE = 5, 0.002
 # What the kernel sends if somebody opens a file while it is looked at: by default it
 # does nothing, where the usual one would end the process.
 HARMLESS = signal.SIGURG
@@ -25,6 +28,8 @@ HARMLESS = signal.SIGURG
 
 def remove_leftovers(directory: Path = SHARED_MEMORY, age: float = LEAST_AGE) -> None:
     """Remove the files of this user's that no process has, on no account others.
+
+    All ranks of a host may do so at once: some may be in MPI before the others.
 
     Parameters
     ----------
@@ -56,11 +61,21 @@ def _remove_unless_used(path: Path, age: float) -> None:
         if not _left_behind(os.fstat(handle), age):
             return
         fcntl.fcntl(handle, fcntl.F_SETSIG, HARMLESS)
-        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lease(handle)
         if os.path.samestat(path.lstat(), os.fstat(handle)):
             path.unlink()
     finally:
         os.close(handle)
+
+
+def _lease(handle: int) -> None:
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            return
+        time.sleep(PAUSE)
+    fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_WRLCK)
 
 
 def _left_behind(facts: os.stat_result, age: float) -> bool:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from .errors import MissingExtraError
-from .launcher import first_of_host, prepare_environment, slurm_started_nodes
+from .launcher import prepare_environment, slurm_started_nodes
 from .leftovers import remove_leftovers
 
 
@@ -46,8 +46,7 @@ def start() -> Any:
     prepare_environment()
     mpi = load()
     if not mpi.Is_initialized():
-        if first_of_host():
-            remove_leftovers()  # it may be the room that is missing
+        remove_leftovers()  # it may be the room, or the name, that is missing
         choose_network(mpi.Get_library_version())
         mpi.Init_thread(mpi.THREAD_MULTIPLE)
     return mpi

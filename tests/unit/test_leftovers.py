@@ -51,7 +51,25 @@ def test_what_is_young_stays(folder: Path) -> None:
     os.utime(path, (0, 0))  # it was made just now, whatever its owner says
     remove_leftovers(folder)
     assert path.exists()
-    assert LEAST_AGE >= 300
+    assert LEAST_AGE >= 60
+
+
+def test_ranks_that_remove_at_once(folder: Path) -> None:
+    for number in range(200):
+        make(folder / f"mpich_shm_{number:x}_0")
+    program = (
+        "import sys; from pathlib import Path;"
+        "from mndmst.leftovers import remove_leftovers; sys.stdin.readline();"
+        "remove_leftovers(Path(sys.argv[1]), 0.0)"
+    )
+    command = [sys.executable, "-c", program, str(folder)]
+    ranks = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(4)]
+    for rank in ranks:
+        assert rank.stdin is not None
+        rank.stdin.write(b"\n")
+        rank.stdin.close()
+    assert [rank.wait(timeout=60) for rank in ranks] == [0] * 4
+    assert not list(folder.iterdir())
 
 
 def by_a_link(path: Path) -> object:
