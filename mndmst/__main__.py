@@ -14,6 +14,7 @@ import traceback
 from typing import Any
 
 from .errors import MndmstError, StoppedError
+from .signals import stop_signals
 
 # A launcher that is told to abort may drop what it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
@@ -30,13 +31,14 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 after an error, which has been printed once; 75 after a signal to stop
-        that left a checkpoint; 128 and the signal's number after Ctrl-C or when
+        0, or 1 after an error, which has been printed once; 75 after a signal to stop a
+        run with checkpoints; 128 and the signal's number after Ctrl-C or when
         nobody reads the output any more.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed: nobody wants to read it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
+    stop_signals.hold()  # before anything that takes time
     try:
         from .cli import main as run
 

@@ -20,6 +20,7 @@ from .commands import (
     verify,
 )
 from .launcher import launched_processes, launched_rank
+from .signals import stop_signals
 
 COMMANDS = (
     solve,
@@ -40,6 +41,8 @@ COMMANDS = (
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit status."""
     arguments = parse(argv)
+    if getattr(arguments, "checkpoint", None) is None:
+        stop_signals.release()
     return int(arguments.process(arguments) or 0)
 
 
@@ -60,6 +63,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
             return parser().parse_args(argv)
         except SystemExit as end:
             # A launcher ends all when one leaves with an error: let the first speak.
+            stop_signals.release()
             if end.code and launched_processes() > 1:
                 from .comm import world
 

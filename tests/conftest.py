@@ -6,16 +6,15 @@ needs a device. Every process that is started here has a time limit.
 
 import csv
 import os
-import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from processes import ROOT, Run, finish, on_ranks, python, remove_segments, start
+from processes import ROOT, Run, finish, on_ranks, python, start
 
-_BEGIN = time.time()
+from mndmst.leftovers import remove_leftovers
 
 
 class RealGraph(NamedTuple):
@@ -88,6 +87,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Remove the shared memory that is left, where all workers are waited for."""
-    if not hasattr(session.config, "workerinput"):
-        remove_segments(_BEGIN)
+    """Remove the shared memory that MPICH leaves behind when a job is aborted.
+
+    It has megabytes a job, and in a container there is little of it. The one that
+    waits for all workers does it.
+    """
+    if hasattr(session.config, "workerinput"):
+        return
+    remove_leftovers(age=0)

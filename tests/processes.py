@@ -1,6 +1,5 @@
 """Starting processes with a time limit, alone and on MPI ranks."""
 
-import contextlib
 import os
 import re
 import shutil
@@ -97,19 +96,3 @@ def on_ranks(ranks: int, *arguments: object) -> list[str]:
     if launcher is None:
         pytest.fail("no mpirun: install the extra 'mpi', or load the site's MPI")
     return [launcher, "-n", str(ranks), *python(*arguments)]
-
-
-def remove_segments(since: float) -> None:
-    """Remove the shared memory that MPICH leaves behind when a job is aborted.
-
-    It has megabytes a job, and in a container there is little of it. Only what has
-    been made since some time, and no process has mapped, is removed.
-    """
-    mapped = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):
-            mapped |= {line.split()[-1] for line in maps.read_text().splitlines()}
-    for file in Path("/dev/shm").glob("mpich_shm_*"):
-        with contextlib.suppress(OSError):
-            if file.stat().st_mtime >= since and str(file) not in mapped:
-                file.unlink()

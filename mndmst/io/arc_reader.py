@@ -107,21 +107,18 @@ class ArcReader:
         chunk = max(column.chunks[0] for column in columns)
         step = chunk * -(-PIECE_BYTES // (chunk * columns[0].dtype.itemsize))
         inner = range(source[0] // step * step + step - shift, end, step)
-        with (
-            ChunkReader(path, columns[0], *source) as ids,
-            ChunkReader(path, columns[1], *source) as weights,
-        ):
+        ids, weights = (ChunkReader(path, column, *source) for column in columns)
 
-            def read(low: int, high: int) -> Any:
-                self._read_ids(part, ids, low + shift, self.indices[low:high])
-                weights.read(low + shift, self.weights[low:high])
-                row, bounds = self._bounds(rows, low, high)
-                self._check(part, row, bounds)
-                result = look(row, bounds) if look else None
-                self.arrival.note(low, high)
-                return result
+        def read(low: int, high: int) -> Any:
+            self._read_ids(part, ids, low + shift, self.indices[low:high])
+            weights.read(low + shift, self.weights[low:high])
+            row, bounds = self._bounds(rows, low, high)
+            self._check(part, row, bounds)
+            result = look(row, bounds) if look else None
+            self.arrival.note(low, high)
+            return result
 
-            found = threads.map(read, list(pairwise([begin, *inner, end])))
+        found = threads.map(read, list(pairwise([begin, *inner, end])))
         self._check_seams(part, inner)
         return found
 

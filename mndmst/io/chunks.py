@@ -33,7 +33,7 @@ class _Chunk:
 
 
 class ChunkReader:
-    """Entries [begin, end) of a dataset, for threads to read.
+    """Entries [begin, end) of a dataset, for threads to read while its file is open.
 
     Parameters
     ----------
@@ -52,18 +52,13 @@ class ChunkReader:
 
     def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
         self.path, self.dataset = path, dataset
+        # The file that is open, not what has its name by now
+        self._handle = dataset.file.id.get_vfd_handle()
         self._filters = _filters(dataset)
         self._known = set(self._filters) <= FILTERS
         self._begin, self._end, self._length = begin, end, dataset.chunks[0]
         self._first = begin // self._length
         self._chunks = _chunks(path, dataset, begin, end) if self._known else []
-
-    def __enter__(self) -> "ChunkReader":
-        self._handle = os.open(self.path, os.O_RDONLY)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        os.close(self._handle)
 
     def cut(self, count: int) -> list[tuple[int, int]]:
         """Return at most so many ranges of all entries, which divide no chunk."""
@@ -151,11 +146,11 @@ def read_range(
     end = begin + len(target)
     if begin == end:
         return
-    with ChunkReader(path, dataset, begin, end) as reader:
-        threads.map(
-            lambda low, high: reader.read(low, target[low - begin : high - begin]),
-            reader.cut(threads.count),
-        )
+    reader = ChunkReader(path, dataset, begin, end)
+    threads.map(
+        lambda low, high: reader.read(low, target[low - begin : high - begin]),
+        reader.cut(threads.count),
+    )
 
 
 def _adjacent(chunks: list[_Chunk]) -> Iterator[list[_Chunk]]:

@@ -5,6 +5,7 @@ in the rows of both its ends, and the ids within a row ascend. What a header say
 is checked against the datasets before any memory is taken for it.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -167,14 +168,23 @@ class ShardedGraph:
 
     @contextmanager
     def open(self, part: int) -> Iterator[h5py.File]:
-        """Open a part; compare it with the index if it is new or has changed."""
+        """Open a part, which is compared with the index the first time.
+
+        From then on it must stay as it is: what has been read of it before would not
+        fit what follows.
+        """
         path = self.parts[part]
         with reading(path), h5py.File(path) as file:
-            found = path.stat()
-            state = found.st_ino, found.st_size, found.st_mtime_ns
-            if self._checked.get(part) != state:
+            found = os.fstat(file.id.get_vfd_handle())
+            state = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+            if part not in self._checked:
                 self._check(part, file)
                 self._checked[part] = state
+            if self._checked[part] != state:
+                raise InputError(
+                    f"{path}: has changed since it was first read. Leave the graph "
+                    "alone until the run has ended, and start again."
+                )
             yield file
 
     def check_part(self, part: int) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from processes import remove_segments
+from mndmst.leftovers import remove_leftovers
 
 from . import damages, disks, kills, solves
 from .case import Case
@@ -84,7 +84,7 @@ def main() -> int:
     parser.add_argument("--case", help="KIND-NUMBER: repeat this one alone")
     arguments = parser.parse_args()
     with contextlib.ExitStack() as stack:
-        stack.callback(remove_segments, time.time())
+        stack.callback(remove_leftovers, age=0)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         commands = stack.enter_context(Commands(folder))
         campaign = Campaign(arguments.seed, folder, commands)
