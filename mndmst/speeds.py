@@ -27,7 +27,9 @@ from . import __version__
 from .backends.base import Backend, Band
 from .boruvka import Contraction, contract
 from .contract import reduced_graph
+from .errors import OutputError
 from .graph import EdgeList, Rows
+from .io.whole_file import whole_file
 from .partition import Speeds, split
 from .run import joined
 
@@ -83,11 +85,10 @@ class Key(NamedTuple):
             "speeds": speeds._asdict(),
             "measured": time.strftime("%Y-%m-%d %H:%M:%S"),
         }
-        temporary = self.file.with_suffix(f".{platform.node()}.{os.getpid()}")
-        with suppress(OSError):
+        with suppress(OSError, OutputError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(record, indent=1) + "\n")
-            temporary.replace(self.file)
+            with whole_file(self.file) as temporary:
+                temporary.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:

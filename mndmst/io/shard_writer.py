@@ -12,9 +12,9 @@ import numpy as np
 from .. import __version__
 from ..errors import OutputError
 from ..order import WEIGHT_DTYPES
+from .hdf5_file import hdf5_file
 from .layout import (
     GRAPH_FORMAT,
-    HDF5_LAYOUT,
     INDEX_NAME,
     MADE_FROM,
     SHARD_FORMAT,
@@ -169,7 +169,7 @@ class ShardWriter:
         header = {"vertex_begin": begin, "vertex_end": end, "part": part}
         target = self._temporary(part_name(part))
         self._written.append(target)
-        with writing(target), h5py.File(target, "w", libver=HDF5_LAYOUT) as file:
+        with writing(target), hdf5_file(target) as file:
             self._write_header(file, SHARD_FORMAT, header)
             self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
             group = file.create_group("graph")
@@ -206,7 +206,7 @@ class ShardWriter:
         arcdist = np.concatenate(([0], np.cumsum(arcs, dtype=np.int64)))
         index = self._temporary(INDEX_NAME)
         self._written.append(index)
-        with writing(index), h5py.File(index, "w", libver=HDF5_LAYOUT) as file:
+        with writing(index), hdf5_file(index) as file:
             header = {
                 "num_arcs": int(arcdist[-1]),
                 "weight_dtype": self.weight_dtype.name,

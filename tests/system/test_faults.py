@@ -16,6 +16,7 @@ from graphs import Graph, random, write_graph
 from oracle import kruskal
 from processes import Run, finish, on_ranks, start
 
+from mndmst.checkpoint.folder import LOCK
 from mndmst.io.forest import file_digest
 
 PROGRAM = Path(__file__).with_name("fault_program.py")
@@ -158,7 +159,7 @@ def test_a_signal_to_stop(
     run = solve(graph, forest, "count", 0, *again, ranks=2)
     assert run.result["digest"] == graph.digest
     assert "resumed from" in run.stderr
-    assert [path.name for path in kept.iterdir()] == ["lock"]
+    assert [path.name for path in kept.iterdir()] == [LOCK]
 
 
 def test_a_full_disk(graph: Known, small_disk: Path, solve: Solve) -> None:
@@ -177,7 +178,7 @@ def test_no_room_for_a_checkpoint(
     assert "No space left" in run.stderr
     run = solve(graph, forest.with_name("other"), "term", "join_band", *saving)
     assert_one_message(run, str(small_disk), "has room")
-    assert [path.name for path in small_disk.iterdir()] == ["lock"]
+    assert [path.name for path in small_disk.iterdir()] == [LOCK]
 
 
 def test_a_disk_for_reading_only(graph: Known, small_disk: Path, solve: Solve) -> None:

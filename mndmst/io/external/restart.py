@@ -21,6 +21,7 @@ from ...errors import ConfigError
 from ..edge_file import EdgeFile
 from ..layout import INDEX_NAME, MADE_FROM, MALFORMED, read_attribute, writing
 from ..shard_writer import ShardWriter
+from ..whole_file import whole_file
 from .plan import Plan
 
 if TYPE_CHECKING:
@@ -123,7 +124,5 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a file that is whole or not there."""
-    with writing(path):
-        temporary = path.with_suffix(".tmp")
+    with whole_file(path) as temporary:
         temporary.write_text(json.dumps(value))
-        temporary.rename(path)
