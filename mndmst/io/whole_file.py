@@ -38,9 +38,20 @@ class OwnFile(NamedTuple):
         return cls(path, made.st_dev, made.st_ino)
 
     def publish(self, target: Path) -> None:
-        """Give the file its final name; OSError if it is no longer there."""
+        """Give the file its final name.
+
+        Raises
+        ------
+        OutputError
+            If something else has its present name.
+        OSError
+            If it cannot be renamed.
+        """
         if not self._there():
-            raise FileNotFoundError(2, "its temporary file is gone", str(self.path))
+            raise OutputError(
+                f"{target}: its temporary file {self.path.name} has been removed or "
+                "replaced meanwhile. Write it again."
+            )
         self.path.replace(target)
 
     def remove(self) -> None:

@@ -14,8 +14,8 @@ from mndmst.charts import draw
 from mndmst.charts.page import write_page, write_picture
 from mndmst.charts.record import read_record, solve_seconds, stage_name, totals
 from mndmst.charts.trace import write_trace
-from mndmst.io.whole_file import WholeFiles
 from mndmst.errors import InputError
+from mndmst.io.whole_file import WholeFiles
 
 
 def run(ranks: int = 3, scale: float = 1.0) -> dict[str, Any]:
