@@ -1,10 +1,10 @@
 """Run a command many times, killed or failing, among files that it must not touch.
 
-    canary_program.py FOLDER KILLS SEED ARGUMENTS...
+    canary_program.py FOLDER KILLS FULL SEED ARGUMENTS...
 
 The command runs in FOLDER. Every file that it opens to write, makes, renames or removes
-there is an event. It runs once whole, then is killed before a random event so many
-times, then so often with a random limit to the length of files, as on a full disk.
+there is an event. It runs once whole, then KILLS times, killed before a random event,
+then FULL times with a random limit to the length of files, as on a full disk.
 What every run has come to is printed as a line of JSON: how it ran, its status, its
 events, what it said, and which canaries have changed.
 """
@@ -39,14 +39,13 @@ CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.truncate", "os.link", "os.r
 Seen = dict[str, tuple[Any, ...]]
 
 
-def plant(folder: Path, links: bool) -> None:
-    """Put canaries in a directory, or links that lead to one outside."""
+def plant(folder: Path, seed: int) -> None:
+    """Put canaries in a directory: every other one is a link to a precious file."""
     names = [*NAMES, *(shape.format(name) for shape in SHAPES for name in OUTPUTS)]
     precious = folder / "precious"
-    if not links:
-        names.append(precious.name)
-    for name in names:
-        if links:
+    precious.write_text("precious")
+    for number, name in enumerate(names, start=seed):
+        if number % 2:
             (folder / name).symlink_to(precious)
         else:
             (folder / name).write_text(f"precious {name}")
@@ -89,6 +88,8 @@ def watch(folder: Path, last: int, events: list[str]) -> None:
             name = details[0]
         else:
             return
+        if isinstance(name, int):
+            name = Path(f"/proc/self/fd/{name}").readlink()
         if Path(os.fsdecode(name)).absolute().is_relative_to(folder):
             events.append(event)
             if len(events) == last:
@@ -113,9 +114,6 @@ def run(folder: Path, arguments: list[str], last: int, nbytes: int) -> dict[str,
                 resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, hard))
             sys.argv[1:] = arguments
             status = main(arguments)
-            resource.setrlimit(
-                resource.RLIMIT_FSIZE, (hard, hard) if nbytes else (-1, -1)
-            )
             count.write(str(len(events)))
             count.flush()
             sys.exit(status)
@@ -126,7 +124,9 @@ def run(folder: Path, arguments: list[str], last: int, nbytes: int) -> dict[str,
         return {"status": status, "events": events_seen, "text": output.read()[-3000:]}
 
 
-def campaign(folder: Path, kills: int, seed: int, arguments: list[str]) -> None:
+def campaign(
+    folder: Path, kills: int, full: int, seed: int, arguments: list[str]
+) -> None:
     """Run the command whole, killed and without room."""
     before = seen(folder)
     generator = np.random.default_rng(seed)
@@ -146,10 +146,10 @@ def campaign(folder: Path, kills: int, seed: int, arguments: list[str]) -> None:
     events = attempt("whole")["events"]
     for _ in range(kills):
         attempt("killed", last=int(generator.integers(1, events + 1)))
-    for _ in range(kills):
-        attempt("full", nbytes=int(generator.integers(1, 20_000)))
+    for _ in range(full):
+        attempt("full", nbytes=int(generator.integers(4096, 20_000)))
 
 
 if __name__ == "__main__":
-    where, number, chosen, *command = sys.argv[1:]
-    campaign(Path(where).resolve(), int(number), int(chosen), command)
+    where, *numbers = sys.argv[1:5]
+    campaign(Path(where).resolve(), *map(int, numbers), sys.argv[5:])

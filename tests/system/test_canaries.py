@@ -22,7 +22,7 @@ from processes import Run, finish, python, start
 from mndmst.checkpoint.folder import LOCK
 
 PROGRAM = Path(__file__).with_name("canary_program.py")
-KILLS = int(os.environ.get("MNDMST_CANARY_KILLS", "2"))
+KILLS = int(os.environ.get("MNDMST_CANARY_KILLS", "1"))
 SEED = int(os.environ.get("MNDMST_CANARY_SEED", "1"))
 LIMIT = 120 + 20 * KILLS
 
@@ -40,6 +40,8 @@ COMMANDS = {
     "neighbours": "neighbours in/points.csv out/shards --k 3 --save out/points.npy",
 }
 WRITING = [name for name in COMMANDS if name != "verify"]
+# MPI itself needs files longer than the limit; `test_faults.py` has a small disk.
+UNDER_MPI = ("solve", "components", "verify")
 
 pytestmark = pytest.mark.timeout(2 * LIMIT)
 
@@ -67,37 +69,32 @@ def place(inputs: Path, tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def plant_everywhere(place: Path, links: bool) -> None:
-    for folder in (place, *filter(Path.is_dir, sorted(place.rglob("*")))):
-        plant(folder, links)
-
-
-@pytest.mark.parametrize("links", [False, True], ids=["files", "links"])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_canary_is_harmed(place: Path, name: str, links: bool) -> None:
-    plant_everywhere(place, links)
-    run = finish(
-        start(python(PROGRAM, place, KILLS, SEED, *COMMANDS[name].split())), LIMIT
-    )
+def test_no_canary_is_harmed(place: Path, name: str) -> None:
+    for folder in (place, *filter(Path.is_dir, sorted(place.rglob("*")))):
+        plant(folder, SEED)
+    kills = KILLS if name in WRITING else 0
+    full = 0 if name in UNDER_MPI else KILLS
+    command = python(PROGRAM, place, kills, full, SEED, *COMMANDS[name].split())
+    run = finish(start(command), LIMIT)
     assert run.returncode == 0, run
     attempts = [json.loads(line) for line in run.stdout.splitlines()]
-    assert len(attempts) == 1 + 2 * KILLS
+    assert len(attempts) == 1 + kills + full
     for attempt in attempts:
         assert attempt["harmed"] == [], attempt
-        if attempt["kind"] != "killed":
+        if attempt["kind"] == "killed":
+            assert attempt["status"] == -9, attempt
+        else:
             assert attempt["status"] in (0, 1), attempt
             assert "Traceback" not in attempt["text"], attempt
             assert attempt["text"].count("error:") == attempt["status"], attempt
-    whole, *others = attempts
-    assert whole["status"] == 0, whole
-    killed = [a["status"] for a in others if a["kind"] == "killed"]
-    assert killed == ([-9] * KILLS if name in WRITING else [0] * KILLS), others
+    assert attempts[0]["status"] == 0, attempts[0]
 
 
 @pytest.mark.mpi
 def test_checkpoints_among_files_of_others(place: Path, mpirun: Callable) -> None:
     """Also where outputs are said to lie there, which is refused."""
-    plant(place / "kept", links=False)
+    plant(place / "kept", SEED)
     before = seen(place)
     command = ("-m", "mndmst", "solve", place / "in" / "graph", "--backend", "cpu")
     saving = ("-q", "--checkpoint-interval", 0, "--checkpoint", place / "kept")

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from forests import write
 from graphs import Graph, random, write_graph
 from oracle import kruskal
 from processes import Run, finish, on_ranks, start
@@ -164,6 +166,29 @@ def test_a_signal_to_stop(
 
 def test_a_full_disk(graph: Known, small_disk: Path, solve: Solve) -> None:
     run = solve(graph, small_disk / "forest.h5")
+    assert_one_message(run, str(small_disk), "No space left", "has room")
+    assert not list(small_disk.iterdir())
+
+
+def test_no_room_for_the_report(
+    graph: Known, small_disk: Path, forest: Path, solve: Solve
+) -> None:
+    """Then there is no forest either."""
+    (small_disk / "filling").write_bytes(bytes(196 << 10))
+    report = small_disk / "run.json"
+    run = solve(graph, forest, "count", 0, "--report", report)
+    assert_one_message(run, str(report), "No space left", "has room")
+    assert not list(forest.parent.iterdir())
+    assert [path.name for path in small_disk.iterdir()] == ["filling"]
+
+
+def test_clusters_on_a_full_disk(
+    tmp_path: Path, small_disk: Path, mndmst: Callable[..., Run]
+) -> None:
+    n = 20_000
+    ends = np.arange(n - 1)
+    known = write(tmp_path / "f.h5", n, ends, ends + 1, ends.astype(np.int32))
+    run = mndmst("cluster", known, "--count", 3, "-o", small_disk / "clusters.h5")
     assert_one_message(run, str(small_disk), "No space left", "has room")
     assert not list(small_disk.iterdir())
 
