@@ -56,6 +56,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
         points = example_points(arguments.points, arguments.count)
     else:
         points = read_points(arguments.points)
+    # The points are on disk before the graph is made, and are named after it.
     with WholeFiles() as files:
         if arguments.save is not None:
             with files.file(arguments.save) as temporary, temporary.open("wb") as file:

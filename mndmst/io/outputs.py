@@ -68,16 +68,17 @@ def _check_kept(kept: Path, given: list[Path]) -> None:
     """Refuse inputs and outputs in the directory of checkpoints."""
     with writing(kept):
         place = kept.resolve()
+        beside_parts = (place / INDEX_NAME).exists()
+    if beside_parts:
+        raise OutputError(
+            f"{kept}: is the directory of a graph. Give --checkpoint a directory for "
+            "this run alone."
+        )
     for path in given:
         if path.resolve().is_relative_to(place):
             raise OutputError(
                 f"{path}: lies in {kept}, where the checkpoints are kept. Give "
                 "--checkpoint a directory for this run alone."
-            )
-        if (place / INDEX_NAME).exists():
-            raise OutputError(
-                f"{kept}: is the directory of a graph. Give --checkpoint a directory "
-                "for this run alone."
             )
 
 
