@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..io.whole_file import whole_file
 from ..order import WEIGHT_DTYPES
 
 
@@ -29,6 +28,8 @@ def chosen(
 
 def write(path: Path, record: dict[str, Any]) -> None:
     """Write a record as JSON; raise OutputError where that cannot be."""
+    from ..io.whole_file import whole_file
+
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1) + "\n")
 
