@@ -7,7 +7,7 @@ does is told in its own module; what devices there are is known to `workers.py` 
 from dataclasses import dataclass
 from pathlib import Path
 
-from .checkpoint import MANIFEST, Checkpoint
+from .checkpoint import Checkpoint
 from .comm import Comm
 from .config import Config
 from .hypar import (
@@ -18,8 +18,7 @@ from .hypar import (
     portions,
     post_process,
 )
-from .io.forest_writer import check_writable
-from .io.outputs import check_outputs
+from .io.outputs import check_outputs, check_writable
 from .progress import Progress
 from .report import Report
 from .write import Summary, write_forest
@@ -57,10 +56,9 @@ def solve(
         On every rank, if the input, the options or the output will not do.
     """
     report = Report(comm, progress)
-    state = targets.checkpoint and targets.checkpoint / MANIFEST
     with comm.together():
         if comm.rank == 0:
-            check_outputs([path], [targets.forest, targets.report, state])
+            check_outputs([path], [targets.forest, targets.report], targets.checkpoint)
     for target in (targets.forest, targets.report):
         if target is not None:
             check_writable(comm, target)

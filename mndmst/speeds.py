@@ -11,7 +11,6 @@ Speeds are kept in the user's cache, a JSON file for each machine and family of 
 """
 
 import json
-import os
 import platform
 import time
 from collections.abc import Callable
@@ -28,7 +27,9 @@ from .backends.base import Backend, Band
 from .boruvka import Contraction, contract
 from .caches import cache_directory, make_private, weak_place
 from .contract import reduced_graph
+from .errors import OutputError
 from .graph import EdgeList, Rows
+from .io.whole_file import whole_file
 from .partition import Speeds, split
 from .run import joined
 
@@ -87,11 +88,10 @@ class Key(NamedTuple):
             "speeds": speeds._asdict(),
             "measured": time.strftime("%Y-%m-%d %H:%M:%S"),
         }
-        temporary = self.file.with_suffix(f".{platform.node()}.{os.getpid()}")
-        with suppress(OSError):
+        with suppress(OSError, OutputError):
             if make_private(self.file.parent) is None:
-                temporary.write_text(json.dumps(record, indent=1) + "\n")
-                temporary.replace(self.file)
+                with whole_file(self.file) as temporary:
+                    temporary.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def measure(

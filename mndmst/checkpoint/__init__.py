@@ -19,10 +19,10 @@ import numpy as np
 from ..comm import Comm
 from ..errors import ConfigError, OutputError, StoppedError
 from ..graph import EdgeList
-from ..io.forest_writer import check_writable
+from ..io.outputs import check_writable
 from ..signals import stop_signals
-from .files import MANIFEST, State, identity, load, save, sweep
-from .lock import lock
+from .files import MANIFEST, State, identity, load, save
+from .folder import Folder
 
 if TYPE_CHECKING:
     from ..run import Run
@@ -47,7 +47,8 @@ class Checkpoint:
     Raises
     ------
     ConfigError
-        If another run uses the folder, or there is none to resume from.
+        If another run uses the folder, there is none to resume from, or files in it
+        that are not the program's have the names it needs.
     OutputError
         On every rank, if any of them cannot write there.
     StoppedError
@@ -65,13 +66,12 @@ class Checkpoint:
         self._resume = resume
         self._interval = interval
         self._due = time.monotonic() + interval
-        self._lock = None
-        with comm.together():
-            if resume and folder is None:
+        self._kept = None
+        if resume and folder is None:
+            with comm.together():
                 raise ConfigError("--resume: give --checkpoint DIR too")
-            if folder is not None and comm.rank == 0:
-                self._lock = lock(folder)
         if folder is not None:
+            self._kept = Folder(comm, folder)
             check_writable(comm, folder / MANIFEST)
             stop_signals.catch()
             self._stop_early(comm)
@@ -166,19 +166,18 @@ class Checkpoint:
         ))  # fmt: skip
         run.fixed = [fixed]
         state = State(run.done, directory.parent, fixed)
-        assert self.folder is not None
+        assert self._kept is not None
         with run.report.stage("checkpoint") as entry:
             entry["bytes"] = save(
-                run.comm, self.folder, identity(run.graph), directory.vtxdist, state
+                self._kept, identity(run.graph), directory.vtxdist, state
             )
 
     def remove(self) -> None:
         """Remove the checkpoint, for the forest is written; let the folder go."""
-        if self.folder is not None:
+        if self._kept is not None:
             stop_signals.restore()
-        if self.folder is not None and self._lock is not None:
-            sweep(self.folder)
-            self._lock.close()
+            self._kept.clear()
+            self._kept.close()
 
 
 def _stopped(comm: Comm, number: int, what: str) -> StoppedError:

@@ -19,8 +19,9 @@ import numpy as np
 
 from .. import __version__
 from ..errors import InputError
-from .formats.files import whole_file
+from .hdf5_file import hdf5_file
 from .layout import reading
+from .whole_file import WholeFiles
 
 FORMAT = "mndmst-clusters"
 VERSION = 1
@@ -28,9 +29,12 @@ _CHUNK_ROWS = 1 << 16
 
 
 def write_clusters(
-    path: str | Path, attributes: dict[str, Any], columns: dict[str, np.ndarray]
+    path: Path,
+    attributes: dict[str, Any],
+    columns: dict[str, np.ndarray],
+    files: WholeFiles,
 ) -> None:
-    """Write clusters; the file appears under its name when it is whole.
+    """Write clusters to a file that becomes `path` with the other files.
 
     Parameters
     ----------
@@ -45,7 +49,7 @@ def write_clusters(
         If it cannot be written.
     """
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
-    with whole_file(Path(path)) as temporary, h5py.File(temporary, "w") as file:
+    with files.file(path) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
         for name, column in columns.items():
             rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])

@@ -19,10 +19,10 @@ import h5py
 import numpy as np
 
 from .. import __version__
-from ..comm import Comm
 from ..errors import InputError
 from .columns import write_columns
 from .layout import checked_dataset, reading
+from .outputs import Outputs
 from .totals import PIECE, PairDigest
 
 FORMAT = "mndmst-labels"
@@ -39,31 +39,33 @@ class LabelsHeader:
 
 
 def write_labels(
-    comm: Comm, path: str | Path, labels: np.ndarray, header: LabelsHeader
+    outputs: Outputs, path: Path, labels: np.ndarray, header: LabelsHeader
 ) -> None:
     """Write labels that are spread over the ranks; every rank calls it.
 
     Parameters
     ----------
+    outputs : Outputs
+    path : Path
     labels : ndarray of any integer type
         This rank's slice, in rank order, of the labels of all vertices.
 
     Raises
     ------
     OutputError
-        On every rank, if any of them could not write; nothing is left behind.
+        On every rank, if any of them could not write.
     """
     attributes = {
         "format": FORMAT,
         "version": VERSION,
         "creator": f"mndmst {__version__}",
         "graph-uuid": header.graph_uuid,
-        "num_vertices": comm.sum(len(labels)),
+        "num_vertices": outputs.comm.sum(len(labels)),
         "num_components": header.num_components,
         "digest": header.digest,
     }
     wide = {"labels": np.dtype(np.int64)}
-    write_columns(comm, path, {"labels": labels}, attributes, wide)
+    write_columns(outputs, path, {"labels": labels}, attributes, wide)
 
 
 def describe_labels(path: Path) -> dict[str, Any]:

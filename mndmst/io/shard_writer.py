@@ -13,9 +13,9 @@ from .. import __version__
 from ..errors import OutputError
 from ..order import WEIGHT_DTYPES, stored_id_dtype
 from .destination import Destination
+from .hdf5_file import hdf5_file
 from .layout import (
     GRAPH_FORMAT,
-    HDF5_LAYOUT,
     INDEX_NAME,
     MADE_FROM,
     MALFORMED,
@@ -232,7 +232,7 @@ class ShardWriter:
         path = self.target.temporary(name)
         with writing(path):
             path.unlink(missing_ok=True)
-            with h5py.File(path, "x", libver=HDF5_LAYOUT) as file:
+            with hdf5_file(path, "x") as file:
                 self._written.append(path)
                 yield file
 
@@ -246,7 +246,7 @@ class ShardWriter:
                 read_attribute(part, "graph-uuid"),
             )
         if uuid not in (None, found):
-            with writing(file), h5py.File(file, "r+") as part:
+            with writing(file), hdf5_file(file, "r+") as part:
                 write_attributes(part, {"graph-uuid": uuid})
         return arcs
 

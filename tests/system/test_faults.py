@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from forests import write
 from graphs import Graph, random, write_graph
 from oracle import kruskal
 from processes import Run, finish, on_ranks, start
 
+from mndmst.checkpoint.folder import LOCK
 from mndmst.io.forest import file_digest
 from mndmst.leftovers import remove_leftovers
 
@@ -162,7 +165,7 @@ def test_a_signal_to_stop(
     run = solve(graph, forest, "count", 0, *again, ranks=2)
     assert run.result["digest"] == graph.digest
     assert "resumed from" in run.stderr
-    assert [path.name for path in kept.iterdir()] == ["lock"]
+    assert [path.name for path in kept.iterdir()] == [LOCK]
 
 
 @pytest.mark.parametrize(
@@ -222,6 +225,29 @@ def test_a_full_disk(graph: Known, small_disk: Path, solve: Solve) -> None:
     assert not list(small_disk.iterdir())
 
 
+def test_no_room_for_the_report(
+    graph: Known, small_disk: Path, forest: Path, solve: Solve
+) -> None:
+    """Then there is no forest either."""
+    (small_disk / "filling").write_bytes(bytes(196 << 10))
+    report = small_disk / "run.json"
+    run = solve(graph, forest, "count", 0, "--report", report)
+    assert_one_message(run, str(report), "No space left", "has room")
+    assert not list(forest.parent.iterdir())
+    assert [path.name for path in small_disk.iterdir()] == ["filling"]
+
+
+def test_clusters_on_a_full_disk(
+    tmp_path: Path, small_disk: Path, mndmst: Callable[..., Run]
+) -> None:
+    n = 20_000
+    ends = np.arange(n - 1)
+    known = write(tmp_path / "f.h5", n, ends, ends + 1, ends.astype(np.int32))
+    run = mndmst("cluster", known, "--count", 3, "-o", small_disk / "clusters.h5")
+    assert_one_message(run, str(small_disk), "No space left", "has room")
+    assert not list(small_disk.iterdir())
+
+
 def test_no_room_for_a_checkpoint(
     graph: Known, small_disk: Path, forest: Path, solve: Solve
 ) -> None:
@@ -232,7 +258,7 @@ def test_no_room_for_a_checkpoint(
     assert "No space left" in run.stderr
     run = solve(graph, forest.with_name("other"), "term", "join_band", *saving)
     assert_one_message(run, str(small_disk), "has room")
-    assert [path.name for path in small_disk.iterdir()] == ["lock"]
+    assert [path.name for path in small_disk.iterdir()] == [LOCK]
 
 
 def test_a_disk_for_reading_only(graph: Known, small_disk: Path, solve: Solve) -> None:

@@ -17,6 +17,7 @@ from graphs import Graph, random, write_graph
 from oracle import kruskal
 from processes import Run
 
+from mndmst.checkpoint.folder import LOCK
 from mndmst.io.forest import file_digest
 
 PROGRAM = Path(__file__).with_name("fault_program.py")
@@ -99,7 +100,7 @@ def test_killed_at_any_moment(
         else:
             assert run.returncode == 0, run
             assert run.result["digest"] == digest, run
-            assert [file.name for file in kept.iterdir()] == ["lock"]
+            assert [file.name for file in kept.iterdir()] == [LOCK]
             forest.unlink()
             chain = 0
     print(f"{path}: {killed} kill points")

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from mpi4py import MPI
 
 from mndmst.checkpoint import Checkpoint, files
-from mndmst.checkpoint.files import State, load, save, sweep
+from mndmst.checkpoint.files import State, load, save
+from mndmst.checkpoint.folder import LOCK, Folder
 from mndmst.checkpoint.manifest import MANIFEST, _digest
 from mndmst.comm import Comm
 from mndmst.errors import ConfigError, InputError, OutputError
@@ -45,9 +46,18 @@ def read(folder: Path) -> State:
     return load(COMM, folder, GRAPH, VTXDIST)
 
 
+def keep(path: Path, saved: State) -> int:
+    """Save a state in a directory, as a run of its own; return the bytes."""
+    folder = Folder(COMM, path)
+    try:
+        return save(folder, GRAPH, VTXDIST, saved)
+    finally:
+        folder.close()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    save(COMM, tmp_path, GRAPH, VTXDIST, state())
+    keep(tmp_path, state())
     return tmp_path
 
 
@@ -56,24 +66,101 @@ def part(folder: Path) -> Path:
     return path
 
 
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
 @pytest.mark.parametrize("edges", [0, 200])
 @pytest.mark.parametrize("done", [None, 0, (1 << 32) - 1])
 def test_what_is_saved_is_loaded(tmp_path: Path, edges: int, done: int | None) -> None:
     saved = state(edges, done)
-    nbytes = save(COMM, tmp_path, GRAPH, VTXDIST, saved)
+    nbytes = keep(tmp_path, saved)
     assert nbytes == part(tmp_path).stat().st_size
     assert same(read(tmp_path), saved)
 
 
+def killed(folder: Path) -> Path:
+    """Leave a file of a checkpoint that was killed."""
+    kept = Folder(COMM, folder)
+    path = folder / f"{kept.new_token()}-00003.h5"
+    path.touch()
+    kept.close()
+    return path
+
+
 def test_the_next_one_replaces_it(folder: Path) -> None:
-    before = part(folder)
-    (folder / "0123-00000.h5.tmp").touch()  # of a rank that was killed
-    save(COMM, folder, GRAPH, VTXDIST, state(100))
+    before, left = part(folder), killed(folder)
+    assert same(read(folder), state())
+    keep(folder, state(100))
     assert not before.exists()
-    assert {path.name for path in folder.iterdir()} == {MANIFEST, part(folder).name}
+    assert not left.exists()
+    assert names(folder) == {MANIFEST, LOCK, part(folder).name}
     assert same(read(folder), state(100))
-    sweep(folder)
-    assert not list(folder.iterdir())
+    Checkpoint(COMM, folder).remove()
+    assert names(folder) == {LOCK}
+    assert (folder / LOCK).read_text().count("\n") == 0
+
+
+STRANGERS = (
+    *("lock", "manifest.json", "notes.json", "old-forest.h5", "x-00000.h5"),
+    *("0123456789ab-00000.h5", "0123456789ab.json", f"{MANIFEST}.tmp"),
+)
+
+
+def test_files_of_others_stay(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    for name in STRANGERS:
+        (folder / name).write_text(name)
+        (folder / f"link-{name}").symlink_to(precious)
+    before = names(folder)
+    keep(folder, state())
+    killed(folder)
+    keep(folder, state(100))
+    assert same(read(folder), state(100))
+    Checkpoint(COMM, folder).remove()
+    assert names(folder) == before | {LOCK}
+    assert all((folder / name).read_text() == name for name in STRANGERS)
+    assert precious.read_text() == "precious"
+
+
+def test_a_manifest_knows_its_files_without_the_lock(folder: Path) -> None:
+    before = part(folder)
+    (folder / LOCK).unlink()
+    keep(folder, state(100))
+    assert not before.exists()
+
+
+@pytest.mark.parametrize("name", [LOCK, MANIFEST])
+@pytest.mark.parametrize("content", ["{}", "mine", '["mndmst-checkpoint"]', "\0"])
+def test_files_of_others_with_our_names_are_refused(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ConfigError, match=rf"{name}: is no .*Rename it.*--checkpoint"):
+        Checkpoint(COMM, tmp_path)
+    assert (tmp_path / name).read_text() == content
+
+
+@pytest.mark.parametrize("name", [LOCK, MANIFEST])
+def test_links_with_our_names_are_refused(tmp_path: Path, name: str) -> None:
+    precious, folder = tmp_path / "precious", tmp_path / "kept"
+    precious.touch()
+    folder.mkdir()
+    (folder / name).symlink_to(precious)
+    with pytest.raises(OutputError, match=rf"{name}: is a symbolic link"):
+        Checkpoint(COMM, folder)
+    assert (folder / name).is_symlink()
+    assert precious.stat().st_size == 0
+
+
+@pytest.mark.parametrize("length", [0, 10])
+def test_a_lock_whose_maker_was_killed_is_made_whole(folder: Path, length: int) -> None:
+    os.truncate(folder / LOCK, length)
+    keep(folder, state(100))
+    assert names(folder) == {MANIFEST, LOCK, part(folder).name}
 
 
 @pytest.mark.parametrize("failing", ["_write", "settle", "file_digest", "Manifest"])
@@ -83,12 +170,12 @@ def test_one_that_fails_leaves_the_one_before(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    names = {path.name for path in folder.iterdir()}
+    before = names(folder)
     monkeypatch.setattr(files, failing, full)
     with pytest.raises(OutputError, match="No space left"):
-        save(COMM, folder, GRAPH, VTXDIST, state(100))
+        keep(folder, state(100))
     monkeypatch.undo()
-    assert {path.name for path in folder.iterdir()} == names
+    assert names(folder) == before
     assert same(read(folder), state())
 
 
@@ -108,7 +195,7 @@ def test_a_file_system_that_cannot_settle_directories(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_directories(monkeypatch, errno.EINVAL)
-    save(COMM, folder, GRAPH, VTXDIST, state(100))
+    keep(folder, state(100))
     assert same(read(folder), state(100))
 
 
@@ -117,7 +204,7 @@ def test_a_directory_that_fails_last_leaves_the_new_one(
 ) -> None:
     on_directories(monkeypatch, errno.EIO)
     with pytest.raises(OutputError, match="cannot be written"):
-        save(COMM, folder, GRAPH, VTXDIST, state(100))
+        keep(folder, state(100))
     assert same(read(folder), state(100))
 
 

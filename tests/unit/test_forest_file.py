@@ -23,7 +23,8 @@ from mndmst.io.forest import (
     file_digest,
     read_forest,
 )
-from mndmst.io.forest_writer import check_writable, write_forest
+from mndmst.io.forest_writer import write_forest
+from mndmst.io.outputs import Outputs, check_writable
 from mndmst.io.totals import exact_total, forest_digest, same_total
 from mndmst.order import WEIGHT_DTYPES
 
@@ -39,7 +40,8 @@ def write(path, src, dst, weights, num_vertices=20, labels=None, **header):
         "digest": forest_digest(COMM, src, dst),
     } | header
     edges = EdgeList(src, dst, np.zeros(len(src), np.uint32))
-    write_forest(COMM, path, edges, weights, ForestHeader(**facts), labels)
+    with Outputs(COMM) as outputs:
+        write_forest(outputs, path, edges, weights, ForestHeader(**facts), labels)
 
 
 @pytest.mark.parametrize("dtype", WEIGHT_DTYPES, ids=str)

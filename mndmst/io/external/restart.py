@@ -25,8 +25,8 @@ from ..layout import (
     MALFORMED,
     first_line,
     read_attribute,
-    writing,
 )
+from ..whole_file import whole_file
 from .plan import Plan
 from .work import NAMING, PLAN, make_work, read_token, remove_work
 
@@ -187,7 +187,5 @@ def _plan_of(kept: dict[str, Any]) -> Plan:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a file that is whole or not there."""
-    with writing(path):
-        temporary = path.with_name(f"{path.name}.tmp")
+    with whole_file(path) as temporary:
         temporary.write_text(json.dumps(value))
-        temporary.rename(path)

@@ -8,6 +8,7 @@ from types import TracebackType
 import numpy as np
 
 from ..layout import writing
+from ..whole_file import whole_file
 
 
 class RunWriter:
@@ -59,10 +60,9 @@ class RunWriter:
             return
         with writing(self.path):
             self.file.close()
-            temporary = self.path.with_suffix(".tmp.npy")
-            with temporary.open("xb") as file:
-                np.save(file, np.stack(self.counts[1:] or self.counts))
-            temporary.rename(self.path.with_suffix(".npy"))
+        index = self.path.with_suffix(".npy")
+        with whole_file(index) as temporary, temporary.open("wb") as file:
+            np.save(file, np.stack(self.counts[1:] or self.counts))
 
 
 def read_buckets(

@@ -17,12 +17,12 @@ import numpy as np
 
 from ...errors import InputError
 from ..edges import MAX_VERTICES, Edges
+from ..whole_file import whole_file
 from .files import (
     COMPRESSIONS,
     check_letters,
     import_scipy,
     unpacked_pieces,
-    whole_file,
 )
 from .text import LONGEST_LINE, Lines, TextFile
 

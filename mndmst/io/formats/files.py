@@ -1,4 +1,4 @@
-"""What the formats share: compressed files, whole files, optional packages."""
+"""What the formats share: compressed files, the heads of texts, optional packages."""
 
 import codecs
 import gzip
@@ -6,7 +6,6 @@ import importlib
 import lzma
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +14,6 @@ import numpy as np
 
 from ...errors import InputError
 from ...extras import optional
-from ..layout import writing
 
 PIECE_BYTES = 1 << 20
 LONGEST_HEAD = 1 << 24
@@ -75,24 +73,6 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
                     raise EOFError("it ends inside a frame")
     except zstandard.ZstdError as error:
         raise EOFError(error) from error
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to; rename it to `path` when that went well.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
-    """
-    temporary = path.with_name(f"tmp-{path.name}")
-    try:
-        with writing(path):
-            yield temporary
-            temporary.rename(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_head(

@@ -17,9 +17,10 @@ import numpy as np
 from ...errors import InputError
 from ..edge_file import EdgeFile
 from ..edges import Edges, checked_edges
+from ..whole_file import whole_file
 from .binary import Binary, Column
 from .crc import crc32, joined_crc32
-from .files import COMPRESSIONS, import_scipy, read_bytes, whole_file
+from .files import COMPRESSIONS, import_scipy, read_bytes
 from .rows import RowsFile
 
 # What NumPy, SciPy and zipfile raise on files that are damaged or something else

@@ -16,8 +16,9 @@ import numpy as np
 from ...errors import InputError
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
+from ..whole_file import whole_file
 from .binary import contents
-from .files import import_extra, whole_file
+from .files import import_extra
 
 _NAMES = (
     ("source", "src", "from", "u", "row"),
