@@ -5,7 +5,6 @@ a graph comes from does not fetch it: it checks the file that it is given.
 """
 
 import hashlib
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from ..errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver, Rows
 from .formats import NAMES, open_edges
 from .formats.files import unpacked_pieces
+from .opening import read_toml
 from .generate import open_random
 from .shards import ShardedGraph
 from .weights import weigh
@@ -85,10 +85,7 @@ def load_recipe(path: str | Path) -> Recipe:
         If it is missing, no TOML, or has an entry that no recipe has or lacks one.
     """
     path = Path(path)
-    try:
-        given = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a recipe ({error}).") from error
+    given = read_toml(path)
     printed = given.pop("printed", [])
     tables = {name: given.pop(name, {}) for name in _TABLES if name != "printed"}
     _check(path, "", given, _TOP)
