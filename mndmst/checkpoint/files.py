@@ -23,7 +23,9 @@ import numpy as np
 
 from ..comm import Comm
 from ..graph import EdgeList
-from ..io.layout import HDF5_LAYOUT, settle, writing
+from ..io.datasets import checked_dataset, read_dataset
+from ..io.layout import HDF5_LAYOUT, open_hdf5, settle, writing
+from ..io.opening import opened
 from ..io.shards import ShardedGraph
 from ..order import id_dtype, key_dtype
 from .manifest import MANIFEST, Manifest, Part, damaged, read_manifest, reading
@@ -32,6 +34,7 @@ __all__ = ["MANIFEST", "State", "identity", "load", "save", "sweep"]
 
 CHUNK = 1 << 16
 FIXED = ("u", "v", "key")
+_REMAKE = "Start without --resume"
 
 
 class State(NamedTuple):
@@ -148,11 +151,11 @@ class Slices(NamedTuple):
             if low >= high:
                 continue
             path = self.folder / part.name
-            with reading(path), h5py.File(path) as file:
-                dataset = file[name]
-                if dataset.shape != (last - first,) or dataset.dtype != dtype:
+            with reading(path), open_hdf5(path) as file:
+                dataset = checked_dataset(path, file, name, last - first, _REMAKE)
+                if dataset.dtype != dtype:
                     raise damaged(path, f"{name} is not what the manifest says")
-                piece = dataset[low - first : high - first]
+                piece = read_dataset(path, dataset, low - first, high - first)
             if (
                 name != "key"
                 and not 0 <= piece.min() <= piece.max() < self.num_vertices
@@ -184,7 +187,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -45,7 +45,7 @@ def check_room(path: str | Path, nbytes: int, what: str) -> None:
         The file that needs it.
     nbytes : int
     what : str
-        What it is needed for, such as "its contents".
+        What it is needed for, such as "what is in it".
 
     Raises
     ------
@@ -73,7 +73,7 @@ def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> Confi
     enough = -(-(held_bytes() + RESERVE + nbytes) // MIB)
     return ConfigError(
         f"{path}: --memory {_Allowed.limit:,} is too little: {what} takes{least} "
-        f"{nbytes:,} bytes. --memory {enough}MiB would do{' for that' if least else ''}."
+        f"{nbytes:,} bytes. --memory {enough}MiB would do for as much."
     )
 
 

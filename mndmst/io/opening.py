@@ -8,8 +8,9 @@ import stat
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ..errors import ConfigError, InputError
 
@@ -48,7 +49,7 @@ def state_of(path: Path) -> State:
 
 
 @contextmanager
-def opened(path: Path, state: State | None = None) -> Iterator[BinaryIO]:
+def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
     """Open a regular file for reading; see `check_regular`.
 
     Parameters
@@ -63,7 +64,7 @@ def opened(path: Path, state: State | None = None) -> Iterator[BinaryIO]:
         Also if it has changed since then, or while it was open.
     """
     check_regular(path)  # to open a device might have an effect
-    with open(path, "rb", opener=_without_waiting) as file:  # noqa: PTH123
+    with open(path, "rb", opener=_without_waiting) as file:
         found = os.fstat(file.fileno())
         _refuse_others(path, found)
         before = _state(found) if state is None else state

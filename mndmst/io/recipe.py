@@ -13,8 +13,8 @@ from ..errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver, Rows
 from .formats import NAMES, open_edges
 from .formats.files import unpacked_pieces
-from .opening import read_toml
 from .generate import open_random
+from .opening import read_toml
 from .shards import ShardedGraph
 from .weights import weigh
 

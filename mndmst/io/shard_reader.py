@@ -17,11 +17,12 @@ from ..backends.numba.threads import ALONE, Threads
 from ..errors import InputError
 from .arc_reader import ArcReader
 from .chunks import read_range
+from .datasets import checked_dataset, read_dataset
 from .layout import (
     SHARD_FORMAT,
     VERSION,
     ascends,
-    checked_dataset,
+    open_hdf5,
     read_attribute,
     reading,
 )
@@ -124,7 +125,8 @@ class ShardedGraph:
             with self.open(part) as file:
                 path, name = self.parts[part], "original-id"
                 dataset = checked_dataset(path, file, name, last - first)
-                ids[low - begin : high - begin] = dataset[low - first : high - first]
+                place = slice(low - begin, high - begin)
+                ids[place] = read_dataset(path, dataset, low - first, high - first)
         if len(ids) and (ids.min() < 0 or ids.max() >= self.num_vertices):
             raise InputError(
                 f"{self.path}: an original id is out of range. Make the graph again."
@@ -165,7 +167,7 @@ class ShardedGraph:
     def open(self, part: int) -> Iterator[h5py.File]:
         """Open a part; compare it with the index if it is new or has changed."""
         path = self.parts[part]
-        with reading(path), h5py.File(path) as file:
+        with reading(path), open_hdf5(path) as file:
             found = path.stat()
             state = found.st_ino, found.st_size, found.st_mtime_ns
             if self._checked.get(part) != state:

@@ -14,12 +14,18 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import h5py
 import numpy as np
 
-from ...errors import ConfigError
+from ...errors import ConfigError, InputError
 from ..edge_file import EdgeFile
-from ..layout import INDEX_NAME, MADE_FROM, MALFORMED, read_attribute, writing
+from ..layout import (
+    INDEX_NAME,
+    MADE_FROM,
+    MALFORMED,
+    open_hdf5,
+    read_attribute,
+    writing,
+)
 from ..shard_writer import ShardWriter
 from .plan import Plan
 
@@ -79,7 +85,7 @@ def prepare(options: "Options", described: dict[str, Any]) -> Found:
 
 def _record_in(out: Path) -> Any:
     """Return the record of a whole graph; None if there is none."""
-    with suppress(*MALFORMED), h5py.File(out / INDEX_NAME) as file:
+    with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
         return read_attribute(file, MADE_FROM)
     return None
 

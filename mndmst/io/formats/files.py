@@ -59,7 +59,7 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
                 contents.clear()
     if size > room:
         least = " at least" if size > FAR * room else ""
-        raise allowance.exceeded(path, (copies + 1) * size, "its contents", least)
+        raise allowance.exceeded(path, (copies + 1) * size, "what is in it", least)
     return contents
 
 
@@ -163,9 +163,9 @@ def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
                     raise EOFError("it ends inside a frame")
                 piece += frame.decompress(packed[:ZSTD_BYTES])
                 packed = packed[ZSTD_BYTES:] or memoryview(file.read(PIECE_BYTES))
-                if len(piece) >= PIECE_BYTES:
-                    yield bytes(piece)
-                    piece.clear()
+                while len(piece) >= PIECE_BYTES:
+                    yield bytes(piece[:PIECE_BYTES])
+                    del piece[:PIECE_BYTES]
             yield bytes(piece)
             packed = memoryview(frame.unused_data + packed)
     except zstandard.ZstdError as error:

@@ -16,9 +16,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...errors import InputError
+from ..allowance import capped, check_room, exceeded
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
-from ..allowance import capped, check_room, exceeded
 from ..opening import opened, state_of
 from .files import COMPRESSIONS, import_extra, read_bytes, readable, whole_file
 

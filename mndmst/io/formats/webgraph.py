@@ -97,11 +97,11 @@ class WebGraphFile(EdgeFile):
     def _keep_window(
         self, begins: np.ndarray, dst: np.ndarray, needed: int
     ) -> tuple[np.ndarray, int]:
-        """Return a list with room for the next, that begins with those of the window."""
+        """Return room for the next list, behind those of the window."""
         first, last = int(begins[:, 0].min()), int(begins[:, 1].max())
         kept = last - first
         length = max(PIECE_ENTRIES, 2 * kept, kept + needed)
-        check_room(self.path, dst.itemsize * length, "the lists of a window")
+        check_room(self.path, dst.itemsize * length, "a window of its lists")
         room = np.empty(length, dst.dtype)
         room[:kept] = dst[first:last]
         begins -= first
