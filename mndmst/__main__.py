@@ -75,7 +75,7 @@ def _unforeseen(error: Exception, argv: list[str]) -> str:
     return (
         f"mndmst: error: {', '.join(map(str, files)) or 'no file'}: {_rank()} failed "
         f"({what}). If the files are what they should be, this is a fault of mndmst: "
-        f"run it again with --debug, and report what it prints and what mndmst info does.\n"
+        "run it again with --debug, and report what it and mndmst info print.\n"
     )
 
 
