@@ -11,6 +11,7 @@ import warnings
 from io import TextIOWrapper
 from pathlib import Path
 from tokenize import TokenError
+from typing import BinaryIO
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def read_points(source: str | Path) -> np.ndarray:
             if path.suffix == ".npy":
                 points = np.load(file, allow_pickle=False)
             else:
-                points = _read_table(TextIOWrapper(file, "utf-8-sig"))
+                points = _read_table(file)
     except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "
@@ -62,13 +63,19 @@ def read_points(source: str | Path) -> np.ndarray:
     return points
 
 
-def _read_table(file: TextIOWrapper) -> np.ndarray:
+def _read_table(file: BinaryIO) -> np.ndarray:
     """Return numbers separated by commas, a row of names before them passed over."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of NumPy, for empty files
-        names = _rows_of_names(file)
-        file.seek(0)
-        return np.loadtxt(file, delimiter=",", comments="#", ndmin=2, skiprows=names)
+        text = TextIOWrapper(file, "utf-8-sig")
+        try:
+            names = _rows_of_names(text)
+            text.seek(0)
+            return np.loadtxt(
+                text, delimiter=",", comments="#", ndmin=2, skiprows=names
+            )
+        finally:
+            text.detach()  # whoever has opened the file closes it
 
 
 def _rows_of_names(file: TextIOWrapper) -> int:

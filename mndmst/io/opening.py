@@ -86,13 +86,13 @@ def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
         If it cannot be read.
     """
     with opened(path) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise InputError(
-            f"{path}: is larger than {most:,} bytes, too large for what it should be. "
-            "Give another file."
-        )
-    return content
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise InputError(
+                f"{path}: is larger than {most:,} bytes, too large for what it should "
+                "be. Give another file."
+            )
+        return file.read(size)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
