@@ -39,7 +39,9 @@ def read_points(source: str | Path) -> np.ndarray:
     """
     path = Path(source)
     try:
-        with opened(path) as file:
+        with opened(path) as file, warnings.catch_warnings():
+            # Of NumPy, for files that are empty or of old versions
+            warnings.simplefilter("ignore", UserWarning)
             copies = ARRAY_COPIES if path.suffix == ".npy" else TEXT_COPIES
             nbytes = copies * os.fstat(file.fileno()).st_size
             check_room(path, nbytes, "the list of its points")
@@ -65,17 +67,13 @@ def read_points(source: str | Path) -> np.ndarray:
 
 def _read_table(file: BinaryIO) -> np.ndarray:
     """Return numbers separated by commas, a row of names before them passed over."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of NumPy, for empty files
-        text = TextIOWrapper(file, "utf-8-sig")
-        try:
-            names = _rows_of_names(text)
-            text.seek(0)
-            return np.loadtxt(
-                text, delimiter=",", comments="#", ndmin=2, skiprows=names
-            )
-        finally:
-            text.detach()  # whoever has opened the file closes it
+    text = TextIOWrapper(file, "utf-8-sig")
+    try:
+        names = _rows_of_names(text)
+        text.seek(0)
+        return np.loadtxt(text, delimiter=",", comments="#", ndmin=2, skiprows=names)
+    finally:
+        text.detach()  # whoever has opened the file closes it
 
 
 def _rows_of_names(file: TextIOWrapper) -> int:
