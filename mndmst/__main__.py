@@ -18,6 +18,7 @@ from .signals import stop_signals
 
 # A launcher that is told to abort may drop what it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
+LONGEST_REASON = 300
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,9 +62,23 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(error, OSError) and not error.filename and _output_fails():
             _say(f"mndmst: error: the output cannot be written ({error.strerror})\n")
         else:
-            _say(f"mndmst: {_rank()} failed\n{traceback.format_exc()}")
+            _say(_unforeseen(error, sys.argv[1:] if argv is None else argv))
         return _end(1)
     return status
+
+
+def _unforeseen(error: Exception, argv: list[str]) -> str:
+    """Return one line about an error that has no message yet; or its traceback."""
+    if "--debug" in argv or os.environ.get("MNDMST_DEBUG", "0") not in ("", "0"):
+        return f"mndmst: {_rank()} failed\n{traceback.format_exc()}"
+    named = getattr(error, "filename", None)
+    files = [named] if named else [word for word in argv if os.path.exists(word)]  # noqa: PTH110
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_REASON]
+    return (
+        f"mndmst: error: {', '.join(map(str, files)) or 'no file'}: {_rank()} failed "
+        f"({what}). If the files are what they should be, this is a fault of mndmst: "
+        "run it again with --debug, and report what it and mndmst info print.\n"
+    )
 
 
 def _output_fails() -> bool:

@@ -83,4 +83,11 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
+    for parser_of_all in (top, *commands.choices.values()):
+        # `__main__` looks for it, since an error may come before it is parsed
+        parser_of_all.add_argument(
+            "--debug",
+            action="store_true",
+            help="print where an unforeseen error came from; as MNDMST_DEBUG=1",
+        )
     return top

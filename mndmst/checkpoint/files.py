@@ -15,13 +15,14 @@ import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import h5py
 import numpy as np
 
 from ..comm import Comm
 from ..graph import EdgeList
+from ..io.datasets import checked_dataset, read_dataset
 from ..io.hdf5_file import hdf5_file
-from ..io.layout import settle, writing
+from ..io.layout import open_hdf5, settle, writing
+from ..io.opening import opened
 from ..io.shards import ShardedGraph
 from ..io.whole_file import OwnFile
 from ..order import id_dtype, key_dtype
@@ -32,6 +33,7 @@ __all__ = ["MANIFEST", "State", "identity", "load", "save"]
 
 CHUNK = 1 << 16
 FIXED = ("u", "v", "key")
+_REMAKE = "Start without --resume"
 
 
 class State(NamedTuple):
@@ -154,11 +156,11 @@ class Slices(NamedTuple):
             if low >= high:
                 continue
             path = self.folder / part.name
-            with reading(path), h5py.File(path) as file:
-                dataset = file[name]
-                if dataset.shape != (last - first,) or dataset.dtype != dtype:
+            with reading(path), open_hdf5(path) as file:
+                dataset = checked_dataset(path, file, name, last - first, _REMAKE)
+                if dataset.dtype != dtype:
                     raise damaged(path, f"{name} is not what the manifest says")
-                piece = dataset[low - first : high - first]
+                piece = read_dataset(path, dataset, low - first, high - first)
             if (
                 name != "key"
                 and not 0 <= piece.min() <= piece.max() < self.num_vertices
@@ -170,7 +172,7 @@ class Slices(NamedTuple):
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from .. import __version__
 from ..errors import ConfigError, InputError
 from ..io.layout import writing
+from ..io.opening import read_small
 from ..io.whole_file import check_target
 
 MANIFEST = "mndmst-checkpoint.json"
@@ -72,9 +73,7 @@ def read_manifest(folder: Path, graph: dict[str, Any]) -> Manifest:
     """
     path = folder / MANIFEST
     with reading(path):
-        if path.stat().st_size > LARGEST:
-            raise damaged(path, "it is too large")
-        content = json.loads(path.read_text())
+        content = json.loads(read_small(path, LARGEST))
         digest = content.pop("digest", None)
         if content["format"] != FORMAT or content["version"] != VERSION:
             raise InputError(

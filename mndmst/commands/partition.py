@@ -114,6 +114,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     Under mpirun all ranks take part, otherwise worker processes. All that a user may
     have to mend is looked at when they run, so that one of them alone tells it.
     """
+    from ..io.allowance import allow
     from ..io.external import Options, partition
     from ..io.external.team import Alone, Ranks, Team, with_workers
     from ..launcher import launched_processes
@@ -131,6 +132,8 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         processes = node.size
         node.free()
     with team.together():
+        given_memory = _memory(arguments.memory)
+        allow(given_memory or free_bytes() // 2 // processes)
         file, parts, check = open_source()
         parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
@@ -141,7 +144,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
             *("overwrite", "compress", "restart", "quiet"),
         )
         given = {name: getattr(arguments, name) for name in names if name in arguments}
-        memory = _memory(arguments.memory) or free_bytes() // 2 // processes
+        memory = given_memory or free_bytes() // 2 // processes
         options = Options(arguments.out, parts, memory, **given)
     if team.size > 1:
         graph = partition(team, file, options)

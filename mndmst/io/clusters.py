@@ -14,13 +14,14 @@ One HDF5 file::
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from .. import __version__
 from ..errors import InputError
+from .allowance import check_room
+from .datasets import checked_dataset, read_dataset
 from .hdf5_file import hdf5_file
-from .layout import reading
+from .layout import open_hdf5, reading
 from .whole_file import WholeFiles
 
 FORMAT = "mndmst-clusters"
@@ -65,16 +66,21 @@ def read_labels(path: str | Path) -> np.ndarray:
         If it is no cluster file, or damaged.
     """
     path = Path(path)
-    with reading(path, "cluster again"), h5py.File(path) as file:
+    with reading(path, "cluster again"), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT:
             raise InputError(f"{path}: has no clusters. Give what cluster has written.")
-        return np.asarray(file["labels"][:])
+        labels = checked_dataset(path, file, "labels", remake="Cluster again")
+        check_room(path, 3 * labels.dtype.itemsize * len(labels), "the list of labels")
+        found = read_dataset(path, labels)
+    if found.dtype != np.int64 or (found >= len(found)).any():
+        raise InputError(f"{path}: a label is out of range. Cluster again.")
+    return found
 
 
 def describe_clusters(path: Path) -> dict[str, Any]:
     """Return what a cluster file holds, for people to read."""
     labels = read_labels(path)
-    with reading(path, "cluster again"), h5py.File(path) as file:
+    with reading(path, "cluster again"), open_hdf5(path) as file:
         facts = {name: _plain(value) for name, value in file.attrs.items()}
     sizes = np.bincount(labels[labels >= 0], minlength=1)
     return facts | {"largest": int(sizes.max()), "noise": int((labels < 0).sum())}

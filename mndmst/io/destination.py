@@ -18,14 +18,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import h5py
-
 from ..errors import OutputError
 from .layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
     MALFORMED,
     SHARD_FORMAT,
+    open_hdf5,
     part_name,
     read_attribute,
     settle,
@@ -73,7 +72,7 @@ class Destination:
         names = map(part_name, range(num_parts))
         if self.uuid is None or any(self.temporary(name).exists() for name in names):
             return False
-        with suppress(*MALFORMED), h5py.File(self.path / INDEX_NAME) as file:
+        with suppress(*MALFORMED), open_hdf5(self.path / INDEX_NAME) as file:
             return bool(read_attribute(file, "graph-uuid") == self.uuid)
         return False
 
@@ -175,7 +174,7 @@ class Destination:
         """Return the names of the files of the graph that an index describes."""
         if index.is_symlink():
             return set()
-        with suppress(*MALFORMED), h5py.File(index) as file:
+        with suppress(*MALFORMED), open_hdf5(index) as file:
             if read_attribute(file, "format") == GRAPH_FORMAT:
                 uuid = read_attribute(file, "graph-uuid")
                 listed = {Path(name.decode()).name for name in file["parts"][:]}
@@ -188,7 +187,7 @@ def _is_part(path: Path, uuid: str) -> bool:
     """Return whether a file is a part of a graph, and no link to one."""
     if path.is_symlink() or not path.is_file():
         return False
-    with suppress(*MALFORMED), h5py.File(path) as file:
+    with suppress(*MALFORMED), open_hdf5(path) as file:
         kind, found = (read_attribute(file, name) for name in ("format", "graph-uuid"))
         return bool(kind == SHARD_FORMAT and found == uuid)
     return False

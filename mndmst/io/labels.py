@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from .. import __version__
 from ..errors import InputError
 from .columns import write_columns
-from .layout import checked_dataset, reading
+from .datasets import checked_dataset, read_dataset
+from .layout import open_hdf5, reading
 from .outputs import Outputs
 from .totals import PIECE, PairDigest
 
@@ -83,7 +83,7 @@ def describe_labels(path: Path) -> dict[str, Any]:
         If the file is damaged or of another version.
     """
     digest, components = PairDigest(), 0
-    with reading(path, "compute it again"), h5py.File(path) as file:
+    with reading(path, "compute it again"), open_hdf5(path) as file:
         facts = {name: _plain(value) for name, value in file.attrs.items()}
         if facts["version"] != VERSION:
             raise InputError(
@@ -94,7 +94,7 @@ def describe_labels(path: Path) -> dict[str, Any]:
             path, file, "labels", facts["num_vertices"], "Compute it again"
         )
         for low in range(0, len(labels), PIECE):
-            piece = labels[low : low + PIECE]
+            piece = read_dataset(path, labels, low, low + PIECE)
             digest.add(piece)
             components += int((piece == np.arange(low, low + len(piece))).sum())
     found = {"num_components": components, "digest": digest.hexdigest()}

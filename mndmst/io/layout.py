@@ -47,6 +47,7 @@ import h5py
 import numpy as np
 
 from ..errors import InputError, OutputError
+from .opening import check_regular, opened
 
 INDEX_NAME = "index.h5"
 MADE_FROM = "made-from"
@@ -92,12 +93,20 @@ def reading(path: Path, remake: str = "make the graph again") -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Open a regular file for reading; `reading` tells what is wrong with it."""
+    check_regular(path)
+    with h5py.File(path, "r") as file:
+        yield file
+
+
 def foreign(path: Path) -> bool:
     """Return whether a file is of another kind than HDF5, not just cut short."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             begin = file.read(len(_SIGNATURE))
-    except OSError:
+    except (OSError, InputError):
         return False
     return not (_SIGNATURE.startswith(begin) or h5py.is_hdf5(path))
 
@@ -140,50 +149,6 @@ def first_line(error: Exception) -> str:
     """Return the first line of an error's text, without quotes around it."""
     lines = str(error).strip("'\"").splitlines()
     return lines[0] if lines else type(error).__name__
-
-
-def checked_dataset(
-    path: Path,
-    file: h5py.File,
-    name: str,
-    length: int | None = None,
-    remake: str = "Make the graph again",
-) -> h5py.Dataset:
-    """Return a dataset that is as long as it should be, really there, checksummed.
-
-    Parameters
-    ----------
-    path : Path
-        Names the file in errors.
-    file : h5py.File
-    name : str
-    length : int, optional
-        What the header says.
-    remake : str
-        What to do about it.
-
-    Raises
-    ------
-    InputError
-        Otherwise: HDF5 itself fills in zeros for what was never written.
-    """
-    dataset = file.get(name)
-    problem = ""
-    if not isinstance(dataset, h5py.Dataset) or dataset.ndim != 1:
-        problem = "is missing"
-    elif dataset.file.filename != file.filename:
-        problem = "is in another file"
-    elif length is not None and len(dataset) != length:
-        problem = f"has {len(dataset)} entries where {length} are expected"
-    elif len(dataset) and not dataset.fletcher32:
-        problem = "has no checksums"
-    elif len(dataset) and dataset.id.get_num_chunks() * dataset.chunks[0] < len(
-        dataset
-    ):
-        problem = "was not written to its end"
-    if problem:
-        raise InputError(f"{path}: dataset {name} {problem}. {remake}.")
-    return dataset
 
 
 def write_attributes(item: h5py.Group, attributes: dict[str, Any]) -> None:

@@ -18,11 +18,12 @@ from ..backends.numba.threads import ALONE, Threads
 from ..errors import InputError
 from .arc_reader import ArcReader
 from .chunks import read_range
+from .datasets import checked_dataset, read_dataset
 from .layout import (
     SHARD_FORMAT,
     VERSION,
     ascends,
-    checked_dataset,
+    open_hdf5,
     read_attribute,
     reading,
 )
@@ -128,7 +129,8 @@ class ShardedGraph:
             with self.open(part) as file:
                 path, name = self.parts[part], "original-id"
                 dataset = checked_dataset(path, file, name, last - first)
-                ids[low - begin : high - begin] = dataset[low - first : high - first]
+                place = slice(low - begin, high - begin)
+                ids[place] = read_dataset(path, dataset, low - first, high - first)
         bound = self.original_vertices or self.num_vertices
         if len(ids) and (ids.min() < 0 or ids.max() >= bound):
             raise InputError(
@@ -174,7 +176,7 @@ class ShardedGraph:
         fit what follows.
         """
         path = self.parts[part]
-        with reading(path), h5py.File(path) as file:
+        with reading(path), open_hdf5(path) as file:
             found = os.fstat(file.id.get_vfd_handle())
             state = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
             if part not in self._checked:

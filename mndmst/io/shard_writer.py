@@ -23,6 +23,7 @@ from .layout import (
     SHARD_FORMAT,
     VERSION,
     ascends,
+    open_hdf5,
     part_name,
     read_attribute,
     write_attributes,
@@ -220,7 +221,7 @@ class ShardWriter:
         # One that was being changed when its writer was killed cannot be opened
         with (
             suppress(*MALFORMED),
-            h5py.File(self.target.held(part_name(part))) as file,
+            open_hdf5(self.target.held(part_name(part))) as file,
         ):
             found = {name: read_attribute(file, name) for name in expected}
             return found == expected and "num_arcs" in file.attrs
@@ -240,7 +241,7 @@ class ShardWriter:
         """Return the arcs of a part; give it its uuid if it has none yet."""
         if not file.exists():
             raise OutputError(f"{file}: the part was not written. Make it again.")
-        with writing(file), h5py.File(file) as part:
+        with writing(file), open_hdf5(file) as part:
             arcs, found = (
                 int(part.attrs["num_arcs"]),
                 read_attribute(part, "graph-uuid"),

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..order import WEIGHT_DTYPES
+from .datasets import checked_dataset, read_dataset
 from .edges import MAX_VERTICES
 from .layout import (
     GRAPH_FORMAT,
@@ -18,7 +19,7 @@ from .layout import (
     SHARD_FORMAT,
     VERSION,
     ascends,
-    checked_dataset,
+    open_hdf5,
     read_attribute,
     reading,
 )
@@ -54,7 +55,7 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
             f"{path}: has no {INDEX_NAME}, so it is not a graph, or its making was cut "
             "off. Make the graph again."
         )
-    with reading(file), h5py.File(file) as opened:
+    with reading(file), open_hdf5(file) as opened:
         readers = {GRAPH_FORMAT: _from_index, SHARD_FORMAT: _from_shard}
         reader = readers.get(read_attribute(opened, "format"))
         if reader is None:
@@ -76,9 +77,9 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
 
 def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
     num_parts = int(file.attrs["num_parts"])
-    if num_parts < 1:
-        raise InputError(f"{path}: names no parts. Make the graph again.")
-    names = checked_dataset(path, file, "parts", num_parts)[:]
+    if not 1 <= num_parts <= path.stat().st_size:
+        raise InputError(f"{path}: names {num_parts} parts. Make the graph again.")
+    names = read_dataset(path, checked_dataset(path, file, "parts", num_parts))
     return ShardedGraph(
         path=path,
         uuid=read_attribute(file, "graph-uuid"),
@@ -112,7 +113,7 @@ def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
 
 def _read_bounds(path: Path, file: h5py.File, name: str, total: str) -> np.ndarray:
     dataset = checked_dataset(path, file, name, int(file.attrs["num_parts"]) + 1)
-    bounds = dataset[:].astype(np.int64)
+    bounds = read_dataset(path, dataset).astype(np.int64)
     if bounds[[0, -1]].tolist() != [0, file.attrs[total]] or not ascends(bounds):
         raise InputError(
             f"{path}: {name} does not ascend from 0 to {total}. Make the graph again."

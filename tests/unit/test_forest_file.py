@@ -182,7 +182,9 @@ def test_info_of_infinite_weights_is_json(tmp_path, capsys):
 def test_what_is_no_forest_file_is_told_in_a_line(tmp_path):
     (tmp_path / "g.gr").write_text("p sp 1 0\n")
     for name, kind in (("", "a directory"), ("g.gr", "not an HDF5 file")):
-        with pytest.raises(InputError, match=rf"is {kind}; a forest is .*\.$") as found:
+        with pytest.raises(
+            InputError, match=rf"is {kind}; a .* is expected\. .*\.$"
+        ) as found:
             read_forest(tmp_path / name)
         assert "\n" not in str(found.value)
 
@@ -218,7 +220,7 @@ def break_json(file):
         (change_format, "not a forest"),
         (change_version, "version 99"),
         (drop_digest, "damaged"),
-        (shorten, "forest/dst is int64"),
+        (shorten, "forest/dst has 1 entries where 2"),
         (change_type, "forest/weight is int32"),
         (break_json, "damaged"),
     ],

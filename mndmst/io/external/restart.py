@@ -13,10 +13,9 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import h5py
 import numpy as np
 
-from ...errors import ConfigError, OutputError
+from ...errors import ConfigError, InputError, OutputError
 from ..destination import Destination
 from ..edge_file import EdgeFile
 from ..layout import (
@@ -24,6 +23,7 @@ from ..layout import (
     MADE_FROM,
     MALFORMED,
     first_line,
+    open_hdf5,
     read_attribute,
 )
 from ..whole_file import whole_file
@@ -133,7 +133,7 @@ def _naming(work: Path) -> str | None:
 
 def _record_in(out: Path) -> Any:
     """Return the record of a whole graph; None if there is none."""
-    with suppress(*MALFORMED), h5py.File(out / INDEX_NAME) as file:
+    with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
         return read_attribute(file, MADE_FROM)
     return None
 
