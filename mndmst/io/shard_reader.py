@@ -5,6 +5,7 @@ in the rows of both its ends, and the ids within a row ascend. What a header say
 is checked against the datasets before any memory is taken for it.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,14 +18,8 @@ from ..host.errors import InputError
 from ..kernels.threads import ALONE, Threads
 from .arc_reader import ArcReader
 from .chunks import read_range
-from .layout import (
-    SHARD_FORMAT,
-    VERSION,
-    ascends,
-    checked_dataset,
-    read_attribute,
-    reading,
-)
+from .datasets import checked_dataset, read_dataset
+from .layout import SHARD_FORMAT, VERSION, ascends, open_hdf5, read_attribute, reading
 
 
 @dataclass(frozen=True)
@@ -43,6 +38,8 @@ class ShardedGraph:
         The files.
     reordered : bool
         Whether the vertices had other ids at first, see `read_original_ids`.
+    original_vertices : int
+        How many vertices there were then; 0 where there are as many now.
     """
 
     path: Path
@@ -52,6 +49,7 @@ class ShardedGraph:
     arcdist: np.ndarray
     parts: tuple[Path, ...]
     reordered: bool = False
+    original_vertices: int = 0
     _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -124,8 +122,10 @@ class ShardedGraph:
             with self.open(part) as file:
                 path, name = self.parts[part], "original-id"
                 dataset = checked_dataset(path, file, name, last - first)
-                ids[low - begin : high - begin] = dataset[low - first : high - first]
-        if len(ids) and (ids.min() < 0 or ids.max() >= self.num_vertices):
+                place = slice(low - begin, high - begin)
+                ids[place] = read_dataset(path, dataset, low - first, high - first)
+        bound = self.original_vertices or self.num_vertices
+        if len(ids) and (ids.min() < 0 or ids.max() >= bound):
             raise InputError(
                 f"{self.path}: an original id is out of range. Make the graph again."
             )
@@ -163,14 +163,23 @@ class ShardedGraph:
 
     @contextmanager
     def open(self, part: int) -> Iterator[h5py.File]:
-        """Open a part; compare it with the index if it is new or has changed."""
+        """Open a part, which is compared with the index the first time.
+
+        From then on it must stay as it is: what has been read of it before would not
+        fit what follows.
+        """
         path = self.parts[part]
-        with reading(path), h5py.File(path) as file:
-            found = path.stat()
-            state = found.st_ino, found.st_size, found.st_mtime_ns
-            if self._checked.get(part) != state:
+        with reading(path), open_hdf5(path) as file:
+            found = os.fstat(file.id.get_vfd_handle())
+            state = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+            if part not in self._checked:
                 self._check(part, file)
                 self._checked[part] = state
+            if self._checked[part] != state:
+                raise InputError(
+                    f"{path}: has changed since it was first read. Leave the graph "
+                    "alone until the run has ended, and start again."
+                )
             yield file
 
     def check_part(self, part: int) -> None:

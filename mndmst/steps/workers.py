@@ -5,7 +5,7 @@ This is the only module of the algorithm that knows that there are a CPU and GPU
 
 from collections.abc import Callable
 
-from ..backends import cpu, cuda_device, device_ids, unavailable
+from ..backends import cuda_device, device_ids, unavailable
 from ..backends.base import Backend
 from ..backends.fallback import Fallback
 from ..comm.communicator import Comm
@@ -46,7 +46,7 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
     for warning in warnings(comm.collect(place) or []):
         report.progress.say(warning)
     keep_freed()
-    backends: list[Backend] = [cpu(place.threads)]
+    backends: list[Backend] = [CpuBackend(place.threads)]
     if place.gpus:
         gpu = cuda_device(place.device, backends[0], config.gpu_memory, place.sharers)
         both = [Fallback(gpu, backends[0]), *backends]

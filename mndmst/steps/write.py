@@ -17,6 +17,7 @@ from ..graph.order import keys_to_weights
 from ..graph.ordered import places_among
 from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
+from ..io.outputs import Outputs
 from ..io.totals import exact_total, forest_digest
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.homes import by_home
@@ -83,17 +84,20 @@ def write_forest(run: Run, targets: "Targets") -> Summary:
         "digest": digest,
     }
     config = run.config.as_dict()
-    if targets.forest is not None:
-        with run.report.stage("write"):
-            labels = smallest_vertices(run.directory) if targets.labels else None
-            record = run.report.gather(config=config, **results) or {}
-            header = ForestHeader(
-                graph.uuid, graph.num_vertices, weight, digest, config, record
-            )
-            write_forest_file(comm, targets.forest, edges, weights, header, labels)
-    final = run.report.gather(config=config, **results)
-    if targets.report is not None:
-        write_report(comm, targets.report, final)
+    with Outputs(comm) as outputs:
+        if targets.forest is not None:
+            with run.report.stage("write"):
+                labels = smallest_vertices(run.directory) if targets.labels else None
+                record = run.report.gather(config=config, **results) or {}
+                header = ForestHeader(
+                    graph.uuid, graph.num_vertices, weight, digest, config, record
+                )
+                write_forest_file(
+                    outputs, targets.forest, edges, weights, header, labels
+                )
+        final = run.report.gather(config=config, **results)
+        if targets.report is not None:
+            write_report(outputs, targets.report, final)
     seconds = comm.max(run.report.seconds)
     return Summary(**results, seconds=seconds, report=final)
 

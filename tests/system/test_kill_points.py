@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from graphs import Graph, random, write_graph
+from mndmst.run.run.checkpoint.folder import LOCK
 from oracle import kruskal
 from processes import Run
 
@@ -99,7 +100,7 @@ def test_killed_at_any_moment(
         else:
             assert run.returncode == 0, run
             assert run.result["digest"] == digest, run
-            assert [file.name for file in kept.iterdir()] == ["lock"]
+            assert [file.name for file in kept.iterdir()] == [LOCK]
             forest.unlink()
             chain = 0
     print(f"{path}: {killed} kill points")
