@@ -20,7 +20,7 @@ export PRTE_MCA_hwloc_default_binding_policy=${PRTE_MCA_hwloc_default_binding_po
 
 # Compiled kernels are cached on a disk of the node: on a shared file system the nodes
 # would race for the same files. The directory must be one's own, for what lies in it
-# is executed.
+# is executed; the program checks those above it, too.
 cache=${MNDMST_CACHE_DIR:-${TMPDIR:-/tmp}/mndmst-cache-$(id -u)}
 (umask 077 && mkdir -p "$cache")
 if [[ ! -O $cache ]]; then

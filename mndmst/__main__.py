@@ -14,9 +14,11 @@ import traceback
 from typing import Any
 
 from .host.errors import MndmstError, StoppedError
+from .host.signals import stop_signals
 
 # A launcher that is told to abort may drop what it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
+LONGEST_REASON = 300
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -30,13 +32,14 @@ def main(argv: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 after an error, which has been printed once; 75 after a signal to stop
-        that left a checkpoint; 128 and the signal's number after Ctrl-C or when
+        0, or 1 after an error, which has been printed once; 75 after a signal to stop a
+        run with checkpoints; 128 and the signal's number after Ctrl-C or when
         nobody reads the output any more.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed: nobody wants to read it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
+    stop_signals.hold()  # before anything that takes time
     try:
         from .cli.main import main as run
 
@@ -59,9 +62,23 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(error, OSError) and not error.filename and _output_fails():
             _say(f"mndmst: error: the output cannot be written ({error.strerror})\n")
         else:
-            _say(f"mndmst: {_rank()} failed\n{traceback.format_exc()}")
+            _say(_unforeseen(error, sys.argv[1:] if argv is None else argv))
         return _end(1)
     return status
+
+
+def _unforeseen(error: Exception, argv: list[str]) -> str:
+    """Return one line about an error that has no message yet; or its traceback."""
+    if "--debug" in argv or os.environ.get("MNDMST_DEBUG", "0") not in ("", "0"):
+        return f"mndmst: {_rank()} failed\n{traceback.format_exc()}"
+    named = getattr(error, "filename", None)
+    files = [named] if named else [word for word in argv if os.path.exists(word)]  # noqa: PTH110
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_REASON]
+    return (
+        f"mndmst: error: {', '.join(map(str, files)) or 'no file'}: {_rank()} failed "
+        f"({what}). If the files are what they should be, this is a fault of mndmst: "
+        "run it again with --debug, and report what it and mndmst info print.\n"
+    )
 
 
 def _output_fails() -> bool:

@@ -14,9 +14,8 @@ import numpy as np
 from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
-from .io.columns import check_writable
 from .io.labels import LabelsHeader, write_labels
-from .io.outputs import check_outputs
+from .io.outputs import Outputs, check_outputs, check_writable
 from .io.totals import forest_digest
 from .merging.choose import choose
 from .run.config import Config
@@ -133,13 +132,14 @@ def _found(run: Run, target: Path | None, record: Path | None) -> Components:
         "histogram": _histogram(comm, sizes),
         "digest": digest,
     }
-    if target is not None:
-        with report.stage("write"):
-            header = LabelsHeader(run.graph.uuid, results["components"], digest)
-            write_labels(comm, target, labels, header)
-    gathered = report.gather(config=run.config.as_dict(), **results)
-    if record is not None:
-        write_report(comm, record, gathered)
+    with Outputs(comm) as outputs:
+        if target is not None:
+            with report.stage("write"):
+                header = LabelsHeader(run.graph.uuid, results["components"], digest)
+                write_labels(outputs, target, labels, header)
+        gathered = report.gather(config=run.config.as_dict(), **results)
+        if record is not None:
+            write_report(outputs, record, gathered)
     return Components(**results, seconds=comm.max(report.seconds), report=gathered)
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from .comm.communicator import Comm
 from .host.progress import Progress
-from .io.forest_writer import check_writable
-from .io.outputs import check_outputs
+from .io.outputs import check_outputs, check_writable
 from .merging.choose import choose
-from .run.checkpoint import MANIFEST, Checkpoint
+from .run.checkpoint import Checkpoint
 from .run.config import Config
 from .run.report import Report
 from .steps.boruvka import lightest_cut_edge
@@ -53,10 +52,9 @@ def solve(
         On every rank, if the input, the options or the output will not do.
     """
     report = Report(comm, progress)
-    state = targets.checkpoint and targets.checkpoint / MANIFEST
     with comm.together():
         if comm.rank == 0:
-            check_outputs([path], [targets.forest, targets.report, state])
+            check_outputs([path], [targets.forest, targets.report], targets.checkpoint)
     for target in (targets.forest, targets.report):
         if target is not None:
             check_writable(comm, target)

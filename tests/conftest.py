@@ -4,10 +4,8 @@ Directories: `unit` needs no MPI, `mpi` and `system` start mpirun themselves, `g
 needs a device. Every process that is started here has a time limit.
 """
 
-import contextlib
 import csv
 import os
-import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from processes import ROOT, Run, finish, on_ranks, python, start
 
-_BEGIN = time.time()
+from mndmst.comm.leftovers import remove_leftovers
 
 
 class RealGraph(NamedTuple):
@@ -96,11 +94,4 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """
     if hasattr(session.config, "workerinput"):
         return
-    mapped = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):
-            mapped |= {line.split()[-1] for line in maps.read_text().splitlines()}
-    for file in Path("/dev/shm").glob("mpich_shm_*"):
-        with contextlib.suppress(OSError):
-            if file.stat().st_mtime >= _BEGIN and str(file) not in mapped:
-                file.unlink()
+    remove_leftovers(age=0)

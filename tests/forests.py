@@ -12,6 +12,7 @@ from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import write_forest
+from mndmst.io.outputs import Outputs
 from mndmst.io.shards import open_graph
 from mndmst.io.totals import exact_total, forest_digest
 from mndmst.verify import Verdict, verify
@@ -35,7 +36,8 @@ def write(
         "digest": forest_digest(COMM, src, dst),
     } | header
     edges = EdgeList(src, dst, weights_to_keys(weight.copy()))
-    write_forest(COMM, path, edges, weight, ForestHeader(**facts), labels)
+    with Outputs(COMM) as outputs:
+        write_forest(outputs, path, edges, weight, ForestHeader(**facts), labels)
     return path
 
 

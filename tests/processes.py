@@ -39,16 +39,21 @@ class Run(NamedTuple):
         return dict(field.split("=", 1) for field in fields)
 
 
-def start(command: list[str], **environment: str) -> subprocess.Popen[bytes]:
-    """Start a command in a process group of its own."""
+def environment() -> dict[str, str]:
+    """Return the environment of a process that is started."""
     inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(LAUNCHER_PREFIXES)
     }
+    return inherited | OVERSUBSCRIBE | {"PYTHONPATH": str(ROOT)}
+
+
+def start(command: list[str], **more: str) -> subprocess.Popen[bytes]:
+    """Start a command in a process group of its own."""
     return subprocess.Popen(
         command,
-        env=inherited | OVERSUBSCRIBE | {"PYTHONPATH": str(ROOT)} | environment,
+        env=environment() | more,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mndmst.io.destination import Destination
 from mndmst.io.shards import ShardWriter
 
 UUID = "00000000-0000-0000-0000-000000000001"
@@ -21,11 +22,15 @@ def symmetric_rows(num_vertices=60, num_edges=150, dtype=np.int32, seed=1):
     return indptr, columns[order].astype(np.uint32), np.tile(weights, 2)[order]
 
 
-def write(path, rows, vtxdist, uuid=UUID, num_vertices=None, **options):
+def write(
+    path, rows, vtxdist, uuid=UUID, num_vertices=None, overwrite=False, **options
+):
     indptr, indices, weights = rows
     num_vertices = len(indptr) - 1 if num_vertices is None else num_vertices
+    target = Destination(path, overwrite)
+    target.claim(len(vtxdist) - 1)
     with ShardWriter(
-        path, num_vertices, weights.dtype, np.array(vtxdist), uuid, **options
+        target, num_vertices, weights.dtype, np.array(vtxdist), uuid, **options
     ) as writer:
         for part in range(writer.num_parts):
             begin, end = vtxdist[part : part + 2]

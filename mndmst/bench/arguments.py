@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..graph.order import WEIGHT_DTYPES
-from ..host.errors import ConfigError, OutputError
+from ..host.errors import ConfigError
 
 
 def chosen(
@@ -28,10 +28,10 @@ def chosen(
 
 def write(path: Path, record: dict[str, Any]) -> None:
     """Write a record as JSON; raise OutputError where that cannot be."""
-    try:
-        path.write_text(json.dumps(record, indent=1) + "\n")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}.") from error
+    from ..io.whole_file import whole_file
+
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:

@@ -46,6 +46,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..io.clusters import write_clusters
     from ..io.forest import read_forest
     from ..io.outputs import check_outputs
+    from ..io.whole_file import WholeFiles
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
@@ -64,18 +65,20 @@ def _cluster(arguments: argparse.Namespace) -> int:
     rule, columns = _flat(arguments, forest, linkage)
     labels = columns["labels"]
     clusters, noise = int(labels.max()) + 1, int((labels < 0).sum())
-    if arguments.output is not None:
-        facts = {
-            "graph-uuid": file.header.graph_uuid,
-            "num_vertices": forest.num_vertices,
-            "num_clusters": clusters,
-            "rule": rule,
-        }
-        write_clusters(arguments.output, facts, columns | {"linkage": linkage})
-    if points is not None:
-        from ..cluster.picture import draw
+    facts = {
+        "graph-uuid": file.header.graph_uuid,
+        "num_vertices": forest.num_vertices,
+        "num_clusters": clusters,
+        "rule": rule,
+    }
+    with WholeFiles() as files:
+        if arguments.output is not None:
+            columns["linkage"] = linkage
+            write_clusters(arguments.output, facts, columns, files)
+        if points is not None:
+            from ..cluster.picture import draw
 
-        draw(points, labels, arguments.plot)
+            draw(points, labels, arguments.plot, files)
     _print_sizes(labels)
     print(f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}")
     return 0

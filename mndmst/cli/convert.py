@@ -19,17 +19,24 @@ def add(commands: Any) -> None:
     convert.add_argument(
         "--graph",
         type=Path,
-        help="the graph of a forest: vertices get the ids they had before --reorder",
+        help="the graph of a forest: vertices get the ids they had before --reorder "
+        "or --compact-ids",
+    )
+    convert.add_argument(
+        "--memory", help="what it may hold, such as 8GiB; what is free"
     )
     convert.set_defaults(process=_convert)
 
 
 def _convert(arguments: argparse.Namespace) -> int:
+    from ..io.allowance import allow
     from ..io.formats import read_edges, write_edges
     from ..io.original_ids import graph_of_forest, with_original_ids
     from ..io.outputs import check_outputs
+    from ..run.config import parse_bytes
 
     check_outputs([arguments.file, arguments.graph], [arguments.out])
+    allow(0 if arguments.memory is None else parse_bytes(arguments.memory))
     edges = read_edges(arguments.file, arguments.format)
     if arguments.graph:
         graph = graph_of_forest(arguments.file, arguments.graph)

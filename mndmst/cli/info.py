@@ -37,8 +37,8 @@ def _describe_installation(as_json: bool) -> int:
 
     Without a launcher MPI is not started: login nodes often forbid it.
     """
-    from ..comm.launcher import launched_processes
     from ..comm.placement import warnings
+    from ..host.launcher import launched_processes
     from ..run.installation import describe_installation, describe_places
 
     if launched_processes() == 1:

@@ -4,7 +4,8 @@ import argparse
 import contextlib
 import os
 
-from ..comm.launcher import launched_processes, launched_rank
+from ..host.launcher import launched_processes, launched_rank
+from ..host.signals import stop_signals
 from ..host.version import __version__
 from . import (
     bench,
@@ -39,6 +40,8 @@ COMMANDS = (
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit status."""
     arguments = parse(argv)
+    if getattr(arguments, "checkpoint", None) is None:
+        stop_signals.release()
     return int(arguments.process(arguments) or 0)
 
 
@@ -59,6 +62,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
             return parser().parse_args(argv)
         except SystemExit as end:
             # A launcher ends all when one leaves with an error: let the first speak.
+            stop_signals.release()
             if end.code and launched_processes() > 1:
                 from ..comm.communicator import world
 
@@ -79,4 +83,11 @@ def parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         command.add(commands)
     completion.add(commands, top)
+    for parser_of_all in (top, *commands.choices.values()):
+        # `__main__` looks for it, since an error may come before it is parsed
+        parser_of_all.add_argument(
+            "--debug",
+            action="store_true",
+            help="print where an unforeseen error came from; as MNDMST_DEBUG=1",
+        )
     return top

@@ -43,18 +43,19 @@ def _neighbours(arguments: argparse.Namespace) -> int:
 
     from ..cluster.points import EXAMPLES, example_points, neighbour_graph, read_points
     from ..io.build import build_shards
-    from ..io.formats.files import whole_file
     from ..io.outputs import check_outputs
+    from ..io.whole_file import WholeFiles
 
     check_outputs([arguments.points], [arguments.save])
     if arguments.points in EXAMPLES:
         points = example_points(arguments.points, arguments.count)
     else:
         points = read_points(arguments.points)
-    # Before the graph, whose directory a second try would find used
-    if arguments.save is not None:
-        with whole_file(arguments.save) as temporary, temporary.open("wb") as file:
-            np.save(file, points)
-    edges = neighbour_graph(points, arguments.k, arguments.core)
-    build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
+    # The points are on disk before the graph is made, and are named after it.
+    with WholeFiles() as files:
+        if arguments.save is not None:
+            with files.file(arguments.save) as temporary, temporary.open("wb") as file:
+                np.save(file, points)
+        edges = neighbour_graph(points, arguments.k, arguments.core)
+        build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
     return describe(arguments.out)

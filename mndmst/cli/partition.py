@@ -47,6 +47,18 @@ def add(commands: Any) -> None:
         help="number vertices anew, so that neighbours are near each other; "
         "bfs and rcm take memory for the whole graph",
     )
+    partition.add_argument(
+        "--num-vertices",
+        type=int,
+        metavar="N",
+        help="how many vertices there are; one more than the largest id",
+    )
+    partition.add_argument(
+        "--compact-ids",
+        action="store_true",
+        help="number the vertices that edges name in the order of their ids, and keep "
+        "those",
+    )
     add_building(partition)
     partition.set_defaults(process=_partition)
 
@@ -102,8 +114,9 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     Under mpirun all ranks take part, otherwise worker processes. All that a user may
     have to mend is looked at when they run, so that one of them alone tells it.
     """
-    from ..comm.launcher import launched_processes
+    from ..host.launcher import launched_processes
     from ..host.memory import free_bytes
+    from ..io.allowance import allow
     from ..io.external import Options, partition
     from ..io.external.team import Alone, Ranks, Team, with_workers
 
@@ -119,14 +132,19 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         processes = node.size
         node.free()
     with team.together():
+        given_memory = _memory(arguments.memory)
+        allow(given_memory or free_bytes() // 2 // processes)
         file, parts, check = open_source()
         parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
         if team.size == 1:
             processes = jobs = _jobs(arguments.jobs, file, parts)
-        names = ("symmetrize", "reorder", "overwrite", "compress", "restart", "quiet")
+        names = (
+            *("symmetrize", "reorder", "num_vertices", "compact_ids"),
+            *("overwrite", "compress", "restart", "quiet"),
+        )
         given = {name: getattr(arguments, name) for name in names if name in arguments}
-        memory = _memory(arguments.memory) or free_bytes() // 2 // processes
+        memory = given_memory or free_bytes() // 2 // processes
         options = Options(arguments.out, parts, memory, **given)
     if team.size > 1:
         graph = partition(team, file, options)
@@ -187,4 +205,8 @@ def _open(arguments: argparse.Namespace) -> Source:
         raise ConfigError(f"{path}: a recipe says its format and weights itself.")
     recipe = load_recipe(path)
     file = open_recipe(recipe, arguments.source)
-    return Source(file, recipe.parts, lambda graph: check_shards(recipe, graph))
+    return Source(
+        file,
+        recipe.parts,
+        lambda graph: check_shards(recipe, graph, arguments.compact_ids),
+    )

@@ -25,7 +25,7 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     ----------
     arguments : Namespace
         Those that are called as options of `Config` are; `config`, a file, `graph`,
-        `output`, `report` and `quiet`, where the command has them.
+        `output`, `report`, `checkpoint` and `quiet`, where the command has them.
     polite : bool
         Whether ranks meet seldom, and after long waits.
 
@@ -45,7 +45,7 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     comm = world(polite)
     with comm.together():
         if comm.rank == 0:
-            check_outputs(inputs, outputs)
+            check_outputs(inputs, outputs, given.get("checkpoint"))
     config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))
     active = comm.rank == 0 and not given.get("quiet", True)
     progress = Progress(active, since=process_start())

@@ -24,29 +24,33 @@ def add(commands: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from ..host.errors import ConfigError
     from ..io.outputs import check_outputs
+    from ..io.whole_file import WholeFiles
     from ..report.record import read_record
 
     check_outputs(arguments.runs, [arguments.output, arguments.trace])
     records = [read_record(path) for path in arguments.runs]
-    if arguments.trace is not None:
-        from ..report.trace import write_trace
+    with WholeFiles() as files:
+        if arguments.output is not None:
+            _draw(records, arguments.output, files)
+        if arguments.trace is not None:
+            from ..report.trace import write_trace
 
-        write_trace(records[0], arguments.trace)
-    if arguments.output is not None:
-        from ..report.page import write_page, write_picture
-
-        if arguments.output.suffix == ".html":
-            write_page(records, arguments.output)
-        elif arguments.output.suffix in (".png", ".svg", ".pdf"):
-            write_picture(records, arguments.output)
-        else:
-            raise ConfigError(
-                f"{arguments.output}: give a name in .html, .png, .svg or .pdf"
-            )
+            write_trace(records[0], arguments.trace, files)
     if arguments.output is None and arguments.trace is None:
         from ..run.report import text
 
         print(text(records[0]))
     return 0
+
+
+def _draw(records: list[Any], path: Path, files: Any) -> None:
+    from ..host.errors import ConfigError
+    from ..report.page import write_page, write_picture
+
+    if path.suffix == ".html":
+        write_page(records, path, files)
+    elif path.suffix in (".png", ".svg", ".pdf"):
+        write_picture(records, path, files)
+    else:
+        raise ConfigError(f"{path}: give a name in .html, .png, .svg or .pdf")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..host.errors import ConfigError
 from ..host.extras import optional
-from ..io.formats.files import whole_file
+from ..io.whole_file import WholeFiles
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
@@ -19,7 +19,7 @@ def check_name(path: Path) -> None:
         raise ConfigError(f"{path}: give a name in {', '.join(_SUFFIXES)}")
 
 
-def draw(points: np.ndarray, labels: np.ndarray, path: Path) -> None:
+def draw(points: np.ndarray, labels: np.ndarray, path: Path, files: WholeFiles) -> None:
     """Write a scatter plot of the first two coordinates as .png, .svg or .pdf.
 
     Noise is grey. Of many points a random part is shown.
@@ -55,5 +55,6 @@ def draw(points: np.ndarray, labels: np.ndarray, path: Path) -> None:
     noise = np.count_nonzero(labels < 0)
     axes.set_title(f"{len(points):,} points, {clusters:,} clusters, {noise:,} noise")
     axes.set_aspect("equal")
-    with whole_file(path) as temporary:
-        figure.savefig(temporary, dpi=PIXELS_PER_INCH, bbox_inches="tight")
+    kind = path.suffix[1:]
+    with files.file(path) as temporary:
+        figure.savefig(temporary, format=kind, dpi=PIXELS_PER_INCH, bbox_inches="tight")

@@ -6,16 +6,22 @@ nearest are left out, so the forest is that of the complete graph where the clus
 are denser than that; `single_linkage` joins what falls apart at an infinite distance.
 """
 
+import os
 import warnings
+from io import TextIOWrapper
 from pathlib import Path
 from tokenize import TokenError
+from typing import BinaryIO
 
 import numpy as np
 
 from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
+from ..io.allowance import check_room
 from ..io.edges import Edges, checked_edges
+from ..io.opening import opened
 
+ARRAY_COPIES, TEXT_COPIES = 3, 12
 EXAMPLES = ("rings", "blobs")
 
 
@@ -33,10 +39,16 @@ def read_points(source: str | Path) -> np.ndarray:
     """
     path = Path(source)
     try:
-        if path.suffix == ".npy":
-            points = np.load(path, allow_pickle=False)
-        else:
-            points = _read_table(path)
+        with opened(path) as file, warnings.catch_warnings():
+            # Of NumPy, for files that are empty or of old versions
+            warnings.simplefilter("ignore", UserWarning)
+            copies = ARRAY_COPIES if path.suffix == ".npy" else TEXT_COPIES
+            nbytes = copies * os.fstat(file.fileno()).st_size
+            check_room(path, nbytes, "the list of its points")
+            if path.suffix == ".npy":
+                points = np.load(file, allow_pickle=False)
+            else:
+                points = _read_table(file)
     except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "
@@ -53,26 +65,22 @@ def read_points(source: str | Path) -> np.ndarray:
     return points
 
 
-def _read_table(path: Path) -> np.ndarray:
+def _read_table(file: BinaryIO) -> np.ndarray:
     """Return numbers separated by commas, a row of names before them passed over."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of NumPy, for empty files
-        return np.loadtxt(
-            path,
-            delimiter=",",
-            comments="#",
-            ndmin=2,
-            skiprows=_rows_of_names(path),
-            encoding="utf-8-sig",
-        )
+    text = TextIOWrapper(file, "utf-8-sig")
+    try:
+        names = _rows_of_names(text)
+        text.seek(0)
+        return np.loadtxt(text, delimiter=",", comments="#", ndmin=2, skiprows=names)
+    finally:
+        text.detach()  # whoever has opened the file closes it
 
 
-def _rows_of_names(path: Path) -> int:
+def _rows_of_names(file: TextIOWrapper) -> int:
     """Return how many lines end with one of names, none of which is a number."""
-    with path.open(encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            if words := line.partition("#")[0].strip():
-                return 0 if any(map(_is_number, words.split(","))) else number
+    for number, line in enumerate(file, start=1):
+        if words := line.partition("#")[0].strip():
+            return 0 if any(map(_is_number, words.split(","))) else number
     return 0
 
 

@@ -133,8 +133,13 @@ def _receive(mpi: Any, array: np.ndarray, source: int) -> list[Any]:
     return [mpi.Irecv(piece, source) for piece in _pieces(array)]
 
 
+def piece_length(array: np.ndarray) -> int:
+    """Return how many entries of an array a message may have."""
+    return max(1, PIECE_BYTES // array.itemsize)
+
+
 def _pieces(array: np.ndarray) -> Iterator[np.ndarray]:
     """Yield consecutive pieces of an array."""
-    length = max(1, PIECE_BYTES // array.itemsize)
+    length = piece_length(array)
     for low in range(0, len(array), length):
         yield array[low : low + length]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..host.errors import ConfigError, MndmstError
+from ..host.launcher import launched_processes
 from . import bulk, mpi_library
 from .exchange import Coded, exchange
-from .launcher import launched_processes
 
 
 def world(polite: bool = False) -> "Comm":
@@ -130,12 +130,18 @@ class Comm:
     def concatenate(self, array: np.ndarray) -> np.ndarray:
         """Return the arrays of all ranks, one after the other, on every rank.
 
-        For what is small on all ranks together: samples, a few numbers per rank.
+        For what every rank has room for; no rank sends more than `bulk.PIECE_BYTES` at
+        a time.
         """
-        counts = self.every(len(array))
-        result = np.empty(counts.sum(), array.dtype)
-        self.mpi.Allgatherv(np.ascontiguousarray(array), (result, counts))
-        self.count(array.nbytes * (self.size - 1), self.size - 1)
+        array, counts = np.ascontiguousarray(array), self.every(len(array))
+        ends = np.cumsum(counts)
+        result = np.empty(ends[-1], array.dtype)
+        length = bulk.piece_length(array)
+        for low in range(0, counts.max(), length):
+            piece, sizes = array[low : low + length], np.clip(counts - low, 0, length)
+            begins = np.minimum(ends - counts + low, ends)
+            self.mpi.Allgatherv(piece, (result, (sizes, begins)))
+            self.count(piece.nbytes * (self.size - 1), self.size - 1)
         return result
 
     def barrier(self, politely: bool = False) -> None:

@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any
 
 from ..host.errors import MissingExtraError
-from .launcher import prepare_environment, slurm_started_nodes
+from ..host.launcher import prepare_environment, slurm_started_nodes
+from .leftovers import remove_leftovers
 
 
 @cache
@@ -45,6 +46,7 @@ def start() -> Any:
     prepare_environment()
     mpi = load()
     if not mpi.Is_initialized():
+        remove_leftovers()  # it may be the room, or the name, that is missing
         choose_network(mpi.Get_library_version())
         mpi.Init_thread(mpi.THREAD_MULTIPLE)
     return mpi

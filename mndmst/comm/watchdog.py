@@ -1,11 +1,13 @@
 """Ends a job that has lost a host or a rank: MPI would wait for it for ever.
 
 The ranks, ordered by host, form a ring of TCP connections, and a thread of each waits
-for news of its two neighbours. Nobody has to send anything: the kernel of a machine
-answers keep-alive probes whatever its processes do. So a rank that computes for an
-hour, or is suspended, is well, but one whose host or network is gone is not, and the
-connection of one that was killed closes. Whoever learns it first says so and tells
-its neighbours, who pass it on: the job ends everywhere, whatever the launcher does.
+for news of its two neighbours. The kernel of a machine answers keep-alive probes
+whatever its processes do. So a rank that computes for an hour is well, but one whose
+host or network is gone is not, and the connection of one that was killed closes.
+Whoever learns it first says so and tells its neighbours, who pass it on: the job ends
+everywhere, whatever the launcher does.
+
+A rank that was suspended may go on later, and does not end the job (`pulse.py`).
 """
 
 import atexit
@@ -18,28 +20,19 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Thread
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
+from ..host.launcher import end_launcher
 from .communicator import Comm
-from .launcher import end_launcher
+from .meeting import TOKEN_BYTES, Peer, accept, connect, listen, own_address
+from .pulse import RUNNING, Link, Pulse
 
-CONNECT_SECONDS = 10
-PROGRESS_SECONDS = 0.01
 # A launcher that has noticed by itself ends the job before a word of ours is needed.
 GRACE_SECONDS = 2.0
-TOKEN_BYTES = 16
 # What the kernel takes between two probes, in seconds.
 LONGEST_PAUSE = 32767
 LEAVING, LOST = b".", b"!"
-
-
-class Peer(NamedTuple):
-    """Where a rank can be reached."""
-
-    host: str
-    rank: int
-    address: str
-    port: int
+SILENT = b"?"  # nobody says this
 
 
 def watch(comm: Comm, seconds: int) -> str:
@@ -57,25 +50,17 @@ def watch(comm: Comm, seconds: int) -> str:
     """
     if comm.size == 1 or seconds == 0:
         return ""
-    try:
-        listener = socket.create_server(("", 0))
-    except OSError:
-        listener = None
-    port = listener.getsockname()[1] if listener else 0
-    own = Peer(socket.gethostname(), comm.rank, _address(), port)
+    own = Peer(socket.gethostname(), comm.rank, own_address(), os.getpid())
     peers = comm.collect(own)
     ring = comm.share(sorted(peers) if peers else None)
-    token = comm.share(secrets.token_bytes(TOKEN_BYTES))
     here = ring.index(own)
     before, after = ring[here - 1], ring[(here + 1) % comm.size]
     links, reason = [], ""
     try:
-        if listener is None:
-            raise OSError("no port to listen at")
-        links.append((_connect(own, after, token), after))
-        links.append((_accept(listener, token, comm.progress), before))
+        links = _links(comm, own, before, after)
     except OSError as error:
-        reason = f"rank {comm.rank} cannot reach rank {after.rank} on {after.host}"
+        reason = f"rank {comm.rank} cannot reach its neighbours, rank {before.rank} on "
+        reason += f"{before.host} and rank {after.rank} on {after.host}"
         reason += f" ({error.strerror or error})"
     first = comm.min(comm.rank if reason else comm.size)
     if first < comm.size:
@@ -84,6 +69,25 @@ def watch(comm: Comm, seconds: int) -> str:
         return str(comm.share(reason, root=first))
     atexit.register(Watchdog(own, links, seconds).dismiss)
     return ""
+
+
+def _links(comm: Comm, own: Peer, before: Peer, after: Peer) -> list[Link]:
+    """Return connections to the rank after this one and to the one before. Collective.
+
+    Raises
+    ------
+    OSError
+        On this rank, if one of them cannot be reached.
+    """
+    listener = None
+    with contextlib.suppress(OSError):
+        listener = listen(own, before)
+    places = comm.share(comm.collect(listener and listener.getsockname()))
+    token = comm.share(secrets.token_bytes(TOKEN_BYTES))
+    if listener is None or places[after.rank] is None:
+        raise OSError("no port to listen at")
+    link = connect(places[after.rank], token)
+    return [(link, after), (accept(listener, token, comm.progress), before)]
 
 
 class Watchdog:
@@ -103,7 +107,7 @@ class Watchdog:
     def __init__(
         self,
         own: Peer,
-        links: list[tuple[socket.socket, Peer]],
+        links: list[Link],
         seconds: int,
         end: Callable[[str], object] | None = None,
     ) -> None:
@@ -133,31 +137,30 @@ class Watchdog:
         selector = selectors.DefaultSelector()
         for number, (link, _) in enumerate(self.links):
             selector.register(link, selectors.EVENT_READ, number)
+        pulse = Pulse(self.links)
         while selector.get_map():
-            for key, _ in selector.select():
-                message = self._news(key.data)
+            for key, _ in selector.select(pulse.pause()):
+                news = _next_news(self.links[key.data][0])
+                if news == RUNNING:
+                    pulse.hear(key.data)
+                    continue
+                message = self._reason(key.data, news)
                 if message is not None and not self._dismissed:
                     self._tell(LOST)
                     self._end(message)
                 selector.unregister(key.fileobj)
+            pulse.beat()
 
-    def _news(self, number: int) -> str | None:
+    def _reason(self, number: int, news: bytes) -> str | None:
         """Return why the job must end, or None if a neighbour has left in peace."""
-        link, peer = self.links[number]
-        try:
-            news = link.recv(1)
-        except OSError as error:
-            silent = not isinstance(error, ConnectionResetError)
-            news = b""
-        else:
-            silent = False
+        peer = self.links[number][1]
         if news == LEAVING:
             return None
         if news == LOST:
             return ""  # somebody has told the user
         # One neighbour speaks; the other one only where the first cannot.
-        time.sleep(GRACE_SECONDS * (number + (not silent)))
-        if silent:
+        time.sleep(GRACE_SECONDS * (number + (news != SILENT)))
+        if news == SILENT:
             return (
                 f"rank {self.own.rank} on {self.own.host} has had no sign of "
                 f"{peer.host} (rank {peer.rank}) for {self.seconds} s. Check that "
@@ -167,6 +170,16 @@ class Watchdog:
             f"rank {peer.rank} on {peer.host} was killed, perhaps because its machine "
             f"was out of memory. Use more ranks or machines, or --memory, and {_AGAIN}"
         )
+
+
+def _next_news(link: socket.socket) -> bytes:
+    """Return what a neighbour says, nothing if it has gone without a word."""
+    try:
+        return link.recv(1)
+    except ConnectionResetError:
+        return b""
+    except OSError:
+        return SILENT
 
 
 _AGAIN = "start again, with --resume where there is a checkpoint."
@@ -196,59 +209,3 @@ def _end(message: str) -> NoReturn:
         time.sleep(GRACE_SECONDS / 4)  # for the launcher to forward it
     end_launcher(2 * GRACE_SECONDS)
     os._exit(1)
-
-
-def _address() -> str:
-    """Return the address of this machine towards others, if there is one."""
-    with contextlib.suppress(OSError), socket.socket(type=socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # sends nothing; the network is reserved
-        return str(probe.getsockname()[0])
-    return ""
-
-
-def _connect(own: Peer, peer: Peer, token: bytes) -> socket.socket:
-    """Connect to a peer: by its name, or else by its address."""
-    near = "127.0.0.1" if peer.host == own.host else peer.host
-    failure = OSError("no address")
-    for name in filter(None, (near, peer.address)):
-        try:
-            link = socket.create_connection((name, peer.port), CONNECT_SECONDS)
-            link.sendall(token)
-            link.settimeout(None)
-            return link
-        except OSError as error:
-            failure = error
-    raise failure
-
-
-def _accept(
-    listener: socket.socket, token: bytes, progress: Callable[[], None]
-) -> socket.socket:
-    """Return the connection of the neighbour, whom the token tells from strangers.
-
-    The neighbour may still wait for a message of this rank, which some MPI libraries
-    deliver only while the sender is in a call of theirs: so `progress` between looks.
-    """
-    deadline = time.monotonic() + 2 * CONNECT_SECONDS
-    with listener:
-        while True:
-            link = _next(listener, deadline, progress)
-            link.settimeout(1.0)
-            with contextlib.suppress(OSError):
-                if link.recv(TOKEN_BYTES, socket.MSG_WAITALL) == token:
-                    link.settimeout(None)
-                    return link
-            link.close()
-
-
-def _next(
-    listener: socket.socket, deadline: float, progress: Callable[[], None]
-) -> socket.socket:
-    listener.settimeout(PROGRESS_SECONDS)
-    while True:
-        try:
-            return listener.accept()[0]
-        except TimeoutError:
-            if time.monotonic() > deadline:
-                raise
-            progress()

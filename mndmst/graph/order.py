@@ -59,3 +59,8 @@ def keys_to_weights(keys: np.ndarray, weight_dtype: np.dtype) -> np.ndarray:
 def id_dtype(num_vertices: int) -> np.dtype:
     """Return the narrowest vertex id type the kernels know: uint32 or int64."""
     return np.dtype(np.uint32 if num_vertices <= 1 << 32 else np.int64)
+
+
+def stored_id_dtype(num_vertices: int) -> np.dtype:
+    """Return the narrowest type of vertex ids in files: int32 or int64."""
+    return np.dtype(np.int32 if num_vertices <= 1 << 31 else np.int64)

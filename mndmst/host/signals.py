@@ -1,10 +1,14 @@
 """Signals that ask a run to save its state and stop: SIGTERM and SIGUSR1.
 
-Batch systems send them some time before they end a job (Slurm: `--signal`).
+Batch systems send them some time before they end a job (Slurm: `--signal`), be it
+while the job starts. So the program holds them from its first moment on, before it
+knows whether the run keeps checkpoints.
 """
 
+import os
 import signal
 import threading
+from collections.abc import Callable
 
 STOP = (signal.SIGTERM, signal.SIGUSR1)
 
@@ -20,11 +24,50 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.received = 0
-        self._before = {}
+        self._before: dict[int, Callable | int | None] = {}
+        self._mask: set[int] | None = None
+
+    def hold(self) -> None:
+        """Let signals wait until `catch` or `release`.
+
+        MPI libraries put their own handlers in place as they start (MPICH one for
+        SIGUSR1), so handlers alone would lose signals. The threads of libraries that
+        start meanwhile leave signals to the main thread.
+        """
+        if self._mask is None:
+            self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
+        self._install()
+
+    def catch(self) -> None:
+        """Remember signals from now on, those that wait included."""
+        self._install()
+        self._let_through()
+
+    def release(self) -> None:
+        """Let signals do what they did before, those that have come included."""
+        number = self.received
+        self.restore()
+        self._let_through()
+        if number:
+            os.kill(os.getpid(), number)
+
+    def restore(self) -> None:
+        """Let signals to come do what they did before; forget the others."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        self._before.clear()
+        self.received = 0
+
+    def _install(self) -> None:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.getsignal(number) for number in STOP}
             for number in STOP:
-                signal.signal(number, self._note)
+                before = signal.signal(number, self._note)
+                self._before.setdefault(number, before)
+
+    def _let_through(self) -> None:
+        if self._mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+            self._mask = None
 
     def _note(self, number: int, _frame: object) -> None:
         self.received = number
@@ -34,7 +77,6 @@ class StopSignals:
         """Return the name of a signal."""
         return signal.Signals(number).name
 
-    def restore(self) -> None:
-        """Let the signals do what they did before."""
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+
+# Handlers are the process's, and so is what they remember.
+stop_signals = StopSignals()

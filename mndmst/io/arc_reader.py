@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numpy as np
@@ -12,9 +12,7 @@ from ..graph.order import id_dtype
 from ..kernels.threads import Threads
 from .chunks import ChunkReader
 from .kernels.checks import BAD_ID, FINE, NOT_A_NUMBER, NOT_ASCENDING, check_rows
-
-if TYPE_CHECKING:
-    from .shard_reader import ShardedGraph
+from .shard_files import ShardFiles
 
 PIECE_BYTES = 4 << 20  # of a column, at the least
 
@@ -29,7 +27,7 @@ class ArcReader:
     Parameters
     ----------
     indptr : ndarray
-        What `ShardedGraph.read_indptr` returns of these rows.
+        What `ShardFiles.read_indptr` returns of these rows.
 
     Attributes
     ----------
@@ -42,7 +40,7 @@ class ArcReader:
     """
 
     def __init__(
-        self, graph: "ShardedGraph", begin: int, end: int, indptr: np.ndarray
+        self, graph: ShardFiles, begin: int, end: int, indptr: np.ndarray
     ) -> None:
         self.graph, self.begin, self.end = graph, begin, end
         self._first_arc = int(indptr[0])
@@ -101,21 +99,18 @@ class ArcReader:
         chunk = max(column.chunks[0] for column in columns)
         step = chunk * -(-PIECE_BYTES // (chunk * columns[0].dtype.itemsize))
         inner = range(source[0] // step * step + step - shift, end, step)
-        with (
-            ChunkReader(path, columns[0], *source) as ids,
-            ChunkReader(path, columns[1], *source) as weights,
-        ):
+        ids, weights = (ChunkReader(path, column, *source) for column in columns)
 
-            def read(low: int, high: int) -> Any:
-                self._read_ids(part, ids, low + shift, self.indices[low:high])
-                weights.read(low + shift, self.weights[low:high])
-                row, bounds = self._bounds(rows, low, high)
-                self._check(part, row, bounds)
-                result = look(row, bounds) if look else None
-                self.arrival.note(low, high)
-                return result
+        def read(low: int, high: int) -> Any:
+            self._read_ids(part, ids, low + shift, self.indices[low:high])
+            weights.read(low + shift, self.weights[low:high])
+            row, bounds = self._bounds(rows, low, high)
+            self._check(part, row, bounds)
+            result = look(row, bounds) if look else None
+            self.arrival.note(low, high)
+            return result
 
-            found = threads.map(read, list(pairwise([begin, *inner, end])))
+        found = threads.map(read, list(pairwise([begin, *inner, end])))
         self._check_seams(part, inner)
         return found
 
@@ -135,21 +130,26 @@ class ArcReader:
             return
         signed = np.empty(len(target), ids.dataset.dtype)
         ids.read(source, signed)
-        if signed.min() < 0 or signed.max() >= self.graph.num_vertices:
-            raise self.graph.wrong(part, "an id is out of range")
+        wrong = signed[(signed < 0) | (signed >= self.graph.num_vertices)]
+        if len(wrong):
+            raise self.graph.wrong(part, f"an id, {wrong[0]}, is out of range")
         target[:] = signed
 
     def _check(self, part: int, row: int, bounds: np.ndarray) -> None:
         arrays = (bounds, self.indices, self.weights, self.graph.num_vertices)
         status, place, arc = check_rows(*arrays, 0, len(bounds) - 1)
         if status != FINE:
-            vertex, head = self.begin + row + place, self.indices[arc]
+            vertex, head = self.begin + row + place, self._id_in_file(arc)
             what = {
                 BAD_ID: f"arc ({vertex}, {head}): an id is out of range",
                 NOT_ASCENDING: f"the ids of a row do not ascend (vertex {vertex})",
                 NOT_A_NUMBER: f"the weight of arc ({vertex}, {head}) is NaN",
             }
             raise self.graph.wrong(part, what[status])
+
+    def _id_in_file(self, arc: int) -> int:
+        """Return the id of an arc as the file has it, where ids are signed."""
+        return int(self.indices.view(f"i{self.indices.itemsize}")[arc])
 
     def _check_seams(self, part: int, seams: Iterable[int]) -> None:
         """Check rows where they were divided; the pieces of them ascend."""

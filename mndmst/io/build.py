@@ -53,7 +53,7 @@ def build_shards(
     options = Options(
         Path(out), num_parts, MEMORY, overwrite=overwrite, compress=compress, quiet=True
     )
-    return partition(Alone(), EdgesInMemory("edges", edges), options)
+    return partition(Alone(), EdgesInMemory("edges", edges, True), options)
 
 
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

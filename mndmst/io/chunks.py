@@ -16,7 +16,7 @@ import numpy as np
 
 from ..host.errors import InputError
 from ..kernels.threads import Threads
-from .filters import FILTERS, FLETCHER, SUM_BYTES, undo
+from .filters import FLETCHER, SUM_BYTES, applied_filters, most_stored, undo
 from .kernels.checks import first_wrong_sum
 
 RUN_CHUNKS = 64  # are read at once; a system call takes some 500
@@ -33,14 +33,14 @@ class _Chunk:
 
 
 class ChunkReader:
-    """Entries [begin, end) of a dataset, for threads to read.
+    """Entries [begin, end) of a dataset, for threads to read while its file is open.
 
     Parameters
     ----------
     path : Path
         The file of the dataset.
     dataset : h5py.Dataset
-        One-dimensional and chunked.
+        As `datasets.checked_dataset` returns it.
 
     Raises
     ------
@@ -52,18 +52,12 @@ class ChunkReader:
 
     def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
         self.path, self.dataset = path, dataset
-        self._filters = _filters(dataset)
-        self._known = set(self._filters) <= FILTERS
+        # The file that is open, not what has its name by now
+        self._handle = dataset.file.id.get_vfd_handle()
+        self._filters = applied_filters(dataset)
         self._begin, self._end, self._length = begin, end, dataset.chunks[0]
         self._first = begin // self._length
-        self._chunks = _chunks(path, dataset, begin, end) if self._known else []
-
-    def __enter__(self) -> "ChunkReader":
-        self._handle = os.open(self.path, os.O_RDONLY)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        os.close(self._handle)
+        self._chunks = _chunks(path, dataset, begin, end)
 
     def cut(self, count: int) -> list[tuple[int, int]]:
         """Return at most so many ranges of all entries, which divide no chunk."""
@@ -88,9 +82,6 @@ class ChunkReader:
             If the file cannot be read.
         """
         end = begin + len(target)
-        if not self._known:
-            self.dataset.read_direct(target.view(self.dataset.dtype), np.s_[begin:end])
-            return
         raw, width = target.view(np.uint8), target.itemsize
         low, high = begin // self._length, -(-end // self._length)
         whole: list[_Chunk] = []
@@ -98,6 +89,7 @@ class ChunkReader:
         for chunk in self._chunks[low - self._first : high - self._first]:
             inside = begin <= chunk.first and chunk.first + self._length <= end
             plain = self._filters == (FLETCHER,) and not chunk.skipped
+            plain &= self._length * width % 2 == 0  # sums are of words
             (whole if inside and plain else others).append(chunk)
         for run in _adjacent(whole):
             self._read_plain(run, raw[(run[0].first - begin) * width :], width)
@@ -126,14 +118,17 @@ class ChunkReader:
         self, chunk: _Chunk, begin: int, raw: np.ndarray, width: int
     ) -> None:
         """Read what is wanted of a chunk, through a copy of all of it."""
+        nbytes = self._length * width
+        if chunk.size > most_stored(nbytes):
+            raise _damaged(self.path, chunk)
         data = np.empty(chunk.size, np.uint8)
         if os.preadv(self._handle, [data.data], chunk.offset) != chunk.size:
             raise _damaged(self.path, chunk)
         try:
-            data = undo(self._filters, chunk.skipped, data, width)
+            data = undo(self._filters, chunk.skipped, data, width, nbytes)
         except ValueError as error:
             raise _damaged(self.path, chunk) from error
-        if len(data) != self._length * width:
+        if len(data) != nbytes:
             raise _damaged(self.path, chunk)
         first = max(chunk.first, begin)
         data = data[(first - chunk.first) * width :]
@@ -151,11 +146,11 @@ def read_range(
     end = begin + len(target)
     if begin == end:
         return
-    with ChunkReader(path, dataset, begin, end) as reader:
-        threads.map(
-            lambda low, high: reader.read(low, target[low - begin : high - begin]),
-            reader.cut(threads.count),
-        )
+    reader = ChunkReader(path, dataset, begin, end)
+    threads.map(
+        lambda low, high: reader.read(low, target[low - begin : high - begin]),
+        reader.cut(threads.count),
+    )
 
 
 def _adjacent(chunks: list[_Chunk]) -> Iterator[list[_Chunk]]:
@@ -170,11 +165,6 @@ def _adjacent(chunks: list[_Chunk]) -> Iterator[list[_Chunk]]:
         run.append(chunk)
     if run:
         yield run
-
-
-def _filters(dataset: h5py.Dataset) -> tuple[int, ...]:
-    properties = dataset.id.get_create_plist()
-    return tuple(properties.get_filter(i)[0] for i in range(properties.get_nfilters()))
 
 
 def _chunks(path: Path, dataset: h5py.Dataset, begin: int, end: int) -> list[_Chunk]:

@@ -14,13 +14,15 @@ One HDF5 file::
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from ..host.errors import InputError
 from ..host.version import __version__
-from .formats.files import whole_file
-from .layout import reading
+from .allowance import check_room
+from .datasets import checked_dataset, read_dataset
+from .hdf5_file import hdf5_file
+from .layout import open_hdf5, reading
+from .whole_file import WholeFiles
 
 FORMAT = "mndmst-clusters"
 VERSION = 1
@@ -28,9 +30,12 @@ _CHUNK_ROWS = 1 << 16
 
 
 def write_clusters(
-    path: str | Path, attributes: dict[str, Any], columns: dict[str, np.ndarray]
+    path: Path,
+    attributes: dict[str, Any],
+    columns: dict[str, np.ndarray],
+    files: WholeFiles,
 ) -> None:
-    """Write clusters; the file appears under its name when it is whole.
+    """Write clusters to a file that becomes `path` with the other files.
 
     Parameters
     ----------
@@ -45,7 +50,7 @@ def write_clusters(
         If it cannot be written.
     """
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
-    with whole_file(Path(path)) as temporary, h5py.File(temporary, "w") as file:
+    with files.file(path) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
         for name, column in columns.items():
             rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])
@@ -61,16 +66,21 @@ def read_labels(path: str | Path) -> np.ndarray:
         If it is no cluster file, or damaged.
     """
     path = Path(path)
-    with reading(path, "cluster again"), h5py.File(path) as file:
+    with reading(path, "cluster again"), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT:
             raise InputError(f"{path}: has no clusters. Give what cluster has written.")
-        return np.asarray(file["labels"][:])
+        labels = checked_dataset(path, file, "labels", remake="Cluster again")
+        check_room(path, 3 * labels.dtype.itemsize * len(labels), "the list of labels")
+        found = read_dataset(path, labels)
+    if found.dtype != np.int64 or (found >= len(found)).any():
+        raise InputError(f"{path}: a label is out of range. Cluster again.")
+    return found
 
 
 def describe_clusters(path: Path) -> dict[str, Any]:
     """Return what a cluster file holds, for people to read."""
     labels = read_labels(path)
-    with reading(path, "cluster again"), h5py.File(path) as file:
+    with reading(path, "cluster again"), open_hdf5(path) as file:
         facts = {name: _plain(value) for name, value in file.attrs.items()}
     sizes = np.bincount(labels[labels >= 0], minlength=1)
     return facts | {"largest": int(sizes.max()), "noise": int((labels < 0).sum())}

@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import h5py
-
 from .clusters import FORMAT as CLUSTERS_FORMAT
 from .clusters import describe_clusters
 from .forest import FORMAT as FOREST_FORMAT
 from .forest import describe_forest
 from .labels import FORMAT as LABELS_FORMAT
 from .labels import describe_labels
-from .layout import reading
+from .layout import open_hdf5, read_attribute, reading
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -22,9 +20,9 @@ def describe(path: Path) -> dict[str, Any]:
     InputError
         If it is none of these, or damaged.
     """
-    if path.is_file():
-        with reading(path), h5py.File(path) as file:
-            kind = file.attrs.get("format")
+    if not path.is_dir():
+        with reading(path), open_hdf5(path) as file:
+            kind = read_attribute(file, "format")
         if kind == FOREST_FORMAT:
             return describe_forest(path)
         if kind == LABELS_FORMAT:

@@ -16,12 +16,17 @@ from typing import Any
 import numpy as np
 
 from ..host.errors import InputError
+from . import allowance
 from .edges import Edges, joined_edges, narrow_integers
 
 # What a piece is about as large as: entries, or text, which stays in a core's cache
 # from reading to parsing, and whose arrays are not asked of the system anew each time.
 PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
+# Edges in memory take their bytes as pieces, joined, and sorted.
+COPIES = 3
+# What is too large is counted, but no further than so many times what is allowed.
+FAR = 16
 
 # indptr, heads and weights of some rows
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -77,6 +82,9 @@ class EdgeFile(ABC):
         read from its beginning to its end by one process.
     rereadable : bool
         Whether reading again is cheaper than keeping a copy of what was read.
+    vertices_asked : bool
+        Whether the user has asked for this number of vertices, however few of them
+        have edges. Otherwise it may be a wrong id that makes them so many.
     """
 
     name: str
@@ -87,6 +95,7 @@ class EdgeFile(ABC):
     both_directions: bool = False
     seekable: bool = True
     rereadable: bool = False
+    vertices_asked: bool = False
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this list from others, as plain values.
@@ -120,6 +129,12 @@ class EdgeFile(ABC):
         InputError
             If the file is damaged, or an entry is wrong.
         """
+
+    def nbytes(self) -> int:
+        """Return the bytes of the file as it is stored; 0 if it is none."""
+        with suppress(OSError):
+            return Path(self.name).stat().st_size
+        return 0
 
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
@@ -165,9 +180,17 @@ class EdgeFile(ABC):
         """
 
     def read(self) -> Edges:
-        """Return the whole list, in memory."""
+        """Return the whole list, in memory.
+
+        Raises
+        ------
+        ConfigError
+            If it takes more than this process may hold.
+        InputError
+            If the file is damaged, or an entry is wrong.
+        """
         self.check_sums([self.own_sums(0, self.length)])
-        pieces = list(self.pieces(0, self.length))
+        pieces = self._kept(self.pieces(0, self.length))
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
         count = bound if self.num_vertices is None else self.num_vertices
@@ -176,6 +199,25 @@ class EdgeFile(ABC):
             weight = narrow_integers(edges.weight)
             return Edges(count, edges.src, edges.dst, weight, directed=True)
         return edges
+
+    def _kept(self, pieces: Iterator[Edges]) -> list[Edges]:
+        """Return all pieces; count on, without keeping them, if they do not fit."""
+        room = allowance.room()
+        kept: list[Edges] = []
+        nbytes = 0
+        for piece in pieces:
+            columns = (piece.src, piece.dst, piece.weight)
+            nbytes += COPIES * sum(column.nbytes for column in columns)
+            if nbytes <= room:
+                kept.append(piece)
+            elif nbytes > FAR * room:
+                break
+            else:
+                kept.clear()
+        if nbytes > room:
+            least = " at least" if nbytes > FAR * room else ""
+            raise allowance.exceeded(self.name, nbytes, "the list of its edges", least)
+        return kept
 
 
 class EdgeFileOver(EdgeFile):
@@ -197,6 +239,7 @@ class EdgeFileOver(EdgeFile):
         self.both_directions = file.both_directions
         self.seekable = file.seekable
         self.rereadable = file.rereadable
+        self.vertices_asked = file.vertices_asked
 
     def identity(self) -> dict[str, Any]:
         """Return what tells the file from others."""
@@ -224,8 +267,9 @@ class EdgesInMemory(EdgeFile):
 
     rereadable = True
 
-    def __init__(self, name: str, edges: Edges) -> None:
+    def __init__(self, name: str, edges: Edges, vertices_asked: bool = False) -> None:
         self.name = name
+        self.vertices_asked = vertices_asked
         self.edges = edges
         self.length = self.num_entries = len(edges)
         self.num_vertices = edges.num_vertices

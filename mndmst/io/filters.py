@@ -2,6 +2,7 @@
 
 import zlib
 
+import h5py
 import numpy as np
 
 from .kernels.checks import fletcher32
@@ -11,8 +12,19 @@ FILTERS = {DEFLATE, SHUFFLE, FLETCHER}
 SUM_BYTES = 4
 
 
+def applied_filters(dataset: h5py.Dataset) -> tuple[int, ...]:
+    """Return the filters of a dataset, in the order in which they are applied."""
+    properties = dataset.id.get_create_plist()
+    return tuple(properties.get_filter(i)[0] for i in range(properties.get_nfilters()))
+
+
+def most_stored(nbytes: int) -> int:
+    """Return how many bytes a chunk of some has in the file at most."""
+    return nbytes + nbytes // 512 + 64
+
+
 def undo(
-    filters: tuple[int, ...], skipped: int, data: np.ndarray, width: int
+    filters: tuple[int, ...], skipped: int, data: np.ndarray, width: int, nbytes: int
 ) -> np.ndarray:
     """Return the bytes of a chunk after undoing its filters, the last one first.
 
@@ -26,6 +38,8 @@ def undo(
         The chunk as it is in the file.
     width : int
         Bytes of an entry.
+    nbytes : int
+        Bytes of the chunk; compressed data that are more are damaged.
 
     Raises
     ------
@@ -40,13 +54,22 @@ def undo(
             if checksum(data) != int.from_bytes(found.tobytes(), "little"):
                 raise ValueError("the checksum is wrong")
         elif applied == DEFLATE:
-            try:
-                data = np.frombuffer(zlib.decompress(data.data), np.uint8)
-            except zlib.error as error:
-                raise ValueError("the compressed data are damaged") from error
+            data = _inflate(data, most_stored(nbytes))
         else:
             data = data.reshape(width, -1).T.ravel()
     return data
+
+
+def _inflate(data: np.ndarray, most: int) -> np.ndarray:
+    """Return compressed data unpacked, if they are whole and no more than `most`."""
+    stream = zlib.decompressobj()
+    try:
+        unpacked = stream.decompress(data.data, most)
+    except zlib.error as error:
+        raise ValueError("the compressed data are damaged") from error
+    if not stream.eof:
+        raise ValueError("the compressed data do not end where they should")
+    return np.frombuffer(unpacked, np.uint8)
 
 
 def checksum(data: np.ndarray) -> int:

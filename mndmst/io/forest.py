@@ -32,7 +32,8 @@ import numpy as np
 from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import InputError
 from ..host.version import __version__
-from .layout import MALFORMED, checked_dataset, first_line, foreign
+from .datasets import checked_dataset, read_dataset
+from .layout import MALFORMED, first_line, foreign, open_hdf5
 from .totals import PIECE, ExactSum, PairDigest, same_total
 
 FORMAT = "mndmst-forest"
@@ -95,9 +96,10 @@ class ForestFile:
         InputError
             If that part of the file is damaged.
         """
-        with _reading(self.path), h5py.File(self.path) as file:
+        with _reading(self.path), open_hdf5(self.path) as file:
             src, dst, weight = (
-                file["forest"][name][begin:end] for name in ("src", "dst", "weight")
+                self._dataset(file, name, begin, end)
+                for name in ("forest/src", "forest/dst", "forest/weight")
             )
         return src, dst, weight
 
@@ -109,8 +111,12 @@ class ForestFile:
         InputError
             If that part of the file is damaged, or there are no labels.
         """
-        with _reading(self.path), h5py.File(self.path) as file:
-            return file["labels"][begin:end]
+        with _reading(self.path), open_hdf5(self.path) as file:
+            return self._dataset(file, "labels", begin, end)
+
+    def _dataset(self, file: h5py.File, name: str, begin: int, end: int) -> np.ndarray:
+        dataset = checked_dataset(self.path, file, name, remake="Solve again")
+        return read_dataset(self.path, dataset, begin, end)
 
     def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield src, dst and weight of all edges, a bounded piece at a time."""
@@ -127,7 +133,7 @@ def read_forest(path: str | Path) -> ForestFile:
         If it is missing, damaged, or not a forest file of this version.
     """
     path = Path(path)
-    with _reading(path), h5py.File(path) as file:
+    with _reading(path), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT:
             raise InputError(
                 f"{path}: is HDF5, but not a forest (format is "
@@ -218,11 +224,10 @@ def _reading(path: Path) -> Iterator[None]:
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it.") from error
     except MALFORMED as error:
-        if path.is_dir() or foreign(path):
-            kind = "a directory" if path.is_dir() else "not an HDF5 file"
+        if foreign(path):
             raise InputError(
-                f"{path}: is {kind}; a forest is expected. Give the file that solve "
-                "has written."
+                f"{path}: is not an HDF5 file; a forest is expected. Give the file "
+                "that solve has written."
             ) from error
         raise InputError(
             f"{path}: damaged or cut short ({first_line(error)}). Copy it again from "
@@ -267,10 +272,9 @@ def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
     if forest.has_labels:
         expected.append(("labels", forest.header.num_vertices, np.dtype(np.int64)))
     for name, length, dtype in expected:
-        found = file[name]
-        if found.shape != (length,) or found.dtype != dtype:
+        found = checked_dataset(forest.path, file, name, length, "Solve again")
+        if found.dtype != dtype:
             raise InputError(
-                f"{forest.path}: {name} is {found.dtype}{list(found.shape)} where the "
-                f"attributes say {dtype}[{length}]. Solve again."
+                f"{forest.path}: {name} is {found.dtype} where the attributes say "
+                f"{dtype}. Solve again."
             )
-        checked_dataset(forest.path, file, name, length, "Solve again")

@@ -4,19 +4,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ..comm.communicator import Comm
 from ..graph.model import EdgeList
 from ..host.plain_json import to_json
 from ..host.version import __version__
-from .columns import check_writable, write_columns
+from .columns import write_columns
 from .forest import FORMAT, VERSION, ForestHeader
-
-__all__ = ["check_writable", "write_forest"]
+from .outputs import Outputs
 
 
 def write_forest(
-    comm: Comm,
-    path: str | Path,
+    outputs: Outputs,
+    path: Path,
     edges: EdgeList,
     weights: np.ndarray,
     header: ForestHeader,
@@ -26,6 +24,8 @@ def write_forest(
 
     Parameters
     ----------
+    outputs : Outputs
+    path : Path
     edges : EdgeList
         This rank's edges; all are sorted by (u, v), also from rank to rank.
     weights : ndarray, shape (edges,)
@@ -37,13 +37,13 @@ def write_forest(
     Raises
     ------
     OutputError
-        On every rank, if any of them could not write; nothing is left behind.
+        On every rank, if any of them could not write.
     """
     columns = {"forest/src": edges.u, "forest/dst": edges.v, "forest/weight": weights}
     if labels is not None:
         columns["labels"] = labels
     wide = dict.fromkeys(columns.keys() - {"forest/weight"}, np.dtype(np.int64))
-    num_edges = comm.sum(len(edges))
+    num_edges = outputs.comm.sum(len(edges))
     total: int | float | str = header.total_weight
     if isinstance(total, int) and not -(1 << 63) <= total < 1 << 63:
         total = str(total)
@@ -61,4 +61,4 @@ def write_forest(
         "config": to_json(header.config),
         "report": to_json(header.report),
     }
-    write_columns(comm, path, columns, attributes, wide)
+    write_columns(outputs, path, columns, attributes, wide)

@@ -16,6 +16,7 @@ float64            odd multiples of 2^-53 between 0 and 1
 =================  ==========================================
 """
 
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from .shards import ShardedGraph
 
 KINDS = random_edges.KINDS | kagen.KINDS
 MEMORY = 4 << 30
+WHOLE = ("scale", "edge_factor", "clique", "n", "m", "side")
 
 
 def generate(
@@ -109,10 +111,13 @@ def open_random(
     ConfigError, MissingExtraError
         As `generate`.
     """
-    dtype = np.dtype(weights)
+    try:
+        dtype = np.dtype(weights)
+    except TypeError:
+        dtype = np.dtype(object)
     if dtype not in WEIGHT_DTYPES:
         raise ConfigError(
-            f"weights of type {dtype} are not supported; give one of "
+            f"weights of type {weights} are not supported; give one of "
             f"{', '.join(known.name for known in WEIGHT_DTYPES)}"
         )
     if not 0 <= seed < 1 << 31:
@@ -137,4 +142,9 @@ def _complete(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
     if unknown or missing:
         problem = f"does not take {unknown}" if unknown else f"needs {missing}"
         raise ConfigError(f"{kind} {problem}; its parameters are {', '.join(defaults)}")
+    for name, value in complete.items():
+        number = Integral if name in WHOLE else Real
+        if not isinstance(value, number) or isinstance(value, bool):
+            whole = "a whole number" if name in WHOLE else "a number"
+            raise ConfigError(f"cannot make {kind} with {name} {value!r}: give {whole}")
     return complete

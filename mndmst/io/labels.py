@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
-from ..comm.communicator import Comm
 from ..host.errors import InputError
 from ..host.version import __version__
 from .columns import write_columns
-from .layout import checked_dataset, reading
+from .datasets import checked_dataset, read_dataset
+from .layout import open_hdf5, reading
+from .outputs import Outputs
 from .totals import PIECE, PairDigest
 
 FORMAT = "mndmst-labels"
@@ -39,31 +39,33 @@ class LabelsHeader:
 
 
 def write_labels(
-    comm: Comm, path: str | Path, labels: np.ndarray, header: LabelsHeader
+    outputs: Outputs, path: Path, labels: np.ndarray, header: LabelsHeader
 ) -> None:
     """Write labels that are spread over the ranks; every rank calls it.
 
     Parameters
     ----------
+    outputs : Outputs
+    path : Path
     labels : ndarray of any integer type
         This rank's slice, in rank order, of the labels of all vertices.
 
     Raises
     ------
     OutputError
-        On every rank, if any of them could not write; nothing is left behind.
+        On every rank, if any of them could not write.
     """
     attributes = {
         "format": FORMAT,
         "version": VERSION,
         "creator": f"mndmst {__version__}",
         "graph-uuid": header.graph_uuid,
-        "num_vertices": comm.sum(len(labels)),
+        "num_vertices": outputs.comm.sum(len(labels)),
         "num_components": header.num_components,
         "digest": header.digest,
     }
     wide = {"labels": np.dtype(np.int64)}
-    write_columns(comm, path, {"labels": labels}, attributes, wide)
+    write_columns(outputs, path, {"labels": labels}, attributes, wide)
 
 
 def describe_labels(path: Path) -> dict[str, Any]:
@@ -81,7 +83,7 @@ def describe_labels(path: Path) -> dict[str, Any]:
         If the file is damaged or of another version.
     """
     digest, components = PairDigest(), 0
-    with reading(path, "compute it again"), h5py.File(path) as file:
+    with reading(path, "compute it again"), open_hdf5(path) as file:
         facts = {name: _plain(value) for name, value in file.attrs.items()}
         if facts["version"] != VERSION:
             raise InputError(
@@ -92,7 +94,7 @@ def describe_labels(path: Path) -> dict[str, Any]:
             path, file, "labels", facts["num_vertices"], "Compute it again"
         )
         for low in range(0, len(labels), PIECE):
-            piece = labels[low : low + PIECE]
+            piece = read_dataset(path, labels, low, low + PIECE)
             digest.add(piece)
             components += int((piece == np.arange(low, low + len(piece))).sum())
     found = {"num_components": components, "digest": digest.hexdigest()}

@@ -5,6 +5,7 @@ A graph is a directory::
     index.h5                    which parts there are, and where they begin
         @ format "mndmst-graph", version, creator, graph-uuid
         @ num_vertices, num_arcs, num_parts, weight_dtype, reordered
+        @ original_vertices     how many vertices the file had, if there are others now
         vtxdist                 int64 [parts + 1]   first vertex of every part
         arcdist                 int64 [parts + 1]   first arc of every part
         parts                   str [parts]         file names
@@ -14,9 +15,10 @@ A graph is a directory::
         @ format "mndmst-shard", version, creator, graph-uuid
         @ num_vertices          of the whole graph
         @ num_arcs              of this part
-        @ vertex_begin, vertex_end, part, num_parts, reordered
+        @ vertex_begin, vertex_end, part, num_parts, reordered, original_vertices
         vtxdist                 int64 [parts + 1]
-        original-id             int32 or int64 [rows]   if the graph is reordered
+        original-id             int32 or int64 [rows]   if the graph is reordered, or
+                                its ids were made compact
         graph                   @ encoding-type "csr_matrix", encoding-version, shape
             indptr              int64 [rows + 1]    begins at 0
             indices             int32 or int64      global ids
@@ -26,7 +28,8 @@ The group `graph` is laid out as AnnData and SciPy name it. Each undirected edge
 {u, v} stands twice, as arc (u, v) and as arc (v, u), with equal weights, and the
 ids within a row ascend. Loops and parallel arcs are allowed, not useful. A reordered
 graph is one of its own, order of edges included; `original-id` tells which vertex of
-the file it was made of each vertex is.
+the file it was made of each vertex is. Where vertices of that file have been left out,
+because no edge names them, `original_vertices` is what the ids are below.
 
 All datasets have Fletcher-32 checksums, and the files use the HDF5 1.10 layout,
 whose metadata has checksums too: a flipped byte is an error, not another graph.
@@ -44,9 +47,11 @@ import h5py
 import numpy as np
 
 from ..host.errors import InputError, OutputError
+from .opening import check_regular, opened
 
 INDEX_NAME = "index.h5"
 MADE_FROM = "made-from"
+ORIGINAL_VERTICES = "original_vertices"
 GRAPH_FORMAT = "mndmst-graph"
 SHARD_FORMAT = "mndmst-shard"
 VERSION = 1
@@ -88,12 +93,20 @@ def reading(path: Path, remake: str = "make the graph again") -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Open a regular file for reading; `reading` tells what is wrong with it."""
+    check_regular(path)
+    with h5py.File(path, "r") as file:
+        yield file
+
+
 def foreign(path: Path) -> bool:
     """Return whether a file is of another kind than HDF5, not just cut short."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             begin = file.read(len(_SIGNATURE))
-    except OSError:
+    except (OSError, InputError):
         return False
     return not (_SIGNATURE.startswith(begin) or h5py.is_hdf5(path))
 
@@ -136,50 +149,6 @@ def first_line(error: Exception) -> str:
     """Return the first line of an error's text, without quotes around it."""
     lines = str(error).strip("'\"").splitlines()
     return lines[0] if lines else type(error).__name__
-
-
-def checked_dataset(
-    path: Path,
-    file: h5py.File,
-    name: str,
-    length: int | None = None,
-    remake: str = "Make the graph again",
-) -> h5py.Dataset:
-    """Return a dataset that is as long as it should be, really there, checksummed.
-
-    Parameters
-    ----------
-    path : Path
-        Names the file in errors.
-    file : h5py.File
-    name : str
-    length : int, optional
-        What the header says.
-    remake : str
-        What to do about it.
-
-    Raises
-    ------
-    InputError
-        Otherwise: HDF5 itself fills in zeros for what was never written.
-    """
-    dataset = file.get(name)
-    problem = ""
-    if not isinstance(dataset, h5py.Dataset) or dataset.ndim != 1:
-        problem = "is missing"
-    elif dataset.file.filename != file.filename:
-        problem = "is in another file"
-    elif length is not None and len(dataset) != length:
-        problem = f"has {len(dataset)} entries where {length} are expected"
-    elif len(dataset) and not dataset.fletcher32:
-        problem = "has no checksums"
-    elif len(dataset) and dataset.id.get_num_chunks() * dataset.chunks[0] < len(
-        dataset
-    ):
-        problem = "was not written to its end"
-    if problem:
-        raise InputError(f"{path}: dataset {name} {problem}. {remake}.")
-    return dataset
 
 
 def write_attributes(item: h5py.Group, attributes: dict[str, Any]) -> None:

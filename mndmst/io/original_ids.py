@@ -1,10 +1,10 @@
 """Give edges of a reordered graph the ids their vertices had at first."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from ..graph.order import id_dtype
 from ..host.errors import InputError
 from .edges import Edges
 from .forest import read_forest
@@ -22,10 +22,12 @@ def with_original_ids(edges: Edges, graph: ShardedGraph) -> Edges:
         If it was not reordered, its ids are the original ones.
     """
     original = graph.read_original_ids(0, graph.num_vertices)
-    ends = original[np.stack((edges.src, edges.dst))].astype(edges.src.dtype)
+    bound = graph.original_vertices or graph.num_vertices
+    ends = original[np.stack((edges.src, edges.dst))].astype(id_dtype(bound))
     src, dst = np.sort(ends, axis=0)
     order = np.lexsort((dst, src))
-    return replace(edges, src=src[order], dst=dst[order], weight=edges.weight[order])
+    columns = src[order], dst[order], edges.weight[order]
+    return Edges(bound, *columns, edges.directed)
 
 
 def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:

@@ -1,14 +1,22 @@
-"""Refuse results that would replace what they are made of, before any work is done."""
+"""What a command writes: looked at before any work, named at the end of it."""
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 from ..host.errors import OutputError
 from .layout import INDEX_NAME, writing
+from .whole_file import WholeFiles, check_target
+
+if TYPE_CHECKING:
+    from ..comm.communicator import Comm
 
 
 def check_outputs(
-    inputs: Iterable[str | Path | None], outputs: Iterable[Path | None]
+    inputs: Iterable[str | Path | None],
+    outputs: Iterable[Path | None],
+    kept: Path | None = None,
 ) -> None:
     """Make sure that no output replaces an input, a graph's file or another output.
 
@@ -16,13 +24,16 @@ def check_outputs(
     ----------
     inputs, outputs : iterable of path or None
         None stands for one that was not asked for.
+    kept : Path, optional
+        The directory of checkpoints, which has neither inputs nor outputs in it.
 
     Raises
     ------
     OutputError
         If one would. Names are compared without links and dots in them.
     """
-    read = {Path(path).resolve() for path in inputs if path is not None}
+    given = [Path(path) for path in inputs if path is not None]
+    read = {path.resolve() for path in given}
     written: set[Path] = set()
     for path in outputs:
         if path is None:
@@ -45,4 +56,97 @@ def check_outputs(
                 f"{path}: lies in the directory of a graph, whose files it might "
                 "replace. Give a path outside it."
             )
+        with writing(path):
+            check_target(path)
+        given.append(path)
         written.add(place)
+    if kept is not None:
+        _check_kept(kept, given)
+
+
+def _check_kept(kept: Path, given: list[Path]) -> None:
+    """Refuse inputs and outputs in the directory of checkpoints."""
+    with writing(kept):
+        place = kept.resolve()
+        beside_parts = (place / INDEX_NAME).exists()
+    if beside_parts:
+        raise OutputError(
+            f"{kept}: is the directory of a graph. Give --checkpoint a directory for "
+            "this run alone."
+        )
+    for path in given:
+        if path.resolve().is_relative_to(place):
+            raise OutputError(
+                f"{path}: lies in {kept}, where the checkpoints are kept. Give "
+                "--checkpoint a directory for this run alone."
+            )
+
+
+def check_writable(comm: "Comm", path: str | Path) -> None:
+    """Make sure, before any work is done, that every rank can write at `path`.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if `path` is no ordinary file, or its directory is missing,
+        cannot be written, or is not one that all ranks share.
+    """
+    path = Path(path)
+    outputs = Outputs(comm)
+    try:
+        probe = outputs.begin(path)
+        with comm.together(), writing(path):
+            if not probe.exists():
+                raise OutputError(
+                    f"{path}: rank {comm.rank} does not see what rank 0 writes there. "
+                    "Give a directory that all machines share."
+                )
+            probe.open("r+b").close()
+    finally:
+        outputs.discard()
+
+
+class Outputs:
+    """Files that ranks write, and that get their names together. Collective.
+
+    Used as a context manager, as `WholeFiles` is; rank 0 makes and names the files.
+    """
+
+    def __init__(self, comm: "Comm") -> None:
+        self.comm = comm
+        self._files = WholeFiles()
+
+    def begin(self, target: Path) -> Path:
+        """Make a file that becomes `target`, and return its present name to all ranks.
+
+        Raises
+        ------
+        OutputError
+            On every rank, if it cannot be made.
+        """
+        name = None
+        with self.comm.together(), writing(target):
+            if self.comm.rank == 0:
+                name = self._files.begin(target)
+        made: Path = self.comm.share(name)
+        return made
+
+    def discard(self) -> None:
+        """Remove the files that have no name yet."""
+        self._files.discard()
+
+    def __enter__(self) -> "Outputs":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                with self.comm.together():
+                    self._files.publish()
+        finally:
+            self.discard()

@@ -5,8 +5,8 @@ a graph comes from does not fetch it: it checks the file that it is given.
 """
 
 import hashlib
-import tomllib
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from ..host.errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver, Rows
 from .formats import NAMES, open_edges
 from .formats.files import unpacked_pieces
-from .generate import open_random
+from .generate import KINDS, open_random
+from .opening import read_toml
 from .shards import ShardedGraph
 from .weights import weigh
 
@@ -22,7 +23,8 @@ from .weights import weigh
 _TABLES: dict[str, dict[str, type | tuple[type, ...]]] = {
     "source": {"collection*": str, "url*": str, "file*": str, "format": str,
                "weights*": str, "sha256": str},
-    "generate": {},
+    "generate": {"kind*": str, "seed": int, "weights": str,
+                 **dict.fromkeys(chain(*KINDS.values()), (int, float))},
     "family": {"parameter*": str, "first*": int, "last*": int},
     "counts": {"vertices": int, "arcs": int, "edges": int},
     "answer": {"vertices": int, "edges": int, "forest_edges": int, "trees": int,
@@ -85,12 +87,11 @@ def load_recipe(path: str | Path) -> Recipe:
         If it is missing, no TOML, or has an entry that no recipe has or lacks one.
     """
     path = Path(path)
-    try:
-        given = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a recipe ({error}).") from error
+    given = read_toml(path)
     printed = given.pop("printed", [])
     tables = {name: given.pop(name, {}) for name in _TABLES if name != "printed"}
+    if not isinstance(printed, list):
+        raise ConfigError(f"{path}: printed is no list of tables.")
     _check(path, "", given, _TOP)
     for name, table in [*tables.items(), *(("printed", row) for row in printed)]:
         _check(path, f"[{name}] ", table, _TABLES[name])
@@ -123,7 +124,11 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
             raise ConfigError(
                 f"{recipe.path}: the graph is generated. Leave out --source."
             )
-        return _Counted(recipe, open_random(**recipe.generate))
+        try:
+            made = open_random(**recipe.generate)
+        except ConfigError as error:
+            raise ConfigError(f"{recipe.path}: {error}") from error
+        return _Counted(recipe, made)
     source = recipe.source
     if file is None:
         raise ConfigError(
@@ -137,9 +142,14 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
     return _Counted(recipe, opened)
 
 
-def check_shards(recipe: Recipe, graph: ShardedGraph) -> None:
-    """Raise InputError if a graph is not the one that its recipe promises."""
+def check_shards(recipe: Recipe, graph: ShardedGraph, compact: bool = False) -> None:
+    """Raise InputError if a graph is not the one that its recipe promises.
+
+    If it is compact, vertices without edges have been left out.
+    """
     expected = recipe.counts | recipe.answer
+    if compact:
+        expected.pop("vertices", None)
     found = {"vertices": graph.num_vertices, "edges": graph.num_arcs // 2}
     for what, count in found.items():
         if expected.get(what, count) != count:

@@ -1,48 +1,65 @@
 """Write a sharded graph, part by part, so that a directory with an index is whole."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
 
-from ..graph.order import WEIGHT_DTYPES
+from ..graph.order import WEIGHT_DTYPES, stored_id_dtype
 from ..host.errors import OutputError
 from ..host.version import __version__
+from .destination import Destination
+from .hdf5_file import hdf5_file
 from .layout import (
     GRAPH_FORMAT,
-    HDF5_LAYOUT,
     INDEX_NAME,
     MADE_FROM,
+    MALFORMED,
+    ORIGINAL_VERTICES,
     SHARD_FORMAT,
     VERSION,
     ascends,
+    open_hdf5,
     part_name,
-    settle,
+    read_attribute,
     write_attributes,
     writing,
 )
 from .part_writer import Column, PartWriter
 
-TEMPORARY = ".tmp"
+
+class OriginalIds(NamedTuple):
+    """The ids that vertices had in the file a graph is made of.
+
+    Attributes
+    ----------
+    ids : ndarray of integers, shape (num_vertices,)
+    bound : int
+        How many vertices the file had; above all ids.
+    """
+
+    ids: np.ndarray
+    bound: int
 
 
 class ShardWriter:
     """A sharded graph being written (see `mndmst.io.layout` for the files).
 
-    Parts go to temporary names in the target directory. `finish` gives them
-    their final names and the index last. Used as a context manager, it removes
-    the temporary parts it has written if the block fails. Several processes may
-    write the parts of one graph, each through a writer of its own with the same
-    arguments; after all of them are done one calls `finish`.
+    Parts go to temporary names in the target directory (see `io.destination`).
+    `finish` gives them their final names and the index last. Used as a context
+    manager, it removes the temporary parts it has written if the block fails. Several
+    processes may write the parts of one graph, each through a writer of its own for
+    the same `Destination`; after all of them are done one calls `finish`.
 
     Parameters
     ----------
-    path : str or Path
-        The directory; it is made if it is not there.
+    target : Destination, str or Path
+        The directory. A destination has been claimed; a path is claimed here, and the
+        directory is made if it is not there.
     num_vertices : int
     weight_dtype : dtype
         One of `order.WEIGHT_DTYPES`.
@@ -50,83 +67,49 @@ class ShardWriter:
         First vertex of every part; from 0 to `num_vertices`, ascending.
     uuid : str
         Names the graph; the same graph in other parts may carry the same.
-    overwrite : bool
-        Replace the graph at `path`; it stays whole until `finish`.
     compress : bool
         Shuffle and gzip the datasets: smaller, and several times slower to read.
-    original_ids : ndarray of uint32 or int64, shape (num_vertices,), optional
-        The ids that vertices had at first, if they have been reordered.
+    original : OriginalIds, optional
+        The ids that vertices had at first, if they have others now.
 
     Raises
     ------
     OutputError
-        If the directory holds something and `overwrite` is not set, or cannot be
-        written.
+        If the directory of a path holds something, or cannot be made.
     """
 
     def __init__(
         self,
-        path: str | Path,
+        target: Destination | str | Path,
         num_vertices: int,
         weight_dtype: np.dtype,
         vtxdist: np.ndarray,
         uuid: str,
-        overwrite: bool = False,
         compress: bool = False,
-        original_ids: np.ndarray | None = None,
+        original: OriginalIds | None = None,
     ) -> None:
-        self.path = Path(path)
         self.num_vertices = int(num_vertices)
         self.weight_dtype = np.dtype(weight_dtype)
         self.vtxdist = np.asarray(vtxdist, np.int64)
         self.uuid = uuid
         self.compress = compress
-        self.original_ids = original_ids
+        self.original = original
         self._written: list[Path] = []
         if self.weight_dtype not in WEIGHT_DTYPES:
             raise ValueError(f"weights of type {self.weight_dtype} are not supported")
         ends = self.vtxdist[[0, -1]].tolist()
         if ends != [0, num_vertices] or not ascends(self.vtxdist):
             raise ValueError("vtxdist must ascend from 0 to num_vertices")
-        self.claim(self.path, overwrite)
+        if isinstance(target, Destination):
+            self.target = target
+        else:
+            self.target = Destination(Path(target))
+            self.target.claim(self.num_parts)
 
     @property
     def num_parts(self) -> int:
         """Number of parts, empty ones included."""
         return len(self.vtxdist) - 1
-
-    @staticmethod
-    def claim(path: Path, overwrite: bool) -> None:
-        """Make the directory, or refuse one that holds something already."""
-        with writing(path):
-            if path.exists() and not path.is_dir():
-                raise OutputError(f"{path}: is a file; give a directory.")
-            path.mkdir(parents=True, exist_ok=True)
-            # Temporary parts alone are what a run that was killed leaves behind.
-            holds = any(file.suffix != TEMPORARY for file in path.iterdir())
-        if holds and not overwrite:
-            raise OutputError(
-                f"{path}: is not empty. Give another directory, or --overwrite (in "
-                "Python overwrite=True) to replace the graph in it."
-            )
-
-    @staticmethod
-    def take_back(path: Path, num_parts: int) -> None:
-        """Give parts their temporary names again, if a run ended as it named them.
-
-        Raises
-        ------
-        OutputError
-            If they cannot be renamed.
-        """
-        with writing(path):
-            if (path / INDEX_NAME).exists():
-                return
-            for part in range(num_parts):
-                final = path / part_name(part)
-                temporary = final.with_name(final.name + TEMPORARY)
-                if final.exists() and not temporary.exists():
-                    final.rename(temporary)
 
     def write_part(
         self, part: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray
@@ -167,18 +150,17 @@ class ShardWriter:
         """
         begin, end = self.vtxdist[part : part + 2].tolist()
         header = {"vertex_begin": begin, "vertex_end": end, "part": part}
-        target = self._temporary(part_name(part))
-        self._written.append(target)
-        with writing(target), h5py.File(target, "w", libver=HDF5_LAYOUT) as file:
+        with self._new_file(part_name(part)) as file:
             self._write_header(file, SHARD_FORMAT, header)
             self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
             group = file.create_group("graph")
             shape = np.array([end - begin, self.num_vertices])
             encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
             write_attributes(group, encoding | {"shape": shape})
-            ids = np.dtype(np.int32 if self.num_vertices <= 1 << 31 else np.int64)
-            if self.original_ids is not None:
-                self._write(file, "original-id", self.original_ids[begin:end], ids)
+            if self.original is not None:
+                stored = stored_id_dtype(self.original.bound)
+                self._write(file, "original-id", self.original.ids[begin:end], stored)
+            ids = stored_id_dtype(self.num_vertices)
             types = (ids, self.weight_dtype)
             writer = PartWriter(group, end - begin, most_arcs, types, self.compress)
             yield writer
@@ -202,11 +184,9 @@ class ShardWriter:
         """
         names = [part_name(part) for part in range(self.num_parts)]
         self.uuid = uuid or self.uuid
-        arcs = [self._count_arcs(self._temporary(name), uuid) for name in names]
+        arcs = [self._count_arcs(self.target.held(name), uuid) for name in names]
         arcdist = np.concatenate(([0], np.cumsum(arcs, dtype=np.int64)))
-        index = self._temporary(INDEX_NAME)
-        self._written.append(index)
-        with writing(index), h5py.File(index, "w", libver=HDF5_LAYOUT) as file:
+        with self._new_file(INDEX_NAME) as file:
             header = {
                 "num_arcs": int(arcdist[-1]),
                 "weight_dtype": self.weight_dtype.name,
@@ -218,14 +198,7 @@ class ShardWriter:
             self._write(file, "arcdist", arcdist, arcdist.dtype)
             parts = np.array(names, np.bytes_)
             self._write(file, "parts", parts, parts.dtype)
-        with writing(self.path):
-            (self.path / INDEX_NAME).unlink(missing_ok=True)
-            for old in self.path.glob("part-*.h5"):
-                old.unlink()
-            for name in [*names, INDEX_NAME]:
-                settle(self._temporary(name))
-                self._temporary(name).rename(self.path / name)
-            settle(self.path)
+        self.target.publish([*names, INDEX_NAME], self.uuid)
         self._written.clear()
 
     def __enter__(self) -> "ShardWriter":
@@ -241,17 +214,42 @@ class ShardWriter:
             for file in self._written:
                 file.unlink(missing_ok=True)
 
-    def _temporary(self, name: str) -> Path:
-        return self.path / (name + TEMPORARY)
+    def is_whole(self, part: int) -> bool:
+        """Return whether a part was written to its end, by any writer."""
+        begin, end = self.vtxdist[part : part + 2].tolist()
+        expected = {"part": part, "vertex_begin": begin, "vertex_end": end}
+        # One that was being changed when its writer was killed cannot be opened
+        with (
+            suppress(*MALFORMED),
+            open_hdf5(self.target.held(part_name(part))) as file,
+        ):
+            found = {name: read_attribute(file, name) for name in expected}
+            return found == expected and "num_arcs" in file.attrs
+        return False
+
+    @contextmanager
+    def _new_file(self, name: str) -> Iterator[h5py.File]:
+        """Make a file under its temporary name, in place of one that was cut off."""
+        path = self.target.temporary(name)
+        with writing(path):
+            path.unlink(missing_ok=True)
+            with hdf5_file(path, "x") as file:
+                self._written.append(path)
+                yield file
 
     def _count_arcs(self, file: Path, uuid: str | None) -> int:
         """Return the arcs of a part; give it its uuid if it has none yet."""
         if not file.exists():
             raise OutputError(f"{file}: the part was not written. Make it again.")
-        with writing(file), h5py.File(file, "r+" if uuid else "r") as part:
-            if uuid:
+        with writing(file), open_hdf5(file) as part:
+            arcs, found = (
+                int(part.attrs["num_arcs"]),
+                read_attribute(part, "graph-uuid"),
+            )
+        if uuid not in (None, found):
+            with writing(file), hdf5_file(file, "r+") as part:
                 write_attributes(part, {"graph-uuid": uuid})
-            return int(part.attrs["num_arcs"])
+        return arcs
 
     def _write_header(self, file: h5py.File, kind: str, more: dict[str, Any]) -> None:
         header = {
@@ -261,8 +259,10 @@ class ShardWriter:
             "graph-uuid": self.uuid,
             "num_vertices": self.num_vertices,
             "num_parts": self.num_parts,
-            "reordered": self.original_ids is not None,
+            "reordered": self.original is not None,
         }
+        if self.original is not None and self.original.bound != self.num_vertices:
+            header[ORIGINAL_VERTICES] = self.original.bound
         write_attributes(file, header | more)
 
     def _write(

@@ -10,13 +10,16 @@ import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import InputError
+from .datasets import checked_dataset, read_dataset
+from .edges import MAX_VERTICES
 from .layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
+    ORIGINAL_VERTICES,
     SHARD_FORMAT,
     VERSION,
     ascends,
-    checked_dataset,
+    open_hdf5,
     read_attribute,
     reading,
 )
@@ -52,7 +55,7 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
             f"{path}: has no {INDEX_NAME}, so it is not a graph, or its making was cut "
             "off. Make the graph again."
         )
-    with reading(file), h5py.File(file) as opened:
+    with reading(file), open_hdf5(file) as opened:
         readers = {GRAPH_FORMAT: _from_index, SHARD_FORMAT: _from_shard}
         reader = readers.get(read_attribute(opened, "format"))
         if reader is None:
@@ -74,9 +77,9 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
 
 def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
     num_parts = int(file.attrs["num_parts"])
-    if num_parts < 1:
-        raise InputError(f"{path}: names no parts. Make the graph again.")
-    names = checked_dataset(path, file, "parts", num_parts)[:]
+    if not 1 <= num_parts <= path.stat().st_size:
+        raise InputError(f"{path}: names {num_parts} parts. Make the graph again.")
+    names = read_dataset(path, checked_dataset(path, file, "parts", num_parts))
     return ShardedGraph(
         path=path,
         uuid=read_attribute(file, "graph-uuid"),
@@ -85,6 +88,7 @@ def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
         arcdist=_read_bounds(path, file, "arcdist", "num_arcs"),
         parts=tuple(path.parent / Path(name.decode()).name for name in names),
         reordered=bool(read_attribute(file, "reordered")),
+        original_vertices=_original_vertices(path, file),
     )
 
 
@@ -103,17 +107,28 @@ def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
         arcdist=np.array([0, file.attrs["num_arcs"]], np.int64),
         parts=(path,),
         reordered=bool(read_attribute(file, "reordered")),
+        original_vertices=_original_vertices(path, file),
     )
 
 
 def _read_bounds(path: Path, file: h5py.File, name: str, total: str) -> np.ndarray:
     dataset = checked_dataset(path, file, name, int(file.attrs["num_parts"]) + 1)
-    bounds = dataset[:].astype(np.int64)
+    bounds = read_dataset(path, dataset).astype(np.int64)
     if bounds[[0, -1]].tolist() != [0, file.attrs[total]] or not ascends(bounds):
         raise InputError(
             f"{path}: {name} does not ascend from 0 to {total}. Make the graph again."
         )
     return bounds
+
+
+def _original_vertices(path: Path, file: h5py.File) -> int:
+    bound = int(read_attribute(file, ORIGINAL_VERTICES) or 0)
+    if not 0 <= bound <= MAX_VERTICES:
+        raise InputError(
+            f"{path}: was made of {bound} vertices; at most 2^48 can be numbered. Make "
+            "the graph again."
+        )
+    return bound
 
 
 def _weight_dtype(file: Path, name: str) -> np.dtype:

@@ -13,25 +13,38 @@ from pathlib import Path
 
 from numba import config
 
+from ..host.caches import fresh_directory, make_private, tell_once
+
 PACKAGE = Path(__file__).parents[1]
 
 
 def use_cache_of_these_sources() -> None:
     """Point Numba to the directory; to be called before the first kernel is defined.
 
-    It lies in `NUMBA_CACHE_DIR`, else in `MNDMST_CACHE_DIR` or the user's cache, else,
-    where that cannot be written, in a directory of the user's own for temporary files.
+    It lies in `NUMBA_CACHE_DIR`, else in `MNDMST_CACHE_DIR` or the user's cache, else
+    in a directory of the user's own for temporary files: in the first of these that
+    can be written, and that nobody else can change. Numba executes what lies there.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, and none can be made.
     """
+    refused = None
     for base in _candidates():
         directory = base / _state()
         try:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            weak = make_private(directory)
         except OSError:
             continue
-        # What lies there is executed, so it must be one's own.
-        if os.access(directory, os.W_OK) and directory.stat().st_uid == os.getuid():
-            config.CACHE_DIR = str(directory)
-            return
+        if weak is None:
+            break
+        refused = refused or (directory, weak)
+    else:
+        directory = fresh_directory()
+    config.CACHE_DIR = str(directory)
+    if refused:
+        tell_once(*refused, directory)
 
 
 def _state() -> str:
@@ -56,7 +69,6 @@ def kernel_files(package: Path) -> list[Path]:
 def _candidates() -> Iterator[Path]:
     if os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(os.environ["NUMBA_CACHE_DIR"])
-        return
     if os.environ.get("MNDMST_CACHE_DIR"):
         yield Path(os.environ["MNDMST_CACHE_DIR"]) / "numba"
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

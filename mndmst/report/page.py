@@ -12,7 +12,7 @@ from typing import Any
 
 from ..host.extras import optional
 from ..host.version import __version__
-from ..io.formats.files import whole_file
+from ..io.whole_file import WholeFiles
 from ..run.report import text
 from . import draw
 from .record import Record
@@ -28,7 +28,7 @@ svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; ga
 """
 
 
-def write_page(records: list[Record], path: Path) -> None:
+def write_page(records: list[Record], path: Path, files: WholeFiles) -> None:
     """Write the page of the first run, with the scaling of all of them.
 
     Raises
@@ -63,11 +63,11 @@ def write_page(records: list[Record], path: Path) -> None:
         f"<br>{_table(record.get('versions', {}))}"
         f"<p>mndmst {__version__}</p></body></html>\n"
     )
-    with whole_file(path) as temporary:
+    with files.file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def write_picture(records: list[Record], path: Path) -> None:
+def write_picture(records: list[Record], path: Path, files: WholeFiles) -> None:
     """Write the charts as one .png, .svg or .pdf; see `write_page`."""
     record = records[0]
     figure = _figure(14, 11)
@@ -83,7 +83,7 @@ def write_picture(records: list[Record], path: Path) -> None:
         draw.memory(grid["mem"], record)
     draw.bytes_sent(grid["sent"], record)
     figure.suptitle(_title(record))
-    with whole_file(path) as temporary:
+    with files.file(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:], dpi=130)
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..host.errors import InputError
+from ..io.opening import read_small
 from ..run.report import SCHEMA
 
 Record = dict[str, Any]
+LARGEST = 1 << 28  # bytes of a report
 
 # Stages in groups, each with a colour: what a rank is doing.
 KINDS = {
@@ -53,14 +55,14 @@ def read_record(path: Path) -> Record:
         If the file is no report of this version.
     """
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(read_small(path, LARGEST))
         schema = record["schema"]
         known = schema == SCHEMA and {"ranks", "levels", "seconds"} <= record.keys()
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}. Give a report of solve."
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(
             f"{path}: no report ({error}). Give what solve --report has written."
         ) from error

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..io.formats.files import whole_file
+from ..io.whole_file import WholeFiles
 from .record import Record, Span, device_work, kind_of, stages
 
 
-def write_trace(record: Record, path: Path) -> None:
+def write_trace(record: Record, path: Path, files: WholeFiles) -> None:
     """Write the trace of a run.
 
     Raises
@@ -34,7 +34,7 @@ def write_trace(record: Record, path: Path) -> None:
         for span in work:
             thread = 1 + devices.index(span.name)
             events.append(_event(span, number, thread, "device"))
-    with whole_file(path) as temporary:
+    with files.file(path) as temporary:
         temporary.write_text(json.dumps({"traceEvents": events}))
 
 

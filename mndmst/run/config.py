@@ -1,7 +1,6 @@
 """Every option of a run: defaults < TOML file < MNDMST_* variables < flags."""
 
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from operator import index
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigError
+from ..io.opening import read_toml
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
@@ -154,10 +154,7 @@ class Config:
         """
         config = cls()
         if file is not None:
-            try:
-                config = config.updated(tomllib.loads(file.read_text()), str(file))
-            except (OSError, ValueError) as error:
-                raise ConfigError(f"{file}: {error}") from error
+            config = config.updated(read_toml(file), str(file))
         for field in fields(cls):
             variable = f"MNDMST_{field.name.upper()}"
             if variable in environment:

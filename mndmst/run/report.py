@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..comm.communicator import Comm
-from ..host.errors import OutputError
 from ..host.plain_json import to_json
 from ..host.progress import Progress
 from ..host.version import __version__
+from ..io.layout import writing
+from ..io.outputs import Outputs
 
 SCHEMA = 1
 _NOTHING_SENT = dict.fromkeys(
@@ -139,24 +140,18 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write_report(comm: Comm, path: Path, record: dict[str, Any] | None) -> None:
+def write_report(outputs: Outputs, path: Path, record: dict[str, Any] | None) -> None:
     """Write a record that rank 0 has gathered, as JSON. Collective.
 
     Raises
     ------
     OutputError
-        On every rank, if it cannot be written; nothing is left behind.
+        On every rank, if it cannot be written.
     """
-    temporary = path.with_name(f"{path.name}.tmp-report")
-    with comm.together():
-        if record is None:
-            return
-        try:
+    temporary = outputs.begin(path)
+    with outputs.comm.together(), writing(path):
+        if record is not None:
             temporary.write_text(to_json(record, indent=1))
-            temporary.replace(path)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise OutputError(f"{path}: {error.strerror}. Give another path.") from None
 
 
 def text(record: dict[str, Any]) -> str:

@@ -11,13 +11,12 @@ Speeds are kept in the user's cache, a JSON file for each machine and family of 
 """
 
 import json
-import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from math import log2
+from math import isfinite, log2
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +24,10 @@ import numpy as np
 
 from ..backends.base import Backend, Band
 from ..graph.model import EdgeList, Rows
+from ..host.caches import cache_directory, make_private, weak_place
+from ..host.errors import OutputError
 from ..host.version import __version__
+from ..io.whole_file import whole_file
 from .boruvka import Contraction, contract
 from .contract import reduced_graph
 from .parts import joined
@@ -68,13 +70,16 @@ class Key(NamedTuple):
         return cache_directory() / "speeds" / f"{name}.json"
 
     def recall(self) -> Speeds | None:
-        """Return the speeds in the cache, None if there are none."""
+        """Return the speeds in the cache, None if there are none to be trusted."""
         try:
+            if weak_place(self.file.parent):
+                return None
             record = json.loads(self.file.read_text())
             if Key(record["machine"], record["family"]) != self:
                 return None
-            return Speeds(**record["speeds"])
-        except (OSError, ValueError, KeyError, TypeError):
+            found = {name: float(value) for name, value in record["speeds"].items()}
+            return Speeds(**found) if all(map(isfinite, found.values())) else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def remember(self, speeds: Speeds) -> None:
@@ -83,19 +88,10 @@ class Key(NamedTuple):
             "speeds": speeds._asdict(),
             "measured": time.strftime("%Y-%m-%d %H:%M:%S"),
         }
-        temporary = self.file.with_suffix(f".{platform.node()}.{os.getpid()}")
-        with suppress(OSError):
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(record, indent=1) + "\n")
-            temporary.replace(self.file)
-
-
-def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory for what may be lost, and is the user's own."""
-    if "MNDMST_CACHE_DIR" in environment:
-        return Path(environment["MNDMST_CACHE_DIR"])
-    home = environment.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "mndmst"
+        with suppress(OSError, OutputError):
+            if make_private(self.file.parent) is None:
+                with whole_file(self.file) as temporary:
+                    temporary.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def measure(

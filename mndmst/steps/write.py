@@ -18,6 +18,7 @@ from ..graph.order import keys_to_weights
 from ..graph.ordered import places_among
 from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
+from ..io.outputs import Outputs
 from ..io.totals import exact_total, forest_digest
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.homes import by_home
@@ -91,17 +92,18 @@ def write_forest(
         "digest": digest,
     }
     config = run.config.as_dict()
-    if path is not None:
-        with run.report.stage("write"):
-            labels = smallest_vertices(run.directory) if with_labels else None
-            record = run.report.gather(config=config, **results) or {}
-            header = ForestHeader(
-                graph.uuid, graph.num_vertices, weight, digest, config, record
-            )
-            write_forest_file(comm, path, edges, weights, header, labels)
-    final = run.report.gather(config=config, **results)
-    if record_path is not None:
-        write_report(comm, record_path, final)
+    with Outputs(comm) as outputs:
+        if path is not None:
+            with run.report.stage("write"):
+                labels = smallest_vertices(run.directory) if with_labels else None
+                record = run.report.gather(config=config, **results) or {}
+                header = ForestHeader(
+                    graph.uuid, graph.num_vertices, weight, digest, config, record
+                )
+                write_forest_file(outputs, path, edges, weights, header, labels)
+        final = run.report.gather(config=config, **results)
+        if record_path is not None:
+            write_report(outputs, record_path, final)
     seconds = comm.max(run.report.seconds)
     return Summary(**results, seconds=seconds, report=final)
 

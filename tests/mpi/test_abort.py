@@ -48,8 +48,16 @@ def test_an_error_of_all_ranks_is_printed_once(mpirun: Callable) -> None:
 def test_a_bug_on_one_rank_ends_all(mpirun: Callable, culprit: str) -> None:
     run = mpirun(3, PROGRAM, "bug", culprit, timeout=LIMIT)
     assert run.returncode == 1
+    assert "Traceback" not in run.stderr
+    (message,) = errors(run.stderr)
+    assert f"rank {culprit} of 3 failed (ValueError: unforeseen" in message
+
+
+def test_the_place_of_a_bug_is_told_to_whoever_asks(mpirun: Callable) -> None:
+    run = mpirun(3, PROGRAM, "bug", 2, timeout=LIMIT, MNDMST_DEBUG="1")
+    assert run.returncode == 1
     assert run.stderr.count("Traceback") == 1
-    assert f"mndmst: rank {culprit} of 3 failed" in run.stderr
+    assert "mndmst: rank 2 of 3 failed" in run.stderr
     assert "ValueError: unforeseen" in run.stderr
 
 

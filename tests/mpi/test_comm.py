@@ -19,10 +19,17 @@ def test_patterns(mpirun: Callable, ranks: int) -> None:
     assert run.stdout.splitlines() == [f"{name} on {ranks}" for name in names]
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 4, 16])
+def test_no_message_is_longer_than_the_limit(mpirun: Callable, ranks: int) -> None:
+    program = CHECKS.with_name("limit_program.py")
+    run = mpirun(ranks, "-m", "mpi4py", program)
+    assert run.returncode == 0, run.stderr
+
+
 BOUND = """if True:
     import os
     from mndmst.comm.communicator import world
-    from mndmst.comm.launcher import launched_rank
+    from mndmst.host.launcher import launched_rank
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[launched_rank() % len(cores)]})
     comm = world()

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.mpi
 
 FAILING = """if True:
     import mndmst, mndmst.pipeline
-    from mndmst.comm.launcher import launched_rank
+    from mndmst.host.launcher import launched_rank
     if launched_rank() == 1:
         def choose(*_, **__):
             raise MemoryError("only here")
@@ -38,7 +38,7 @@ AGAIN = """if True:
 
 TOLD_OTHERWISE = """if True:
     import os, sys
-    from mndmst.comm.launcher import launched_rank
+    from mndmst.host.launcher import launched_rank
     if launched_rank() == 1:
         os.environ[sys.argv[1]] = sys.argv[2]
     from mndmst.__main__ import main

@@ -30,7 +30,7 @@ def told(mpirun: Callable, tmp_path: Path) -> Callable[..., str]:
         ((DATA / "square.gr", "--parts", 0), "at least 1 part, not 0"),
         ((DATA / "square.gr", "--source", "x"), "--source goes with a recipe"),
         (("recipe.toml", "--format", "gr"), "a recipe says its format"),
-        (("nowhere.toml",), "cannot be read as a recipe"),
+        (("nowhere.toml",), "cannot be read"),
     ],
 )
 def test_options_of_partition(tmp_path, told, options, message):

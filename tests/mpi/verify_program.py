@@ -16,7 +16,8 @@ from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.host.errors import OutputError
 from mndmst.io.forest import ForestHeader
-from mndmst.io.forest_writer import check_writable, write_forest
+from mndmst.io.forest_writer import write_forest
+from mndmst.io.outputs import Outputs, check_writable
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.totals import exact_total, forest_digest
 from mndmst.verify import verify
@@ -40,7 +41,9 @@ def write(
     )
     keys = weights_to_keys(part["weight"].copy())
     edges = EdgeList(part["src"], part["dst"], keys)
-    write_forest(comm, path, edges, part["weight"], header, part.get("labels"))
+    with Outputs(comm) as outputs:
+        columns = edges, part["weight"]
+        write_forest(outputs, path, *columns, header, part.get("labels"))
 
 
 def fail_to_write(

@@ -4,22 +4,29 @@
 
 Every message between ranks, every file that is put on disk and every file that gets
 its final name is an event. RANK suffers FAULT at its event number EVENT, or, where
-that is the name of a function, when this is called; the fault `count` prints how many
-events every rank had, as JSON on standard error.
+that is the name of a function, when this is called, or, for some of those a run begins
+with, after it; the fault `count` prints how many events every rank had, as JSON on
+standard error.
 """
 
 import json
 import os
 import resource
+import shutil
 import signal
+import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 from mndmst import pipeline
 from mndmst.__main__ import main
+from mndmst.cli import ranks
+from mndmst.cli.main import main as cli
+from mndmst.comm import mpi_library, pulse
 from mndmst.comm.communicator import Comm
-from mndmst.comm.launcher import launched_rank
+from mndmst.host.launcher import launched_rank
 from mndmst.merging.messages import Messages
 from mndmst.merging.shared import Together
 from mndmst.steps import part_graph
@@ -33,11 +40,22 @@ def kill() -> None:
 
 
 def term() -> None:
-    os.kill(os.getpid(), signal.SIGTERM)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
 
 
 def usr1() -> None:
-    os.kill(os.getpid(), signal.SIGUSR1)
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+
+
+def stop() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def pause() -> None:
+    """Stop, and be continued by another process when all have been told of it."""
+    script = f"sleep 4; kill -CONT {os.getpid()}"
+    subprocess.Popen(["sh", "-c", script], start_new_session=True)
+    stop()
 
 
 def fail() -> None:
@@ -50,12 +68,25 @@ def starve() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (pages * 4096 + (8 << 20),) * 2)
 
 
+def part() -> Path:
+    return Path(sys.argv[2]) / "part-00002.h5"
+
+
 def lose_a_part() -> None:
-    (Path(sys.argv[2]) / "part-00002.h5").unlink()
+    part().unlink(missing_ok=True)
+
+
+def cut_a_part() -> None:
+    os.truncate(part(), part().stat().st_size // 2)
+
+
+def replace_a_part() -> None:
+    copy = Path(shutil.copy(part(), part().with_name("copy")))
+    copy.rename(part())
 
 
 def flip_a_byte() -> None:
-    path = Path(sys.argv[2]) / "part-00002.h5"
+    path = part()
     content = bytearray(path.read_bytes())
     for place in range(len(content) // 4, len(content), 997):
         content[place] ^= 0x10
@@ -67,7 +98,10 @@ def count() -> None:
     pass
 
 
-FAULTS = (kill, term, usr1, fail, starve, lose_a_part, flip_a_byte, count)
+FAULTS = (
+    *(kill, term, usr1, stop, pause, fail, starve, count),
+    *(lose_a_part, cut_a_part, replace_a_part, flip_a_byte),
+)
 
 
 def count_calls(place: Any, name: str, rank: int) -> None:
@@ -78,8 +112,25 @@ def count_calls(place: Any, name: str, rank: int) -> None:
         global events
         events += 1
         if rank == RANK and EVENT in (str(events), name):
-            next(fault for fault in FAULTS if fault.__name__ == FAULT)()
+            befall()
         return function(*arguments, **options)
+
+    setattr(place, name, call)
+
+
+def befall() -> None:
+    """Let the rank suffer the fault."""
+    next(fault for fault in FAULTS if fault.__name__ == FAULT)()
+
+
+def after_call(place: Any, name: str) -> None:
+    """Let the fault come at the end of a function that is called once."""
+    function = getattr(place, name)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        result = function(*arguments, **options)
+        befall()
+        return result
 
     setattr(place, name, call)
 
@@ -95,6 +146,16 @@ def run() -> int:
     count_calls(Messages, "ind_comp", rank)
     count_calls(Together, "hook_rows", rank)
     count_calls(pipeline, "write_forest", rank)
+    begin = {
+        "parse": cli,
+        "Init_thread": mpi_library.load(),
+        "watch": ranks,
+        "part_graph": pipeline,
+    }
+    if rank == RANK and EVENT in begin:
+        after_call(begin[EVENT], EVENT)
+    if FAULT in ("stop", "pause"):
+        pulse.BEAT_SECONDS, pulse.QUIET_SECONDS = 0.2, 1.0
     sys.argv[1:4] = []
     status = main()
     if FAULT == "count":

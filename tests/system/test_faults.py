@@ -5,18 +5,23 @@ and what to do; there is nothing under the final name; a run that kept checkpoin
 be resumed.
 """
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from forests import write
 from graphs import Graph, random, write_graph
 from oracle import kruskal
 from processes import Run, finish, on_ranks, start
 
+from mndmst.comm.leftovers import remove_leftovers
 from mndmst.io.forest import file_digest
+from mndmst.run.checkpoint.folder import LOCK
 
 PROGRAM = Path(__file__).with_name("fault_program.py")
 RANKS = 3
@@ -108,8 +113,7 @@ def test_a_rank_that_raises(
 ) -> None:
     run = solve(graph, forest, "fail", place, "--merge", merge)
     assert run.returncode == 1, run
-    assert run.stderr.count("Traceback") == 1
-    assert "mndmst: rank 1 of 3 failed" in run.stderr
+    assert_one_message(run, "rank 1 of 3 failed", "--debug", str(graph.path))
     assert not list(forest.parent.iterdir())
 
 
@@ -124,14 +128,16 @@ def test_a_rank_without_memory(tmp_path: Path, forest: Path, solve: Solve) -> No
     ("fault", "words"),
     [
         ("lose_a_part", "no such file"),
-        ("flip_a_byte", "damaged"),
+        ("cut_a_part", "damaged or cut short"),
+        ("replace_a_part", "has changed"),
+        ("flip_a_byte", "has changed"),
     ],
 )
 def test_a_part_that_goes_bad_meanwhile(
     graph: Known, forest: Path, solve: Solve, fault: str, words: str
 ) -> None:
     run = solve(graph, forest, fault, "read_rows")
-    assert_one_message(run, "part-00002.h5", words, "Copy it")
+    assert_one_message(run, "part-00002.h5", words)
     assert not list(forest.parent.iterdir())
 
 
@@ -158,11 +164,85 @@ def test_a_signal_to_stop(
     run = solve(graph, forest, "count", 0, *again, ranks=2)
     assert run.result["digest"] == graph.digest
     assert "resumed from" in run.stderr
+    assert [path.name for path in kept.iterdir()] == [LOCK]
+
+
+@pytest.mark.parametrize(
+    ("signal", "place"),
+    [
+        ("term", "parse"),
+        ("usr1", "Init_thread"),
+        ("term", "watch"),
+        ("term", "part_graph"),
+    ],
+)
+def test_a_signal_to_stop_before_anything_is_computed(
+    graph: Known, tmp_path: Path, forest: Path, solve: Solve, signal: str, place: str
+) -> None:
+    kept = tmp_path / "kept"
+    run = solve(graph, forest, signal, place, "--checkpoint", kept)
+    assert run.returncode == 75, run
+    assert run.stderr.count(f"mndmst: stopped by SIG{signal.upper()}; nothing") == 1
+    assert run.stderr.count(f"--checkpoint {kept}\n") == 1
+    assert not list(forest.parent.iterdir())
     assert [path.name for path in kept.iterdir()] == ["lock"]
+
+
+def test_a_rank_that_is_stopped_for_a_while(
+    graph: Known, forest: Path, solve: Solve
+) -> None:
+    run = solve(graph, forest, "pause", "join_band")
+    assert run.result["digest"] == graph.digest
+    assert "mndmst: rank 1 on " in run.stderr
+    assert "mndmst: rank 1 runs again" in run.stderr
+
+
+def test_a_job_with_a_stopped_rank_can_be_ended(graph: Known, forest: Path) -> None:
+    options = ("solve", graph.path, "-o", forest, "--backend", "cpu")
+    job = start(on_ranks(RANKS, PROGRAM, "stop", 1, "join_band", *options))
+    assert job.stderr is not None
+    found = None
+    for line in iter(job.stderr.readline, b""):
+        found = re.search(rb"rank 1 on .*kill -CONT (\d+)", line)
+        if found:
+            break
+    assert found
+    stopped = Path("/proc", found[1].decode())
+    assert stopped.exists()
+    remove_leftovers(age=0)  # what the stopped job uses is left alone
+    job.terminate()
+    run = finish(job, LIMIT)
+    assert run.returncode != 0
+    assert "RESULT" not in run.stdout
+    assert not stopped.exists()
+    assert not list(forest.parent.iterdir())
 
 
 def test_a_full_disk(graph: Known, small_disk: Path, solve: Solve) -> None:
     run = solve(graph, small_disk / "forest.h5")
+    assert_one_message(run, str(small_disk), "No space left", "has room")
+    assert not list(small_disk.iterdir())
+
+
+def test_no_room_for_the_report(
+    graph: Known, small_disk: Path, forest: Path, solve: Solve
+) -> None:
+    """Then there is no forest either."""
+    (small_disk / "filling").write_bytes(bytes(196 << 10))
+    report = small_disk / "run.json"
+    run = solve(graph, forest, "count", 0, "--report", report)
+    assert_one_message(run, str(report), "No space left", "has room")
+    assert not list(forest.parent.iterdir())
+    assert [path.name for path in small_disk.iterdir()] == ["filling"]
+
+
+def test_clusters_on_a_full_disk(
+    tmp_path: Path, small_disk: Path, mndmst: Callable[..., Run]
+) -> None:
+    n = 20_000
+    ends = np.arange(n - 1)
+    known = write(tmp_path / "f.h5", n, ends, ends + 1, ends.astype(np.int32))
+    run = mndmst("cluster", known, "--count", 3, "-o", small_disk / "clusters.h5")
     assert_one_message(run, str(small_disk), "No space left", "has room")
     assert not list(small_disk.iterdir())
 
@@ -177,7 +257,7 @@ def test_no_room_for_a_checkpoint(
     assert "No space left" in run.stderr
     run = solve(graph, forest.with_name("other"), "term", "hook_rows", *saving)
     assert_one_message(run, str(small_disk), "has room")
-    assert [path.name for path in small_disk.iterdir()] == ["lock"]
+    assert [path.name for path in small_disk.iterdir()] == [LOCK]
 
 
 def test_a_disk_for_reading_only(graph: Known, small_disk: Path, solve: Solve) -> None:

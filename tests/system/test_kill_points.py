@@ -18,6 +18,7 @@ from oracle import kruskal
 from processes import Run
 
 from mndmst.io.forest import file_digest
+from mndmst.run.checkpoint.folder import LOCK
 
 PROGRAM = Path(__file__).with_name("fault_program.py")
 POINTS = int(os.environ.get("MNDMST_KILL_POINTS", "4"))
@@ -99,7 +100,7 @@ def test_killed_at_any_moment(
         else:
             assert run.returncode == 0, run
             assert run.result["digest"] == digest, run
-            assert [file.name for file in kept.iterdir()] == ["lock"]
+            assert [file.name for file in kept.iterdir()] == [LOCK]
             forest.unlink()
             chain = 0
     print(f"{path}: {killed} kill points")

@@ -2,13 +2,14 @@
 
 import resource
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_external import digest, random_edges
 
-from mndmst.host.errors import ConfigError, OutputError
+from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io.build import symmetric_rows
 from mndmst.io.edge_file import EdgeFile, EdgesInMemory
 from mndmst.io.edges import Edges
@@ -89,9 +90,13 @@ def test_one_wrong_id_is_refused_before_its_vertices_are_written(
 ):
     (tmp_path / "wrong.txt").write_text("0 1 5\n0 100000000000000 3\n")
     options = Options(tmp_path / "graph", 2, compress=compress, quiet=True)
+    text = r"wrong\.txt: 2 edges .*id that occurs.* is 100000000000000, counted from 0"
+    with pytest.raises(InputError, match=text):
+        with_workers(jobs, partition, open_edges(tmp_path / "wrong.txt"), options)
+    asked = replace(options, num_vertices=100000000000001)
     text = r"graph: .*wrong\.txt in 2 parts takes .* counted from 0, is 100000000000000"
     with pytest.raises(OutputError, match=text):
-        with_workers(jobs, partition, open_edges(tmp_path / "wrong.txt"), options)
+        with_workers(jobs, partition, open_edges(tmp_path / "wrong.txt"), asked)
     assert not list((tmp_path / "graph").iterdir())
     assert not options.work.exists()
 

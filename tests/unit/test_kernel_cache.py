@@ -47,3 +47,37 @@ def test_where_nothing_can_be_written_another_place_serves(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     cache.use_cache_of_these_sources()
     assert Path(config.CACHE_DIR).parent == tmp_path / "home/mndmst/numba"
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_CACHE_DIR", "MNDMST_CACHE_DIR"])
+def test_where_others_can_write_above_another_place_serves(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    variable: str,
+) -> None:
+    shared = tmp_path / "shared"
+    (shared / "mine").mkdir(parents=True)
+    shared.chmod(0o777)
+    for name in ("NUMBA_CACHE_DIR", "MNDMST_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(shared / "mine"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    cache.use_cache_of_these_sources()
+    assert Path(config.CACHE_DIR).parent == tmp_path / "home/mndmst/numba"
+    assert not list((shared / "mine").iterdir())
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert f"others can change {shared};" in message
+
+
+def test_where_no_place_is_private_a_fresh_one_serves(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o777)
+    for name in ("NUMBA_CACHE_DIR", "MNDMST_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    cache.use_cache_of_these_sources()
+    assert Path(config.CACHE_DIR).name.startswith("mndmst-cache-")
+    assert tmp_path not in Path(config.CACHE_DIR).parents

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from mndmst.comm.launcher import prepare_environment
 from mndmst.comm.mpi_library import choose_network
 from mndmst.comm.placement import Place, ranges, share_of_cores, warnings
+from mndmst.host.launcher import prepare_environment
 
 
 def place(

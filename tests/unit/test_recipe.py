@@ -120,7 +120,7 @@ def test_generated_recipes_take_no_file() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("x = ", "cannot be read as a recipe"), ("", "give either"),
+    [("x = ", "is no TOML"), ("", "give either"),
      ("colour = 3\n" + SQUARE, "colour is no entry"), (SQUARE[:-18], "lacks weights"),
      ("parts = 1.5\n" + SQUARE, "parts = 1.5 has another type"),
      (SQUARE + 'format = "xyz"\n', "no format is called xyz"),

@@ -10,7 +10,7 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.io import external
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, partition
+from mndmst.io.external import Options, partition, parts
 from mndmst.io.external.renumber import ORDERS
 from mndmst.io.external.team import Alone, with_workers
 from mndmst.io.formats import open_edges, read_edges
@@ -75,7 +75,7 @@ def test_a_restart_keeps_the_order(tmp_path, monkeypatch):
         raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
 
     with monkeypatch.context() as patch:
-        patch.setattr(external, "write_part", killed)
+        patch.setattr(parts, "write_part", killed)
         with pytest.raises(KeyboardInterrupt):
             made(tmp_path / "graph", random_edges(), "bfs")
     with pytest.raises(ConfigError, match="was left by a run with"):

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 from mndmst.host.errors import InputError
+from mndmst.io.whole_file import WholeFiles
 from mndmst.report import draw
 from mndmst.report.page import write_page, write_picture
 from mndmst.report.record import read_record, solve_seconds, stage_name, totals
@@ -61,7 +62,8 @@ def run(ranks: int = 3, scale: float = 1.0) -> dict[str, Any]:
 
 def test_page_needs_nothing_else(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    write_page([run(), run(1, 2.5)], page)
+    with WholeFiles() as files:
+        write_page([run(), run(1, 2.5)], page, files)
     text = page.read_text()
     assert "<script" not in text
     assert not re.search(r'(src|href)="(?!#)', text.replace("xlink:", ""))
@@ -101,13 +103,15 @@ def test_memory_shows_the_limit() -> None:
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_picture(tmp_path: Path, suffix: str) -> None:
     picture = tmp_path / f"run{suffix}"
-    write_picture([run(), run(1)], picture)
+    with WholeFiles() as files:
+        write_picture([run(), run(1)], picture, files)
     assert picture.stat().st_size > 10_000
 
 
 def test_trace_has_stages_and_devices(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
-    write_trace(run(2), trace)
+    with WholeFiles() as files:
+        write_trace(run(2), trace, files)
     events = json.loads(trace.read_text())["traceEvents"]
     ring = [e for e in events if e["ph"] == "X" and e["name"] == "ring 2"]
     assert [(e["pid"], e["ts"], e["dur"]) for e in ring] == [

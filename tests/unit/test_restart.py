@@ -8,9 +8,9 @@ import pytest
 from test_external import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, OutputError
-from mndmst.io import external, shard_writer
+from mndmst.io import destination, external
 from mndmst.io.edge_file import EdgeFile
-from mndmst.io.external import Options, partition, sort
+from mndmst.io.external import Options, partition, parts, sort
 from mndmst.io.external.team import Alone
 from mndmst.io.formats import open_edges
 from mndmst.io.generate import open_random
@@ -29,7 +29,7 @@ def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):
         done.append(part)
         return sort.write_part(plan, writer, part, runs)
 
-    monkeypatch.setattr(external, "write_part", some)
+    monkeypatch.setattr(parts, "write_part", some)
     monkeypatch.setattr(ShardWriter, "__exit__", lambda *_: None)
     with pytest.raises(KeyboardInterrupt):
         made(tmp_path / "graph", edges)
@@ -61,7 +61,7 @@ def test_a_restart_refuses_another_graph(tmp_path, monkeypatch, source, what):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(external, "write_part", interrupted)
+    monkeypatch.setattr(parts, "write_part", interrupted)
     options = Options(tmp_path / "graph", quiet=True)
     with pytest.raises(KeyboardInterrupt):
         partition(Alone(), source(tmp_path / "file.gr", 1), options)
@@ -92,9 +92,9 @@ def interrupt_at(monkeypatch, module, name, call):
     ("module", "name", "call", "said"),
     [
         (external, "route_arcs", 1, "begins anew"),
-        (external, "write_part", 4, "goes on from"),
-        (shard_writer, "settle", 4, "goes on from"),  # three parts have their names
-        (shard_writer, "settle", 6, "goes on from"),
+        (parts, "write_part", 4, "goes on from"),
+        (destination, "settle", 4, "goes on from"),  # three parts have their names
+        (destination, "settle", 6, "goes on from"),
         (external, "_made", 1, "finished already"),
     ],
 )

@@ -112,7 +112,7 @@ def test_wrong_contents(tmp_path, name, place, value, message):
         values[place] = value
         file[name][:] = values
     with pytest.raises(InputError, match=rf"part-00000\.h5.*{message}"):
-        graph.read_rows(0, 60)
+        open_graph(graph.path).read_rows(0, 60)
 
 
 def test_a_row_out_of_order(tmp_path):

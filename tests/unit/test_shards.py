@@ -11,6 +11,7 @@ from shard_files import UUID, symmetric_rows, write
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import OutputError
+from mndmst.io.destination import Destination
 from mndmst.io.shards import ShardWriter, open_graph
 from mndmst.kernels.threads import Threads
 
@@ -90,7 +91,8 @@ def test_id_types_follow_the_number_of_vertices(
     monkeypatch.setattr(
         ShardWriter, "_count_arcs", lambda self, file, uuid: 2 * ("1" in file.name)
     )
-    shutil.copy(writer.path / "part-00001.h5.tmp", writer.path / "part-00000.h5.tmp")
+    names = ("part-00001.h5", "part-00000.h5")
+    shutil.copy(*map(writer.target.temporary, names))
     writer.finish()
     graph = open_graph(tmp_path / "graph", check=False)
     with h5py.File(graph.parts[1]) as file:
@@ -152,11 +154,12 @@ def test_a_part_that_was_not_written(tmp_path):
 
 
 def test_leftovers_of_a_killed_run_are_no_graph(tmp_path):
-    leftover = tmp_path / "graph" / "part-00007.h5.tmp"
-    leftover.parent.mkdir()
-    leftover.touch()
+    killed = Destination(tmp_path / "graph")
+    killed.claim(1)
+    killed.temporary("part-00000.h5").write_text("half a part")
     write(tmp_path / "graph", symmetric_rows(), [0, 60])
     assert open_graph(tmp_path / "graph").num_parts == 1
+    assert killed.temporary("part-00000.h5").read_text() == "half a part"
 
 
 def test_a_target_that_is_a_file(tmp_path):

@@ -8,11 +8,12 @@ import pytest
 
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import Rows
+from mndmst.host.caches import cache_directory
 from mndmst.host.progress import Progress
 from mndmst.run.background import Background
 from mndmst.run.config import Config
 from mndmst.run.report import Report
-from mndmst.steps.speeds import Key, cache_directory, measure
+from mndmst.steps.speeds import Key, measure
 from mndmst.steps.split import Speeds, bounded_ratio, split
 from mndmst.steps.workers import deal
 
@@ -110,8 +111,22 @@ def test_a_damaged_cache_counts_as_none(text: str) -> None:
     key.remember(speeds)
     assert key.recall() == speeds
     assert json.loads(key.file.read_text())["speeds"]["second"] == 2
+    record = json.loads(key.file.read_text())
     key.file.write_text(text)
     assert key.recall() is None
+    for value in ("fast", None, float("nan")):
+        key.file.write_text(json.dumps(record | {"speeds": {"first": value}}))
+        assert key.recall() is None
+
+
+def test_speeds_that_others_may_have_written(tmp_path: Path) -> None:
+    key, speeds = Key.of(backends(), GRAPH, 1.3), Speeds(1, 2, 3, 4, 5)
+    key.remember(speeds)
+    tmp_path.chmod(0o777)
+    assert key.recall() is None
+    key.file.unlink()
+    key.remember(speeds)
+    assert not key.file.exists()
 
 
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

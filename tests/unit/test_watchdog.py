@@ -1,16 +1,19 @@
 """The watchdog: what it says of neighbours that leave, die, or cannot be reached."""
 
+import contextlib
 import queue
 import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from mndmst.comm import watchdog
-from mndmst.comm.watchdog import Peer, Watchdog
+from mndmst.comm import meeting, pulse, watchdog
+from mndmst.comm.meeting import TOKEN_BYTES, Peer, accept
+from mndmst.comm.watchdog import Watchdog
 
 OWN = Peer("here", 1, "", 0)
 AFTER, BEFORE = Peer("there", 2, "", 0), Peer("yonder", 0, "", 0)
@@ -36,13 +39,25 @@ def _pair() -> tuple[socket.socket, socket.socket]:
 
 
 @pytest.fixture
-def trio(monkeypatch: pytest.MonkeyPatch):
+def trio_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Trio]]:
+    """Make a trio, perhaps after other things have been patched."""
     monkeypatch.setattr(watchdog, "GRACE_SECONDS", 0.1)
-    trio = Trio()
-    yield trio
-    trio.dog.dismiss()
-    for link in (trio.after, trio.before, *(link for link, _ in trio.dog.links)):
-        link.close()
+    trios: list[Trio] = []
+
+    def make() -> Trio:
+        trios.append(Trio())
+        return trios[-1]
+
+    yield make
+    for trio in trios:
+        trio.dog.dismiss()
+        for link in (trio.after, trio.before, *(link for link, _ in trio.dog.links)):
+            link.close()
+
+
+@pytest.fixture
+def trio(trio_after: Callable[[], Trio]) -> Trio:
+    return trio_after()
 
 
 @pytest.mark.parametrize("seconds", [1, 100_000, 1_000_000])
@@ -86,19 +101,110 @@ def test_who_is_dismissed_says_so(trio: Trio) -> None:
         trio.messages.get(timeout=0.5)
 
 
-def test_mpi_goes_on_while_a_neighbour_is_awaited() -> None:
-    token = b"a word of ours.."
+def test_who_says_nothing_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch, trio_after: Callable[[], Trio]
+) -> None:
+    said: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(pulse, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(pulse, "QUIET_SECONDS", 0.4)
+    monkeypatch.setattr(pulse, "_say", said.put)
+    trio = trio_after()
+    assert "rank 2 on there has not run" in said.get(timeout=5)
+    assert trio.messages.empty()  # which ends nothing
+    trio.after.send(pulse.RUNNING)
+    assert said.get(timeout=5) == "rank 2 runs again"
+    assert set(trio.before.recv(1000)) == set(pulse.RUNNING)
+
+
+TOKEN = b"a word of ours..."[:TOKEN_BYTES]
+
+
+@pytest.fixture
+def listener() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def test_mpi_goes_on_while_a_neighbour_is_awaited(listener: socket.socket) -> None:
     links = []
 
     def connect() -> None:
         """Stand for a neighbour that first needs a message of this rank."""
         if not links:
-            links.append(socket.create_connection(listener.getsockname()))
-            links[0].sendall(token)
+            links.append(meeting.connect(listener.getsockname(), TOKEN))
 
-    listener = socket.create_server(("127.0.0.1", 0))
-    with watchdog._accept(listener, token, connect), links[0]:
+    with accept(listener, TOKEN, connect), links[0]:
         pass
+
+
+def test_strangers_delay_nobody(listener: socket.socket) -> None:
+    place = listener.getsockname()
+    with contextlib.ExitStack() as stack:
+        strangers = [
+            stack.enter_context(socket.create_connection(place))
+            for _ in range(2 * meeting.MOST_STRANGERS)
+        ]
+        for stranger in strangers[::3]:
+            stranger.send(b"x")
+        for stranger in strangers[::5]:
+            stranger.sendall(b"another word than that one" * 10)
+        looks = 0
+
+        def come_last() -> None:
+            """Connect when all strangers have been looked at."""
+            nonlocal looks
+            looks += 1
+            with contextlib.suppress(OSError):
+                strangers[0].send(b"x")  # says a byte now and then
+            if looks == 3 * len(strangers):
+                ours = meeting.connect(place, TOKEN)
+                stack.enter_context(ours)
+                strangers.append(ours)
+
+        with accept(listener, TOKEN, come_last) as link:
+            assert link.getpeername() == strangers[-1].getsockname()
+            assert looks < 6 * len(strangers)
+
+
+def test_a_token_may_come_in_pieces(listener: socket.socket) -> None:
+    pieces = [TOKEN[:1], TOKEN[1:9], TOKEN[9:]]
+    with socket.create_connection(listener.getsockname()) as ours:
+
+        def go_on() -> None:
+            if pieces:
+                ours.send(pieces.pop(0))
+
+        with accept(listener, TOKEN, go_on) as link:
+            assert link.getpeername() == ours.getsockname()
+
+
+def test_strangers_are_not_kept(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meeting, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(meeting, "TOKEN_SECONDS", 0.1)
+    with socket.create_connection(listener.getsockname()) as stranger:
+        with pytest.raises(TimeoutError):
+            accept(listener, TOKEN, lambda: None)
+        assert stranger.recv(1) == b""
+
+
+def test_a_rank_of_the_same_host_is_awaited_on_the_loopback_interface() -> None:
+    with meeting.listen(OWN, OWN._replace(rank=0)) as listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+
+
+def test_a_rank_of_another_host_is_awaited_on_the_way_there() -> None:
+    address = meeting.own_address()
+    if not address:
+        pytest.skip("this machine has no network")
+    other = Peer("no-such-host.invalid", 0, "192.0.2.7", 1)
+    with meeting.listen(OWN, other) as listener:
+        assert listener.getsockname()[0] == address
+
+
+def test_without_a_way_to_a_rank_nobody_listens() -> None:
+    with pytest.raises(OSError, match="no way to no-such-host"):
+        meeting.listen(OWN, Peer("no-such-host.invalid", 0, "", 1))
 
 
 UNREACHABLE = """

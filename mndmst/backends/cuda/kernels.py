@@ -11,6 +11,9 @@ import cupy
 import numpy as np
 
 from ...host.errors import ConfigError
+from .cache import use_cache_of_ones_own
+
+use_cache_of_ones_own()
 
 DIRECTORY = Path(__file__).with_name("kernels")
 

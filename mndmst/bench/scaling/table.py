@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...host.errors import ConfigError, OutputError
+from ...host.errors import ConfigError
 from ...host.extras import optional
+from ...io.whole_file import whole_file
 from .jobs import Point
 
 if TYPE_CHECKING:
@@ -68,10 +69,8 @@ def plot(series: list[list[Point]], path: Path) -> None:
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for axes, points in zip(grid.flat, [p for row in rows for p in row], strict=False):
         _panel(axes, points)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}.") from error
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:] or None)
 
 
 def _panel(axes: "Axes", points: list[Point]) -> None:

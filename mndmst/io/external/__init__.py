@@ -13,85 +13,37 @@ What is on the way lies in a directory beside the output. It stays there if the
 processes are killed; a restart then goes on with the parts that are missing.
 """
 
-import hashlib
-import json
-import shutil
-import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...host.errors import ConfigError
 from ...host.memory import Budget
 from ...host.progress import Progress
-from ..edge_file import EdgeFile, Rows
-from ..shard_writer import ShardWriter
+from ..destination import Destination
+from ..edge_file import EdgeFile
+from ..shard_writer import OriginalIds, ShardWriter
 from ..shards import ShardedGraph, open_graph
-from .plan import Plan, check_size, make_plan
-from .renumber import Renumbered, original_ids, save_order
-from .restart import (
-    Found,
-    describe,
-    load_plan,
-    prepare,
-    record_of,
-    save_plan,
-    write_json,
-)
+from .lock import locked
+from .options import Options
+from .parts import UNNAMED, finish_graph, write_parts
+from .plan import Plan, built_size, check_size, check_vertices, make_plan
+from .renumber import Renumbered, save_order
+from .restart import Found, describe, give_up, load_plan, prepare, record_of, save_plan
 from .route import route_arcs
-from .sort import listed_rows, sorted_rows, write_part
+from .sort import listed_rows, sorted_rows
 from .spool import Spool
-from .survey import own_pieces, survey_edges
+from .survey import Survey, own_pieces, survey_edges
 from .team import Team
 from .twins import lonely_arc
+from .vertices import Bounded, Compact, load_ids, save_vertices
+from .work import ORDER, VERTICES, remove_work
+
+__all__ = ["Options", "partition"]
 
 # What Python, compiled kernels and the buffers of files take while a bucket is sorted.
 RESERVE = 48 << 20
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to partition.
-
-    Attributes
-    ----------
-    out : Path
-        Directory to make.
-    parts : int
-    memory : int
-        Bytes that each process may hold.
-    symmetrize : bool
-        Take a file that should list every edge in both directions as one that lists
-        it in any.
-    reorder : str
-        One of `renumber.ORDERS`.
-    overwrite, compress : bool
-        As in `ShardWriter`.
-    restart : bool
-        Go on where a run that was killed has ended, if there is one; a graph that the
-        same run has finished stays.
-    quiet : bool
-        Say nothing on standard error.
-    """
-
-    out: Path
-    parts: int = 1
-    memory: int = 1 << 30
-    symmetrize: bool = False
-    reorder: str = "none"
-    overwrite: bool = False
-    compress: bool = False
-    restart: bool = False
-    quiet: bool = False
-
-    @property
-    def work(self) -> Path:
-        """The directory for what is on the way."""
-        return self.out.with_name(f"{self.out.name}.partition-work")
 
 
 def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
@@ -110,62 +62,57 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
         If the memory does not suffice, there are far more parts than vertices, or
         another run has left what there is to go on from.
     InputError
-        If the file is damaged, or an arc has no twin where all should.
+        If the file is damaged, an arc has no twin where all should, or there are far
+        more vertices than its edges can name.
     OutputError
-        If the output is not empty, has not enough room or cannot be written.
+        If the output is not empty, has not enough room or cannot be written, or
+        another run is writing there.
     """
     with team.together():
-        if options.parts < 1:
-            raise ConfigError(f"a graph has at least 1 part, not {options.parts}")
+        options.check()
     progress = Progress(team.rank == 0 and not options.quiet)
-    # Copies of the file on several machines may have been made at several times.
-    described = team.everyone(describe(file, options))[0]
-    found = _begin(team, options, described, progress)
-    if found is Found.GRAPH:
+    with locked(team, options.place, options.out) as has_locks:
+        if not has_locks:
+            progress.say(
+                f"{options.out}: its file system has no locks, so another run that "
+                "writes a graph there is not noticed"
+            )
+        # Copies of the file on several machines may have been made at several times.
+        described = team.everyone(describe(file, options))[0]
+        found, target = _begin(team, options, described, has_locks)
+        if options.restart:
+            progress.say(_text(found, options))
+        if found is Found.GRAPH:
+            return _made(team, options)
+        try:
+            _make(team, file, options, (found, target, described), progress)
+        except Exception as error:
+            # What is left of a run that was killed can be used, of one that failed not;
+            # but where one process fails alone, others may still be writing
+            if team.rank == 0 and getattr(error, "ranks", 1) == team.size:
+                give_up(options.work, target)
+            raise
         return _made(team, options)
-    routed = None
-    if found is Found.PLAN:
-        with team.together():
-            routed = load_plan(options.work, described)
-    record = record_of(described) if options.restart else None
-    try:
-        if options.reorder != "none":
-            if not routed:
-                progress.stage(f"ordering vertices by {options.reorder}")
-                save_order(team, file, options.reorder, options.work)
-            with team.together():
-                file = Renumbered(file, options.work)
-        plan, runs = routed or _route(team, file, options, progress, described)
-        rows_of = partial(sorted_rows, plan, runs)
-        if plan.in_rows:
-            rows_of = partial(listed_rows, plan, file)
-        _sort(team, plan, rows_of, options, progress, record)
-    except Exception:
-        # What is left of a run that was killed can be used, of one that failed not
-        if team.rank == 0:
-            shutil.rmtree(options.work, ignore_errors=True)
-        raise
-    return _made(team, options)
 
 
 def _begin(
-    team: Team, options: Options, described: dict[str, Any], progress: Progress
-) -> Found:
-    """Make the directories ready; return, and say, what a restart finds there."""
-    found = Found.NOTHING
+    team: Team, options: Options, described: dict[str, Any], has_locks: bool
+) -> tuple[Found, Destination]:
+    """Make the directories ready; return what a restart finds there."""
+    begun: tuple[Found, Destination] | None = None
     with team.together():
         if team.rank == 0:
-            found = prepare(options, described)
-    found = team.everyone(found)[0]
-    if options.restart:
-        progress.say(
-            {
-                Found.NOTHING: "nothing to go on from: begins anew",
-                Found.PLAN: f"goes on from {options.work}",
-                Found.GRAPH: f"{options.out} is finished already",
-            }[found]
-        )
-    return found
+            begun = prepare(options, described, has_locks)
+    found, target = team.everyone(begun)[0]
+    return found, target
+
+
+def _text(found: Found, options: Options) -> str:
+    return {
+        Found.NOTHING: "nothing to go on from: begins anew",
+        Found.PLAN: f"goes on from {options.work}",
+        Found.GRAPH: f"{options.out} is finished already",
+    }[found]
 
 
 def _made(team: Team, options: Options) -> ShardedGraph:
@@ -173,14 +120,105 @@ def _made(team: Team, options: Options) -> ShardedGraph:
         return open_graph(options.out, check=False)
 
 
-def _route(
+def _make(
     team: Team,
     file: EdgeFile,
     options: Options,
+    begun: tuple[Found, Destination, dict[str, Any]],
     progress: Progress,
-    described: dict[str, Any],
+) -> None:
+    """Make the graph, or what is missing of it.
+
+    Parameters
+    ----------
+    begun : tuple
+        What there is to go on from, where the graph goes, and what it is made of.
+    """
+    found, target, described = begun
+    routed = None
+    if found is Found.PLAN:
+        with team.together():
+            routed = load_plan(options.work, described)
+    numbered = _numbered(team, file, options, bool(routed), progress)
+    if routed is None:
+        routed = _route(team, (file, numbered), options, progress)
+        with team.together():
+            if team.rank == 0:
+                save_plan(options.work, described, *routed)
+    plan, runs = routed
+    rows_of = partial(sorted_rows, plan, runs)
+    if plan.in_rows:
+        rows_of = partial(listed_rows, plan, numbered)
+    writer = ShardWriter(
+        target, plan.num_vertices, plan.weight_dtype, plan.vtxdist, UNNAMED,
+        options.compress, _original_ids(file, options),
+    )  # fmt: skip
+    write_parts(team, plan, writer, rows_of, options.work, progress)
+    with team.together():
+        if team.rank == 0:
+            record = record_of(described) if options.restart else None
+            finish_graph(writer, options.work, record)
+            remove_work(options.work, target.token)
+
+
+def _numbered(
+    team: Team, file: EdgeFile, options: Options, saved: bool, progress: Progress
+) -> EdgeFile:
+    """Return the file with the vertices of the graph, and save their numbers."""
+    if options.num_vertices is not None:
+        file = Bounded(file, options.num_vertices)
+    if options.compact_ids:
+        if not saved:
+            progress.stage("looking for vertices")
+            save_vertices(team, file, options.work, _room(team, options))
+        with team.together():
+            file = Compact(file, options.work)
+    if options.reorder != "none":
+        if not saved:
+            progress.stage(f"ordering vertices by {options.reorder}")
+            save_order(team, file, options.reorder, options.work)
+        with team.together():
+            file = Renumbered(file, options.work)
+    return file
+
+
+def _original_ids(file: EdgeFile, options: Options) -> OriginalIds | None:
+    """Return the ids that the vertices of the graph have in the file."""
+    order = None if options.reorder == "none" else load_ids(options.work / ORDER)
+    if not options.compact_ids:
+        return None if order is None else OriginalIds(order, len(order))
+    vertices = load_ids(options.work / VERTICES)
+    bound = options.num_vertices or file.num_vertices
+    if bound is None:
+        bound = 1 + int(vertices[-1]) if len(vertices) else 0
+    return OriginalIds(vertices if order is None else vertices[order], bound)
+
+
+def _room(team: Team, options: Options) -> int:
+    """Return the bytes that every process may still take."""
+    with team.together():
+        room = Budget(options.memory).room() - RESERVE
+    room = min(team.everyone(room))
+    with team.together():
+        if room <= 0:
+            raise ConfigError(
+                f"--memory {options.memory:,} is less than a process takes before it "
+                f"begins. Give {options.memory - room + (64 << 20):,} bytes or more."
+            )
+    return room
+
+
+def _route(
+    team: Team, files: tuple[EdgeFile, EdgeFile], options: Options, progress: Progress
 ) -> tuple[Plan, list[Path]]:
-    """Plan, and write the arcs to run files by their buckets; return both."""
+    """Plan, and write the arcs to run files by their buckets; return both.
+
+    Parameters
+    ----------
+    files : tuple of EdgeFile
+        With the original ids, which messages name, and with those of the graph.
+    """
+    given, file = files
     spool = Spool(options.work / f"spool-{team.rank}")
     run = options.work / f"run-{team.rank}"
 
@@ -196,73 +234,34 @@ def _route(
 
     found = survey_edges(team, file, spool, reading)
     total = max(1, found.num_entries // team.size)
+    with team.together():
+        check_vertices(file, found.num_vertices, found.num_entries)
     if file.both_directions and not (found.symmetric or options.symmetrize):
         with team.together():
             if team.rank == 0:
-                raise lonely_arc(file.file if isinstance(file, Renumbered) else file)
+                raise lonely_arc(given)
+    _tell_size(team, file, found, options, progress)
+    room = _room(team, options)
     with team.together():
-        if team.rank == 0:
-            out, compress = options.out, options.compress
-            check_size(found, options.parts, file.name, out, compress)
-    room = Budget(options.memory).room() - RESERVE
-    room = min(team.everyone(room))
-    with team.together():
-        if room <= 0:
-            raise ConfigError(
-                f"--memory {options.memory:,} is less than a process takes before it "
-                f"begins. Give {options.memory - room + (64 << 20):,} bytes or more."
-            )
         plan = make_plan(found, options.parts, room, file.name)
         if not plan.in_rows:
             pieces = own_pieces(team, file, spool, again=True)
             routing = told(pieces, lambda done: f"routing: {100 * done // total} %")
             route_arcs(plan, routing, run, room)
         spool.remove()
-    runs = [options.work / f"run-{rank}" for rank in range(team.size)]
-    with team.together():
-        if team.rank == 0:
-            save_plan(options.work, described, plan, len(runs))
-    return plan, runs
+    return plan, [options.work / f"run-{rank}" for rank in range(team.size)]
 
 
-def _sort(
-    team: Team,
-    plan: Plan,
-    rows_of: Callable[[range], Iterator[Rows]],
-    options: Options,
-    progress: Progress,
-    record: str | None,
+def _tell_size(
+    team: Team, file: EdgeFile, found: Survey, options: Options, progress: Progress
 ) -> None:
-    """Write all parts that are not there yet, and the index."""
-    unnamed = str(uuid.UUID(int=0))
-    original = None if options.reorder == "none" else original_ids(options.work)
-    writer = ShardWriter(
-        options.out, plan.num_vertices, plan.weight_dtype, plan.vtxdist, unnamed,
-        options.overwrite, options.compress, original,
-    )  # fmt: skip
-    with writer, team.together():
-        for part in range(team.rank, options.parts, team.size):
-            progress.stage(f"sorting: part {part} of {options.parts}")
-            done = options.work / f"part-{part}.json"
-            if not done.exists():
-                sums = write_part(plan, writer, part, rows_of)
-                write_json(done, sums)
+    """Say what will be made, and make sure that there is room for it."""
+    arcs, size = built_size(found, options.parts)
+    progress.say(
+        f"{file.name}: makes {found.num_vertices:,} vertices and at most {arcs:,} "
+        f"arcs, {size:,} bytes{' before --compress' * options.compress}"
+    )
     with team.together():
         if team.rank == 0:
-            all_sums = [
-                json.loads((options.work / f"part-{part}.json").read_text())
-                for part in range(options.parts)
-            ]
-            sums = np.array(all_sums, np.uint64).sum(axis=0)
-            writer.finish(_name_by_content(plan, sums, original), record)
-            shutil.rmtree(options.work, ignore_errors=True)
-
-
-def _name_by_content(plan: Plan, sums: np.ndarray, original: np.ndarray | None) -> str:
-    """Return a uuid that only the same rows and ids have, whatever the parts."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(f"{plan.num_vertices} {plan.weight_dtype.str} ".encode())
-    digest.update(sums.astype("<u8").tobytes())
-    if original is not None:
-        digest.update(original.data)
-    return str(uuid.UUID(bytes=digest.digest(), version=5))
+            out, compress = options.out, options.compress
+            check_size(found, options.parts, file.name, out, compress)

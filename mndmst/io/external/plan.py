@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ...graph.order import id_dtype
-from ...host.errors import ConfigError, OutputError
+from ...graph.order import id_dtype, stored_id_dtype
+from ...host.errors import ConfigError, InputError, OutputError
 from ..cuts import balanced_cuts
+from ..edge_file import EdgeFile
 from ..layout import writing
 from .survey import Survey
 
@@ -23,6 +24,9 @@ MOST_EMPTY_PARTS = 1 << 12
 BOUND_BYTES = 8  # where a row begins, or a part
 # What --compress saves at most of rows that are not mostly empty.
 PACKING = 8
+# Rows may take as many bytes as this whatever the file is like, or as many times what
+# the file takes: what it is stored in, or what text of as many edges takes.
+ROWS_ALLOWED, TIMES_ALLOWED, ENTRY_BYTES = 64 << 20, 1000, 16
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,43 @@ class Plan:
         return self.first.astype(np.uint64), guide, np.uint64(shift)
 
 
+def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
+    """Refuse far more vertices than the edges of a file can name.
+
+    Parameters
+    ----------
+    num_vertices, num_entries : int
+        As the file was found to have.
+
+    Raises
+    ------
+    InputError
+        Unless the user has asked for so many.
+    """
+    rows = BOUND_BYTES * num_vertices
+    size = max(file.nbytes(), ENTRY_BYTES * num_entries)
+    if file.vertices_asked or rows <= max(ROWS_ALLOWED, TIMES_ALLOWED * size):
+        return
+    raise InputError(
+        f"{file.name}: {num_entries:,} edges would make a graph of {num_vertices:,} "
+        f"vertices, whose rows take {rows:,} bytes, over {TIMES_ALLOWED:,} times what "
+        "the file takes. The largest vertex id that occurs, or that the header allows, "
+        f"is {num_vertices - 1}, counted from 0. If it is wrong, mend it; else give "
+        "--compact-ids for a graph of the vertices that edges name, or --num-vertices "
+        f"{num_vertices} for one of all."
+    )
+
+
+def built_size(survey: Survey, num_parts: int) -> tuple[int, int]:
+    """Return how many arcs a graph has at most, and the bytes that these take."""
+    n = survey.num_vertices
+    arcs = int(survey.counts.sum()) // (2 if survey.symmetric else 1)
+    # Every part tells where all of them begin.
+    bounds = n + num_parts * (num_parts + 1)
+    arc = stored_id_dtype(n).itemsize + survey.weight_dtype.itemsize
+    return arcs, BOUND_BYTES * bounds + arc * arcs
+
+
 def check_size(
     survey: Survey, num_parts: int, name: str, out: Path, compress: bool
 ) -> None:
@@ -105,11 +146,7 @@ def check_size(
             f"{name}: has {n:,} vertices, too few for {num_parts:,} parts. Give "
             f"{max(n, MOST_EMPTY_PARTS):,} or fewer."
         )
-    arcs = int(survey.counts.sum()) // (2 if survey.symmetric else 1)
-    # Every part tells where all of them begin.
-    bounds = n + num_parts * (num_parts + 1)
-    arc = id_dtype(n).itemsize + survey.weight_dtype.itemsize
-    need = (BOUND_BYTES * bounds + arc * arcs) // (PACKING if compress else 1)
+    need = built_size(survey, num_parts)[1] // (PACKING if compress else 1)
     with writing(out):
         free = shutil.disk_usage(out).free
     if need > free:
@@ -134,7 +171,7 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
     Raises
     ------
     ConfigError
-        If even the smallest bucket takes more.
+        If even the smallest bucket takes more, or there are too many vertices.
     """
     mirrored = not survey.symmetric
     arcs = survey.counts if mirrored else survey.counts // 2
@@ -150,6 +187,11 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
     goal = min(room, goal)
     # The key of an arc is its row and its neighbour, in 64 bits
     most_rows = 1 << (64 - max(1, (n - 1).bit_length()))
+    if most_rows >> shift == 0 and not in_rows:
+        raise ConfigError(
+            f"{name}: has {n:,} vertices; arcs of at most 2^42 can be sorted. Give "
+            "--compact-ids, if edges name fewer."
+        )
     blocks, begins = [0], [0]
     for end in cuts[1:].tolist():
         while blocks[-1] < end:

@@ -15,16 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
-from ...graph.order import id_dtype
+from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError
 from ...host.memory import free_bytes
 from ..edge_file import EdgeFile, EdgeFileOver
-from ..edges import Edges
+from ..edges import Edges, as_ids
 from ..kernels.build import both_directions, upper_triangle
 from ..kernels.reorder import add_degrees, breadth_first
 from ..layout import writing
+from .plan import check_vertices
 from .survey import share
 from .team import Team
+from .vertices import load_ids
+from .work import NEW_IDS, ORDER
 
 DEGREE_BYTES = 8
 ORDERS = ("none", "degree", "bfs", "rcm")
@@ -44,19 +47,13 @@ class Renumbered(EdgeFileOver):
     def __init__(self, file: EdgeFile, work: Path) -> None:
         super().__init__(file)
         self.work = work
-        self.num_vertices = len(original_ids(work))
+        self.num_vertices = len(load_ids(work / ORDER))
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file with new ids; see `EdgeFile`."""
-        new_id = np.load(_new_id(self.work), mmap_mode="r")
+        new_id = load_ids(self.work / NEW_IDS)
         for piece in self.file.pieces(begin, end):
             yield _renamed(piece, new_id)
-
-
-def original_ids(work: Path) -> np.ndarray:
-    """Return the original id of each vertex, mapped from its file."""
-    ids: np.ndarray = np.load(work / "original-id.npy", mmap_mode="r")
-    return ids
 
 
 def save_order(team: Team, file: EdgeFile, order: str, work: Path) -> None:
@@ -67,20 +64,26 @@ def save_order(team: Team, file: EdgeFile, order: str, work: Path) -> None:
     ConfigError
         If there is not the memory to count the edges of every vertex.
     InputError
-        If the file is damaged.
+        If the file is damaged, or has far more vertices than its edges name.
     OutputError
         If the maps cannot be written.
     """
     with team.together():
-        counted = _own_degrees(team, file)
-    num_vertices = max(team.everyone(len(counted)))
+        counted, entries = _own_degrees(team, file)
+    bounds, all_entries = zip(*team.everyone((len(counted), entries)), strict=True)
+    num_vertices = max(bounds)
+    with team.together():
+        check_vertices(file, num_vertices, sum(all_entries))
     degrees = team.sum(np.pad(counted, (0, num_vertices - len(counted))))
     with team.together():
         if team.rank == 0:
-            ordered = _ordered(file, order, degrees).astype(id_dtype(num_vertices))
+            ordered = _ordered(file, order, degrees).astype(
+                stored_id_dtype(num_vertices)
+            )
             with writing(work):
-                np.save(work / "original-id.npy", ordered)
-                np.save(_new_id(work), _inverse(ordered))
+                for name, ids in ((ORDER, ordered), (NEW_IDS, _inverse(ordered))):
+                    with (work / name).open("xb") as target:
+                        np.save(target, ids)
 
 
 def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
@@ -97,18 +100,29 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
     return found[::-1] if order == "rcm" else found
 
 
-def _own_degrees(team: Team, file: EdgeFile) -> np.ndarray:
-    """Return the degrees of vertices in this rank's share, of as many as occur."""
-    num_vertices = file.num_vertices or 0
+def _own_degrees(team: Team, file: EdgeFile) -> tuple[np.ndarray, int]:
+    """Return the degrees in this rank's share, of as many vertices as occur.
+
+    Returns
+    -------
+    degrees : ndarray of int64
+    entries : int
+        Of the share.
+    """
+    num_vertices, entries = file.num_vertices or 0, 0
+    _check_room(file.name, num_vertices, num_vertices)
     degrees = np.zeros(num_vertices, np.int64)
     begin, end = share(team, file)
     for piece in file.pieces(begin, end) if begin < end else ():
+        entries += len(piece)
         num_vertices = max(num_vertices, piece.num_vertices)
         if num_vertices > len(degrees):
             _check_room(file.name, 2 * num_vertices, num_vertices)
-            degrees = np.pad(degrees, (0, 2 * num_vertices - len(degrees)))
+            fewer = degrees
+            degrees = np.zeros(2 * num_vertices, np.int64)  # taken when written
+            degrees[: len(fewer)] = fewer
         add_degrees(piece.src, piece.dst, degrees)
-    return degrees[:num_vertices]
+    return degrees[:num_vertices], entries
 
 
 def _check_room(name: str, counts: int, num_vertices: int) -> None:
@@ -130,15 +144,12 @@ def _check_room(name: str, counts: int, num_vertices: int) -> None:
 
 
 def _renamed(edges: Edges, new_id: np.ndarray) -> Edges:
-    ends = new_id[edges.src], new_id[edges.dst]
-    return Edges(len(new_id), *ends, edges.weight, edges.directed)
+    ids = id_dtype(len(new_id))
+    src, dst = as_ids(new_id[edges.src], ids), as_ids(new_id[edges.dst], ids)
+    return Edges(len(new_id), src, dst, edges.weight, edges.directed)
 
 
 def _inverse(order: np.ndarray) -> np.ndarray:
     inverse = np.empty_like(order)
     inverse[order] = np.arange(len(order), dtype=order.dtype)
     return inverse
-
-
-def _new_id(work: Path) -> Path:
-    return work / "new-id.npy"

@@ -7,21 +7,28 @@ of the graph, so that the same run once more finds it finished.
 
 import hashlib
 import json
-import shutil
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import h5py
 import numpy as np
 
-from ...host.errors import ConfigError
+from ...host.errors import ConfigError, InputError, OutputError
+from ..destination import Destination
 from ..edge_file import EdgeFile
-from ..layout import INDEX_NAME, MADE_FROM, MALFORMED, read_attribute, writing
-from ..shard_writer import ShardWriter
+from ..layout import (
+    INDEX_NAME,
+    MADE_FROM,
+    MALFORMED,
+    first_line,
+    open_hdf5,
+    read_attribute,
+)
+from ..whole_file import whole_file
 from .plan import Plan
+from .work import NAMING, PLAN, make_work, read_token, remove_work
 
 if TYPE_CHECKING:
     from . import Options
@@ -37,11 +44,16 @@ class Found(Enum):
 
 def describe(file: EdgeFile, options: "Options") -> dict[str, Any]:
     """Return what a restart must have in common with the run before."""
-    return file.identity() | {
+    described = file.identity() | {
         "parts": options.parts,
         "symmetrize": options.symmetrize,
         "reorder": options.reorder,
     }
+    if options.num_vertices is not None:
+        described["num_vertices"] = options.num_vertices
+    if options.compact_ids:
+        described["compact_ids"] = True
+    return described
 
 
 def record_of(described: dict[str, Any]) -> str:
@@ -50,50 +62,92 @@ def record_of(described: dict[str, Any]) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def prepare(options: "Options", described: dict[str, Any]) -> Found:
+def prepare(
+    options: "Options", described: dict[str, Any], has_locks: bool
+) -> tuple[Found, Destination]:
     """Make the directories ready, and return what is in them to go on from.
+
+    Parameters
+    ----------
+    has_locks : bool
+        Whether it is certain that no other run is at work there.
 
     Raises
     ------
     ConfigError
         If what a restart finds was left by another run.
     OutputError
-        If the output is not empty or cannot be written.
+        If the output is not empty or cannot be written, or the working directory is
+        not ours.
     """
-    found = Found.NOTHING
-    if options.restart:
-        if _record_in(options.out) == record_of(described):
-            shutil.rmtree(options.work, ignore_errors=True)
-            return Found.GRAPH
-        if (options.work / "plan.json").exists():
-            load_plan(options.work, described)
-            ShardWriter.take_back(options.out, options.parts)
-            found = Found.PLAN
-    ShardWriter.claim(options.out, options.overwrite)
-    if found is Found.NOTHING:
-        with writing(options.work):
-            shutil.rmtree(options.work, ignore_errors=True)
-            options.work.mkdir(parents=True)
-    return found
+    token = read_token(options.work)
+    if options.restart and _record_in(options.out) == record_of(described):
+        target = Destination(options.out, options.overwrite)
+        if token is not None and has_locks:
+            remove_work(options.work, token)
+        return Found.GRAPH, target
+    if token is None:
+        target = Destination(options.out, options.overwrite)
+        target.claim(options.parts)
+        make_work(options.work, target.token)
+        return Found.NOTHING, target
+    before = Destination(options.out, options.overwrite, token, _naming(options.work))
+    if options.restart and (options.work / PLAN).exists():
+        load_plan(options.work, described)
+        if before.is_finished(options.parts):
+            remove_work(options.work, token)
+            return Found.GRAPH, before
+        before.claim(options.parts)
+        return Found.PLAN, before
+    if not has_locks:
+        raise OutputError(
+            f"{options.work}: is of a run that was killed, or is still at work; the "
+            "file system has no locks to tell. If none is, remove the directory."
+        )
+    return Found.NOTHING, _begin_anew(options, before)
+
+
+def _begin_anew(options: "Options", before: Destination) -> Destination:
+    """Take the place of a run that was killed, and remove what it has left."""
+    target = Destination(options.out, options.overwrite)
+    if options.overwrite:
+        before.abandon()
+    target.claim(options.parts)
+    give_up(options.work, before)
+    make_work(options.work, target.token)
+    return target
+
+
+def give_up(work: Path, target: Destination) -> None:
+    """Remove all that a run has made, which is not at work any more."""
+    replace(target, uuid=_naming(work)).abandon()
+    remove_work(work, target.token)
+
+
+def _naming(work: Path) -> str | None:
+    """Return the uuid of the graph whose files a run was giving their names."""
+    with suppress(OSError, ValueError):
+        return str(json.loads((work / NAMING).read_text()))
+    return None
 
 
 def _record_in(out: Path) -> Any:
     """Return the record of a whole graph; None if there is none."""
-    with suppress(*MALFORMED), h5py.File(out / INDEX_NAME) as file:
+    with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
         return read_attribute(file, MADE_FROM)
     return None
 
 
-def save_plan(work: Path, described: dict[str, Any], plan: Plan, runs: int) -> None:
-    """Save a plan, with the number of files that the arcs are in."""
+def save_plan(
+    work: Path, described: dict[str, Any], plan: Plan, runs: list[Path]
+) -> None:
+    """Save a plan, with the files that the arcs are in."""
     fields = {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in asdict(plan).items()
     }
     fields["weight_dtype"] = plan.weight_dtype.name
-    write_json(
-        work / "plan.json", {"described": described, "plan": fields, "runs": runs}
-    )
+    write_json(work / PLAN, {"described": described, "plan": fields, "runs": len(runs)})
 
 
 def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
@@ -102,10 +156,16 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
     Raises
     ------
     ConfigError
-        If another run has left it.
+        If another run has left it, or it is damaged.
     """
-    kept = json.loads((work / "plan.json").read_text())
-    before = kept["described"]
+    try:
+        kept = json.loads((work / PLAN).read_text())
+        before, runs = kept["described"], range(kept["runs"])
+        plan = _plan_of(kept["plan"])
+    except MALFORMED as error:
+        raise ConfigError(
+            f"{work / PLAN}: is damaged ({first_line(error)}). Run without --restart."
+        ) from error
     if before != described:
         names = [n for n in before | described if before.get(n) != described.get(n)]
         what = ", ".join(f"{n} {before.get(n)}, not {described.get(n)}" for n in names)
@@ -113,17 +173,19 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
             f"{work}: was left by a run with {what}. Give the same, or run it without "
             "--restart."
         )
+    return plan, [work / f"run-{rank}" for rank in runs]
+
+
+def _plan_of(kept: dict[str, Any]) -> Plan:
     fields: dict[str, Any] = {
         name: np.array(value, np.int64) if isinstance(value, list) else value
-        for name, value in kept["plan"].items()
+        for name, value in kept.items()
     }
     fields["weight_dtype"] = np.dtype(fields["weight_dtype"])
-    return Plan(**fields), [work / f"run-{rank}" for rank in range(kept["runs"])]
+    return Plan(**fields)
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write a file that is whole or not there."""
-    with writing(path):
-        temporary = path.with_suffix(".tmp")
+    with whole_file(path) as temporary:
         temporary.write_text(json.dumps(value))
-        temporary.rename(path)

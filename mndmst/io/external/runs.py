@@ -8,6 +8,7 @@ from types import TracebackType
 import numpy as np
 
 from ..layout import writing
+from ..whole_file import whole_file
 
 
 class RunWriter:
@@ -27,7 +28,7 @@ class RunWriter:
         self.path = path
         self.counts = [np.zeros(buckets, np.int64)]
         with writing(path):
-            self.file = path.with_suffix(".arcs").open("wb")
+            self.file = path.with_suffix(".arcs").open("xb")
 
     def append(self, counts: np.ndarray, *columns: np.ndarray) -> None:
         """Write a batch.
@@ -59,9 +60,9 @@ class RunWriter:
             return
         with writing(self.path):
             self.file.close()
-            temporary = self.path.with_suffix(".tmp.npy")
-            np.save(temporary, np.stack(self.counts[1:] or self.counts))
-            temporary.rename(self.path.with_suffix(".npy"))
+        index = self.path.with_suffix(".npy")
+        with whole_file(index) as temporary, temporary.open("wb") as file:
+            np.save(file, np.stack(self.counts[1:] or self.counts))
 
 
 def read_buckets(
@@ -83,7 +84,8 @@ def read_buckets(
     OutputError
         If the file is not what was written.
     """
-    counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
+    with writing(path):
+        counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
     with writing(path), path.with_suffix(".arcs").open("rb") as file:
         begin = 0
         for batch in counts:

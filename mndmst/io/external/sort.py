@@ -17,6 +17,8 @@ from .plan import KEY_BYTES, Plan
 from .route import final_weights
 from .runs import read_buckets
 
+# Yields the rows of some buckets: ascending ids, none twice, lightest weights
+RowsOf = Callable[[range], Iterator[Rows]]
 LARGEST_LOAD = 1 << 27  # bytes of arcs that are read at once
 
 
@@ -24,14 +26,13 @@ def write_part(
     plan: Plan,
     writer: ShardWriter,
     part: int,
-    rows_of: Callable[[range], Iterator[Rows]],
+    rows_of: RowsOf,
 ) -> tuple[int, int]:
     """Write the rows of a part, bucket by bucket.
 
     Parameters
     ----------
-    rows_of : callable
-        Yields the rows of some buckets: ascending ids, none twice, lightest weights.
+    rows_of : RowsOf
 
     Returns
     -------

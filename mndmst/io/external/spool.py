@@ -30,7 +30,7 @@ class Spool:
         OutputError
             If they cannot be written.
         """
-        with writing(self.path), self.path.open("wb") as file:
+        with writing(self.path), self.path.open("xb") as file:
             for piece in pieces:
                 weight = piece.weight
                 if weight.dtype == np.int64:

@@ -4,7 +4,10 @@ All of them run the same code and meet in two calls. What is large goes through 
 so neither MPI nor shared memory is needed.
 """
 
+import ctypes
 import multiprocessing
+import os
+import signal
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -16,6 +19,8 @@ import numpy as np
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, MndmstError
 from ..kernels.external import ascending
+
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 class Team(ABC):
@@ -119,22 +124,30 @@ class Workers(Team):
             self.pipes[0].send(value)
             return self.pipes[0].recv()
         result = combine(self._values(value))
-        for pipe in self.pipes:
-            pipe.send(result)
+        for pipe, process in zip(self.pipes, self.processes, strict=True):
+            with _alive(process):
+                pipe.send(result)
         return result
 
     def _values(self, own: Any) -> Iterator[Any]:
         yield own
         for pipe, process in zip(self.pipes, self.processes, strict=True):
-            try:
-                yield pipe.recv()
-            except EOFError as error:
-                process.join()
-                raise ConfigError(
-                    f"worker process {process.name} ended with status "
-                    f"{process.exitcode}. If the machine was short of memory, give "
-                    "less --memory or fewer --jobs."
-                ) from error
+            with _alive(process):
+                value = pipe.recv()
+            yield value
+
+
+@contextmanager
+def _alive(process: Any) -> Iterator[None]:
+    """Turn what a pipe raises whose other end is gone into a ConfigError."""
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        process.join()
+        raise ConfigError(
+            f"worker process {process.name} ended with status {process.exitcode}. If "
+            "the machine was short of memory, give less --memory or fewer --jobs."
+        ) from error
 
 
 def _sum(arrays: Iterator[np.ndarray]) -> np.ndarray:
@@ -164,7 +177,8 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     for rank in range(1, jobs):
         here, there = context.Pipe()
         # A fork has our ends too, and with them would never see that we are gone
-        given = (there, [*pipes, here], rank, jobs, task, arguments)
+        worker = Workers(rank, jobs, [there], [])
+        given = (worker, [*pipes, here], os.getpid(), task, arguments)
         process = context.Process(target=_work, args=given, name=str(rank), daemon=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -184,10 +198,23 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _work(
-    pipe: Any, others: list, rank: int, size: int, task: Callable, arguments: tuple
+    worker: Workers, others: list, parent: int, task: Callable, arguments: tuple
 ) -> None:
     for other in others:
         other.close()
+    _end_with(parent)
     # Errors that a user can mend are told by rank 0; if that is gone, nobody listens.
-    with suppress(MndmstError, EOFError, BrokenPipeError, KeyboardInterrupt):
-        task(Workers(rank, size, [pipe], []), *arguments)
+    with suppress(MndmstError, EOFError, ConnectionError, KeyboardInterrupt):
+        task(worker, *arguments)
+
+
+def _end_with(parent: int) -> None:
+    """Have the system end this process as soon as its parent has ended.
+
+    It would go on with its parts beside the run that is started next.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -41,7 +41,9 @@ def _dot_graph(path: Path) -> EdgeFile | Edges:
 
 def _dot_h5(path: Path) -> EdgeFile | Edges:
     """Open one of the project's own files: a forest or a graph."""
-    return forests.ForestEdges(path) if forests.is_forest(path) else shards.read(path)
+    if path.is_dir() or not forests.is_forest(path):
+        return shards.read(path)
+    return forests.ForestEdges(path)
 
 
 _EDGE_LISTS = (

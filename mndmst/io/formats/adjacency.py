@@ -19,11 +19,13 @@ from .files import line_of, read_bytes
 
 _KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
 _LONGEST_KIND = 32
+# Arrays for each byte of a text with the shortest numbers
+COPIES = 16
 
 
 def read(path: Path) -> Edges:
     """Read a `.adj` file; see `formats.read_edges`. Weights are numbers, or 1."""
-    text = np.frombuffer(read_bytes(path), np.uint8)
+    text = np.frombuffer(read_bytes(path, COPIES), np.uint8)
     kind = (text[:_LONGEST_KIND].tobytes().split() or [b""])[0]
     if kind not in _KINDS:
         raise InputError(

@@ -1,15 +1,15 @@
 """Binary files as a row of arrays, none taken before the file is known to hold it."""
 
 import mmap
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ...host.errors import InputError
-from .files import COMPRESSIONS, read_bytes
+from ..opening import opened, state_of
+from .files import COMPRESSIONS, read_bytes, readable
 
 
 class Column(NamedTuple):
@@ -30,13 +30,17 @@ class Binary:
     Attributes
     ----------
     path : Path
+    state : State
+        What the file was at first; see `opening.opened`.
     size : int
-        Bytes, unpacked.
+        Bytes, unpacked. They are in memory if they had to be.
     at : int
         Bytes that have been taken.
 
     Raises
     ------
+    ConfigError
+        If what it unpacks to is more than this process may hold.
     InputError
         If it cannot be read, or not be unpacked.
     """
@@ -44,11 +48,10 @@ class Binary:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.at = 0
+        with readable(path):
+            self.state = state_of(path)
         self._unpacked = read_bytes(path) if path.suffix in COMPRESSIONS else None
-        with _readable(path):
-            self.size = (
-                path.stat().st_size if self._unpacked is None else len(self._unpacked)
-            )
+        self.size = self.state[1] if self._unpacked is None else len(self._unpacked)
 
     @property
     def left(self) -> int:
@@ -96,16 +99,13 @@ class Binary:
             held = np.frombuffer(self._unpacked, column.dtype, end - begin, place)
             return held.copy()
         part = np.empty(end - begin, column.dtype)
-        with _readable(self.path), self.path.open("rb", buffering=0) as file:
-            file.seek(place)
+        with readable(self.path), opened(self.path, self.state) as file:
             left = part.view(np.uint8).data
             while left:  # the system reads 2 GiB at a time
-                taken = file.readinto(left)
+                taken = os.preadv(file.fileno(), [left], place)
                 if not taken:
-                    raise InputError(
-                        f"{self.path}: was cut short while it was read. Copy it again."
-                    )
-                left = left[taken:]
+                    raise EOFError("it was cut short while it was read")
+                left, place = left[taken:], place + taken
         return part
 
     def end(self) -> None:
@@ -118,27 +118,16 @@ class Binary:
             )
 
 
-def contents(path: Path) -> bytes | mmap.mmap:
-    """Return what a file holds: mapped, or in memory if it has to be unpacked.
+def mapped(path: Path) -> bytes | mmap.mmap:
+    """Return what a file holds, mapped into memory.
 
     Raises
     ------
     InputError
-        If it cannot be read or is cut short.
+        If it cannot be read.
     """
-    if path.suffix in COMPRESSIONS:
-        return read_bytes(path)
     try:
-        with _readable(path), path.open("rb") as file:
+        with readable(path), opened(path) as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:  # an empty file cannot be mapped
         return b""
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn what the file system raises on reading into an InputError."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error

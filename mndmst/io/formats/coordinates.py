@@ -17,6 +17,7 @@ _HEADER = re.compile(
 )
 _COMMENT = re.compile(rb"^c[^\n]*$", re.MULTILINE)
 _SHORTEST_LINE = len("v 1 1 1\n")
+COPIES = 12
 
 
 def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +33,7 @@ def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
     InputError
         If the file is missing or damaged, or leaves out a vertex.
     """
-    text = read_bytes(path)
+    text = read_bytes(path, COPIES)
     header = _HEADER.match(text)
     if header is None:
         raise InputError(

@@ -17,12 +17,13 @@ import numpy as np
 
 from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
+from ..whole_file import whole_file
 from .files import (
     COMPRESSIONS,
+    LONGEST_HEAD,
     check_letters,
     import_scipy,
     unpacked_pieces,
-    whole_file,
 )
 from .text import LONGEST_LINE, Lines, TextFile
 
@@ -72,7 +73,8 @@ def _read_problem(path: Path) -> tuple[int, int, int]:
         text += piece
         start = len(BOM_UTF8) if text.startswith(BOM_UTF8) else 0
         problem = _PROBLEM.search(text[start:])
-        if problem or text.startswith(b"a") or b"\na" in text:
+        begun = text.startswith(b"a") or b"\na" in text
+        if problem or begun or len(text) > LONGEST_HEAD:
             break
     if problem is None:
         check_letters(path, text[:LONGEST_LINE])

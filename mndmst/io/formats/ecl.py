@@ -16,8 +16,9 @@ from .rows import RowsFile
 
 def open_file(path: Path) -> RowsFile:
     """Open a `.egr` file; see `EdgeFile`. Weights are int32, or 1."""
+    file = Binary(path)
     for width in (4, 8):
-        file = Binary(path)
+        file.at = 0
         vertices, arcs = file.counts(f"<i{width}", 2)
         after_rows = file.left - (vertices + 1) * width
         if vertices >= 0 and arcs >= 0 and after_rows in (4 * arcs, 8 * arcs):

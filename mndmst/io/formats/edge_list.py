@@ -14,7 +14,8 @@ from pathlib import Path
 from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
-from .files import read_head, whole_file
+from ..whole_file import whole_file
+from .files import read_head
 from .text import Lines, TextFile
 
 _COMMENTS = b"#%"

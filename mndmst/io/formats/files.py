@@ -1,11 +1,11 @@
-"""What the formats share: compressed files, whole files, optional packages."""
+"""What the formats share: compressed files, the heads of texts, optional packages."""
 
 import codecs
 import gzip
 import importlib
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -15,41 +15,85 @@ import numpy as np
 
 from ...host.errors import InputError
 from ...host.extras import optional
-from ..layout import writing
+from .. import allowance
+from ..edge_file import FAR
+from ..opening import State, opened, state_of
 
 PIECE_BYTES = 1 << 20
-LONGEST_HEAD = 1 << 24
+# zstandard unpacks all that it is given, up to 2^15 times as much.
+ZSTD_BYTES = 1 << 9
+LEAST_XZ, MOST_XZ = 1 << 20, 1 << 34
+LONGEST_HEAD = 1 << 21
 COMPRESSIONS = (".gz", ".xz", ".zst")
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return a file's contents; see `unpacked_pieces`."""
-    return b"".join(unpacked_pieces(path))
+def read_bytes(path: Path, copies: int = 1) -> bytearray:
+    """Return a file's contents, unpacked; see `unpacked_pieces`.
+
+    Parameters
+    ----------
+    path : Path
+    copies : int
+        How many times its bytes the reader takes in all.
+
+    Raises
+    ------
+    ConfigError
+        If this process may not hold as much.
+    """
+    room = 8 * allowance.room() // (9 * copies)  # what grows has an eighth to spare
+    contents = bytearray()
+    with readable(path):
+        size = state_of(path)[1] if path.suffix not in COMPRESSIONS else 0
+    if size <= room:
+        size = 0
+        for piece in unpacked_pieces(path):
+            size += len(piece)
+            if size <= room:
+                contents += piece
+            elif size > FAR * room:
+                break
+            else:  # goes on only to say how much there is
+                contents.clear()
+    if size > room:
+        least = " at least" if size > FAR * room else ""
+        raise allowance.exceeded(path, 9 * copies * size // 8, "what is in it", least)
+    return contents
 
 
-def unpacked_pieces(path: Path) -> Iterator[bytes]:
+def unpacked_pieces(path: Path, state: State | None = None) -> Iterator[bytes]:
     """Yield a file's contents, unpacked if its name ends in .gz, .xz or .zst.
+
+    Parameters
+    ----------
+    path : Path
+    state : State, optional
+        What the file was when it was first looked at; see `opened`.
 
     Yields
     ------
     bytes
-        As many as unpacking `PIECE_BYTES` or so gives.
+        About `PIECE_BYTES` at most.
 
     Raises
     ------
+    ConfigError
+        If to unpack it takes more memory than this process may hold.
     InputError
-        If it cannot be read or is cut short.
+        If it cannot be read, is cut short or changes meanwhile.
     MissingExtraError
         For .zst without the package zstandard.
     """
+    with readable(path), opened(path, state) as file:
+        yield from _UNPACK.get(path.suffix, _read)(path, file)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what is raised on reading or unpacking a file into an InputError."""
     try:
-        with _OPEN.get(path.suffix, Path.open)(path, "rb") as file:
-            if path.suffix == ".zst":
-                yield from _unzstd(file)
-            else:
-                while piece := file.read(PIECE_BYTES):
-                    yield piece
+        yield
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(
             f"{path}: damaged or cut short ({error}). Copy or download it again."
@@ -58,41 +102,80 @@ def unpacked_pieces(path: Path) -> Iterator[bytes]:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
 
 
-_OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+def _read(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    while piece := file.read(PIECE_BYTES):
+        yield piece
 
 
-def _unzstd(file: BinaryIO) -> Iterator[bytes]:
+def _ungzip(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=file) as unpacked:
+        while piece := unpacked.read(PIECE_BYTES):
+            yield piece
+
+
+def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    """Yield what the streams of an .xz file hold; EOFError if the last is cut short."""
+    packed = file.read(PIECE_BYTES)
+    while packed:
+        stream = _xz_stream(path, packed)
+        while not stream.eof:
+            if stream.needs_input and not packed:
+                packed = file.read(PIECE_BYTES)
+                if not packed:
+                    raise EOFError("it ends inside a stream")
+            piece = stream.decompress(packed, PIECE_BYTES)
+            packed = b""
+            if piece:
+                yield piece
+        # Streams may be followed by zeros, in fours
+        packed = (stream.unused_data or file.read(PIECE_BYTES)).lstrip(b"\0")
+
+
+def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
+    """Return a decoder; refuse a stream that needs more memory than is allowed."""
+    room, enough = allowance.room(), LEAST_XZ
+    while enough < MOST_XZ:
+        try:
+            lzma.LZMADecompressor(memlimit=enough).decompress(packed, 1)
+            break
+        except lzma.LZMAError as error:
+            if "limit" not in str(error):
+                raise
+            enough *= 2
+    if enough > max(room, LEAST_XZ):
+        raise allowance.exceeded(path, enough, "to unpack it")
+    return lzma.LZMADecompressor(memlimit=enough)
+
+
+def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """Yield what the frames of a .zst file hold; EOFError if the last is cut short."""
     zstandard = import_extra("zstandard")
-    packed = file.read(PIECE_BYTES)
+    packed = memoryview(file.read(PIECE_BYTES))
     try:
         while packed:
             frame = zstandard.ZstdDecompressor().decompressobj()
+            window = zstandard.get_frame_parameters(packed).window_size
+            allowance.check_room(path, window, "to unpack it")
+            piece = bytearray()
             while not frame.eof:
-                yield frame.decompress(packed)
-                packed = frame.unused_data or file.read(PIECE_BYTES)
-                if not (packed or frame.eof):
+                if not packed:
                     raise EOFError("it ends inside a frame")
+                piece += frame.decompress(packed[:ZSTD_BYTES])
+                packed = packed[ZSTD_BYTES:] or memoryview(file.read(PIECE_BYTES))
+                while len(piece) >= PIECE_BYTES:
+                    yield bytes(piece[:PIECE_BYTES])
+                    del piece[:PIECE_BYTES]
+            yield bytes(piece)
+            packed = memoryview(frame.unused_data + packed)
     except zstandard.ZstdError as error:
         raise EOFError(error) from error
 
 
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to; rename it to `path` when that went well.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
-    """
-    temporary = path.with_name(f"tmp-{path.name}")
-    try:
-        with writing(path):
-            yield temporary
-            temporary.rename(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+_UNPACK: dict[str, Callable[[Path, BinaryIO], Iterator[bytes]]] = {
+    ".gz": _ungzip,
+    ".xz": _unxz,
+    ".zst": _unzstd,
+}
 
 
 def read_head(

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import h5py
-
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
 from ..forest import FORMAT, read_forest
+from ..layout import open_hdf5, read_attribute, reading
 
 
 class ForestEdges(EdgeFile):
@@ -41,9 +40,12 @@ class ForestEdges(EdgeFile):
 
 
 def is_forest(path: Path) -> bool:
-    """Return whether a file is one of the project's forests."""
-    try:
-        with h5py.File(path) as file:
-            return bool(file.attrs.get("format") == FORMAT)
-    except OSError:
-        return False  # whoever opens it as something else says what is wrong
+    """Return whether a file is one of the project's forests.
+
+    Raises
+    ------
+    InputError
+        If it is damaged.
+    """
+    with reading(path), open_hdf5(path) as file:
+        return bool(read_attribute(file, "format") == FORMAT)

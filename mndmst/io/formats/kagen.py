@@ -55,14 +55,14 @@ class PairFile(EdgeFile):
         self.length = self.num_entries = entries
         self.weight_dtype = np.dtype(np.int32)
         self.both_directions = both_directions
+        self._file = file
         self._pairs = file.take(f"<u{width}", 2 * entries, "ends")
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pairs [begin, end); see `EdgeFile`."""
-        file = Binary(self.path)
         for low in range(begin, end, PIECE_ENTRIES):
             high = min(low + PIECE_ENTRIES, end)
-            pairs = file.read(self._pairs, 2 * low, 2 * high).reshape(-1, 2)
+            pairs = self._file.read(self._pairs, 2 * low, 2 * high).reshape(-1, 2)
             src, dst = map(np.array, pairs.T)
             weight = np.ones(len(src), np.int32)
             yield checked_edges(

@@ -14,7 +14,8 @@ import numpy as np
 from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
-from .files import COMPRESSIONS, import_scipy, read_head, whole_file
+from ..whole_file import whole_file
+from .files import COMPRESSIONS, import_scipy, read_head
 from .text import Lines, TextFile
 
 _BANNER = re.compile(rb"%%matrixmarket\s+matrix\s+(\w+)\s+([\w-]+)\s+([\w-]+)", re.I)

@@ -19,6 +19,8 @@ from ..edges import Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
 from .files import line_of, read_bytes
 
+# Arrays for each byte of a text with the shortest numbers
+COPIES = 8
 _HEADER = re.compile(
     rb"(?:%[^\n]*\n)*[ \t]*(\d{1,18})[ \t]+(\d{1,18})"
     rb"(?:[ \t]+([01]{1,3})(?:[ \t]+(\d{1,3}))?)?[ \t\r]*(?:\n|$)"
@@ -33,7 +35,7 @@ _MISTAKES = {
 
 def read(path: Path) -> Edges:
     """Read a METIS file; see `formats.read_edges`. Weights are integers, or 1."""
-    text = np.frombuffer(read_bytes(path), np.uint8)
+    text = np.frombuffer(read_bytes(path, COPIES), np.uint8)
     header = _HEADER.match(text.data)
     if header is None:
         raise InputError(

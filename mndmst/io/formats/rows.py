@@ -67,9 +67,10 @@ class RowsFile(EdgeFile):
                 f"{file.path}: has {weight.length} weights for {indices.length} arcs. "
                 "It is damaged: copy it again."
             )
+        self._file = file
         self._indptr, self._indices, self._weight = indptr, indices, weight
         self._unit, self._base = unit, base
-        self._check(file)
+        self._check()
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the arcs [begin, end); see `EdgeFile`."""
@@ -84,16 +85,15 @@ class RowsFile(EdgeFile):
 
     def row_pieces(self, begin: int, end: int) -> Iterator[RowPiece]:
         """Yield the arcs [begin, end) by rows; see `EdgeFile`."""
-        file = Binary(self.path)
-        for block in self._blocks(file, begin):
-            begins = self._begins(file, block, block + PIECE_ROWS)
+        for block in self._blocks(begin):
+            begins = self._begins(block, block + PIECE_ROWS)
             stop = min(end, int(begins[-1]))
             for low in range(begin, stop, PIECE_ARCS):
                 high = min(low + PIECE_ARCS, stop)
                 first = int(np.searchsorted(begins, low, "right")) - 1
                 last = int(np.searchsorted(begins, high, "left"))
                 indptr = np.clip(begins[first : last + 1], low, high) - low
-                heads, weights = self._arcs(file, low, high)
+                heads, weights = self._arcs(low, high)
                 heads = heads.astype(heads.dtype.newbyteorder("="), copy=False)
                 weights = supported_weights(self.name, weights)
                 yield RowPiece(block + first, indptr, heads, weights)
@@ -103,43 +103,40 @@ class RowsFile(EdgeFile):
 
     def rows(self, first: int, end: int) -> Rows:
         """Return the rows of the vertices [first, end); see `EdgeFile`."""
-        file = Binary(self.path)
-        begins = self._begins(file, first, end)
-        heads, weights = self._arcs(file, *begins[[0, -1]].tolist())
+        begins = self._begins(first, end)
+        heads, weights = self._arcs(*begins[[0, -1]].tolist())
         ids = as_ids(heads, id_dtype(self.num_vertices))
         return begins - begins[0], ids, supported_weights(self.name, weights)
 
-    def _blocks(self, file: Binary, arc: int) -> range:
+    def _blocks(self, arc: int) -> range:
         """Return the first rows of blocks, from the one that has an arc on."""
         rows = range(0, self.num_vertices, PIECE_ROWS)
-        place = bisect_right(
-            rows, arc, key=lambda row: int(self._begins(file, row, row)[0])
-        )
+        place = bisect_right(rows, arc, key=lambda row: int(self._begins(row, row)[0]))
         return rows[max(0, place - 1) :]
 
-    def _begins(self, file: Binary, low: int, high: int) -> np.ndarray:
+    def _begins(self, low: int, high: int) -> np.ndarray:
         """Return the first arc of the rows [low, high], as far as there are any."""
         high = min(high, self.num_vertices)
-        begins = file.read(self._indptr, low, high + 1).astype(np.int64)
+        begins = self._file.read(self._indptr, low, high + 1).astype(np.int64)
         begins -= self._base
         if self._unit > 1:  # numbers are divided one by one
             begins //= self._unit
         return begins
 
-    def _arcs(self, file: Binary, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    def _arcs(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """Return heads and weights of the arcs [low, high)."""
-        heads = file.read(self._indices, low, high)
+        heads = self._file.read(self._indices, low, high)
         if heads.dtype.names:
             return heads["id"].copy(), heads["weight"].copy()
         if self._weight is None:
             return heads, np.ones(len(heads), np.int32)
-        return heads, file.read(self._weight, low, high)
+        return heads, self._file.read(self._weight, low, high)
 
-    def _check(self, file: Binary) -> None:
+    def _check(self) -> None:
         """Look at all row beginnings, a bounded number at a time."""
         for low in range(0, self.num_vertices + 1, PIECE_ENTRIES):
             high = min(low + PIECE_ENTRIES, self.num_vertices)
-            begins = file.read(self._indptr, low, high + 1)
+            begins = self._file.read(self._indptr, low, high + 1)
             wrong = begins[1:] < begins[:-1]
             askew = self._unit > 1 and ((begins - self._base) % self._unit).any()
             if wrong.any() or askew:
@@ -149,7 +146,7 @@ class RowsFile(EdgeFile):
                     "not follow each other. The file is damaged or of another format: "
                     "copy it again, or name its format."
                 )
-        ends = [int(self._begins(file, v, v)[0]) for v in (0, self.num_vertices)]
+        ends = [int(self._begins(v, v)[0]) for v in (0, self.num_vertices)]
         if ends != [0, self.length]:
             raise InputError(
                 f"{self.path}: its rows go from arc {ends[0]} to {ends[1]}, but it has "

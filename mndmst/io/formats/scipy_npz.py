@@ -9,17 +9,22 @@ import io
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from ...host.errors import InputError
+from ..allowance import check_room
 from ..edge_file import EdgeFile
 from ..edges import Edges, checked_edges
+from ..opening import opened
+from ..whole_file import whole_file
 from .binary import Binary, Column
 from .crc import crc32, joined_crc32
-from .files import COMPRESSIONS, import_scipy, read_bytes, whole_file
+from .files import COMPRESSIONS, import_scipy, read_bytes
 from .rows import RowsFile
 
 # What NumPy, SciPy and zipfile raise on files that are damaged or something else
@@ -28,6 +33,9 @@ _DAMAGES = (
     NotImplementedError, RuntimeError, OverflowError, MemoryError,
     tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+# What arrays take to become edges; of diagonals of bytes, much more.
+COPIES, DIAGONAL_COPIES = 8, 32
+SMALL_BYTES = 1 << 12
 _LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
 
 
@@ -72,12 +80,11 @@ class StoredMatrix(RowsFile):
 
     def own_sums(self, begin: int, end: int) -> list[tuple[int, int]]:
         """Return the checksum and the length of a share of each member."""
-        file = Binary(self.path)
         sums = []
         for member in self._members:
             stored, whole = member.stored, max(1, self.length)
             low, high = (stored.length * place // whole for place in (begin, end))
-            sums.append((crc32(file, stored, low, high), high - low))
+            sums.append((crc32(self._file, stored, low, high), high - low))
         return sums
 
     def check_sums(self, sums: list[list[tuple[int, int]]]) -> None:
@@ -91,10 +98,11 @@ class StoredMatrix(RowsFile):
 
 
 def _read(path: Path) -> Edges:
-    """Read the whole matrix."""
+    """Read the whole matrix, if it fits into memory."""
     scipy = import_scipy()
     try:
-        matrix = scipy.sparse.load_npz(io.BytesIO(read_bytes(path))).tocoo()
+        with _archive(path) as file:
+            matrix = scipy.sparse.load_npz(file).tocoo()
     except _DAMAGES as error:
         raise _damaged(path, error) from error
     _check_square(path, matrix.shape)
@@ -102,9 +110,27 @@ def _read(path: Path) -> Edges:
     return checked_edges(path, matrix.shape[0], src, dst, matrix.data, directed=True)
 
 
+@contextmanager
+def _archive(path: Path) -> Iterator[BinaryIO]:
+    """Open an archive that holds no more than may be taken into memory."""
+    if path.suffix in COMPRESSIONS:
+        file: BinaryIO = io.BytesIO(read_bytes(path, copies=2))
+        whole: AbstractContextManager[BinaryIO] = file
+    else:
+        whole = opened(path)
+    with whole as file:
+        with zipfile.ZipFile(file) as archive:
+            kind = _small(archive, "format.npy").tolist()
+            size = sum(member.file_size for member in archive.infolist())
+        copies = DIAGONAL_COPIES if kind == b"dia" else COPIES
+        check_room(path, copies * size, "the matrix in it")
+        file.seek(0)
+        yield file
+
+
 def _stored_rows(path: Path) -> tuple[Binary, tuple[int, ...], list[_Member]] | None:
     """Return where rows lie in an archive; None if they are packed or no rows."""
-    with zipfile.ZipFile(path) as archive:
+    with opened(path) as file, zipfile.ZipFile(file) as archive:
         members = {info.filename: info for info in archive.infolist()}
         wanted = [f"{name}.npy" for name in ("indptr", "indices", "data")]
         kind, shape = (_small(archive, name) for name in ("format.npy", "shape.npy"))
@@ -118,6 +144,8 @@ def _stored_rows(path: Path) -> tuple[Binary, tuple[int, ...], list[_Member]] | 
 
 def _small(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     """Return an array that says what the others are."""
+    if archive.getinfo(name).file_size > SMALL_BYTES:
+        raise ValueError(f"{name} is too large")
     with archive.open(name) as file:
         array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
     return array

@@ -4,10 +4,15 @@ from pathlib import Path
 
 import numpy as np
 
+from ...graph.order import id_dtype
+from ..allowance import check_room
+from ..edge_file import COPIES
 from ..edges import Edges
 from ..kernels import build as kernels
 from ..original_ids import with_original_ids
 from ..shards import open_graph
+
+BOUND_BYTES = 8  # where a row begins
 
 
 def read(path: Path) -> Edges:
@@ -15,8 +20,18 @@ def read(path: Path) -> Edges:
 
     Each edge stands in two rows; the one of its smaller end is taken. Vertices that
     were reordered have their original ids again.
+
+    Raises
+    ------
+    ConfigError
+        If it takes more than this process may hold.
+    InputError
+        If it is damaged.
     """
     graph = open_graph(path)
+    arc = id_dtype(graph.num_vertices).itemsize + graph.weight_dtype.itemsize
+    nbytes = COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices
+    check_room(path, nbytes, "the whole graph")
     src: list[np.ndarray] = []
     dst: list[np.ndarray] = []
     weight: list[np.ndarray] = []

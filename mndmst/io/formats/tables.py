@@ -6,18 +6,22 @@ weights are 1. The schema's metadata may say `num_vertices`; otherwise there is 
 more than the largest id.
 """
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ...host.errors import InputError
+from ..allowance import capped, check_room, exceeded
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
-from .binary import contents
-from .files import import_extra, whole_file
+from ..opening import opened, state_of
+from ..whole_file import whole_file
+from .files import COMPRESSIONS, import_extra, read_bytes, readable
 
 _NAMES = (
     ("source", "src", "from", "u", "row"),
@@ -43,6 +47,9 @@ class ParquetFile(EdgeFile):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = str(path)
+        with readable(path):
+            self._state = state_of(path)
+        self._unpacked = read_bytes(path) if path.suffix in COMPRESSIONS else None
         with self._reading():
             schema, self._group_rows = self._describe()
             self.length = self.num_entries = sum(self._group_rows)
@@ -96,25 +103,40 @@ class ParquetFile(EdgeFile):
 
     def _describe(self) -> tuple[Any, list[int]]:
         """Return the schema, and how many rows each group has."""
-        file = self._open()
-        groups = range(file.num_row_groups)
-        return file.schema_arrow, [file.metadata.row_group(g).num_rows for g in groups]
+        with self._open() as file:
+            groups = map(file.metadata.row_group, range(file.num_row_groups))
+            return file.schema_arrow, [group.num_rows for group in groups]
 
     def _batches(self, groups: list[int]) -> Iterator[Any]:
         """Yield what the wanted columns of some groups hold, in order."""
-        file = self._open()
-        names = [file.schema_arrow.names[i] for i in self._columns]
-        for batch in file.iter_batches(PIECE_ENTRIES, groups, names):
-            yield batch.select(names)
+        with self._open() as file:
+            names = [file.schema_arrow.names[i] for i in self._columns]
+            for group in map(file.metadata.row_group, groups):
+                columns = map(group.column, range(group.num_columns))
+                sizes = [
+                    column.total_uncompressed_size
+                    for column in columns
+                    if column.path_in_schema in names
+                ]
+                check_room(self.path, sum(sizes), "a group of its rows")
+            for batch in _capped(file.iter_batches(PIECE_ENTRIES, groups, names)):
+                yield batch.select(names)
 
-    def _open(self) -> Any:
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
         parquet = import_extra("pyarrow.parquet").parquet
-        return parquet.ParquetFile(
-            import_extra("pyarrow").BufferReader(self._contents())
-        )
+        with self._source() as source:
+            yield parquet.ParquetFile(source)
 
-    def _contents(self) -> Any:
-        return contents(self.path)
+    @contextmanager
+    def _source(self) -> Iterator[Any]:
+        """Give what PyArrow reads from: the file, or memory if it was unpacked."""
+        arrow = import_extra("pyarrow")
+        if self._unpacked is not None:
+            yield arrow.BufferReader(self._unpacked)
+            return
+        with opened(self.path, self._state) as file:
+            yield arrow.PythonFile(_Bounded(self.path, file), mode="r")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -122,6 +144,10 @@ class ParquetFile(EdgeFile):
         arrow = import_extra("pyarrow")
         try:
             yield
+        except arrow.ArrowMemoryError as error:
+            asked = max(map(int, re.findall(r"\d+", str(error))), default=0)
+            what = "a piece of the table"
+            raise exceeded(self.path, asked, what, " at least") from error
         except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"{self.path}: not a table of edges, or damaged or cut short "
@@ -133,20 +159,60 @@ class ArrowFile(ParquetFile):
     """A table in record batches, `.arrow` or `.feather`. It counts in rows."""
 
     def _describe(self) -> tuple[Any, list[int]]:
-        file = self._open()
-        groups = range(file.num_record_batches)
-        return file.schema, [file.get_batch(group).num_rows for group in groups]
+        with self._open() as file:
+            batches = _capped(map(file.get_batch, range(file.num_record_batches)))
+            return file.schema, [batch.num_rows for batch in batches]
 
     def _batches(self, groups: list[int]) -> Iterator[Any]:
-        file = self._open()
-        for group in groups:
-            batch = file.get_batch(group).select(self._columns)
-            batch.validate(full=True)
-            yield batch
+        with self._open() as file:
+            for whole in _capped(map(file.get_batch, groups)):
+                batch = whole.select(self._columns)
+                batch.validate(full=True)
+                yield batch
 
-    def _open(self) -> Any:
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
         arrow = import_extra("pyarrow.ipc")
-        return arrow.ipc.open_file(arrow.BufferReader(contents(self.path)))
+        with self._source() as source:
+            yield arrow.ipc.open_file(source)
+
+
+class _Bounded:
+    """A file for PyArrow; gives no more bytes than it has and there is room for.
+
+    Parameters
+    ----------
+    path : Path
+    file : BinaryIO
+    """
+
+    closed = False
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path, self.file = path, file
+        self.seek, self.tell = file.seek, file.tell
+        self.size = os.fstat(file.fileno()).st_size
+
+    def read(self, nbytes: int = -1) -> bytes:
+        """Return the next bytes: at most so many, or all."""
+        left = max(0, self.size - self.tell())
+        wanted = left if nbytes < 0 else min(nbytes, left)
+        check_room(self.path, wanted, "a piece of the table")
+        return self.file.read(wanted)
+
+    def close(self) -> None:
+        """Leave that to whoever has opened the file."""
+
+
+def _capped(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches; PyArrow cannot take more memory for one than there is."""
+    done = object()
+    while True:
+        with capped():
+            batch = next(batches, done)
+        if batch is done:
+            return
+        yield batch
 
 
 def write(edges: Edges, path: Path) -> None:

@@ -13,7 +13,8 @@ from ...host.errors import InputError
 from ..edge_file import PIECE_BYTES, EdgeFile
 from ..edges import MAX_VERTICES, Edges, checked_edges
 from ..kernels import edge_lines as kernels
-from .files import COMPRESSIONS, unpacked_pieces
+from ..opening import opened, state_of
+from .files import COMPRESSIONS, readable, unpacked_pieces
 
 LONGEST_LINE = 1 << 20
 
@@ -84,7 +85,9 @@ class TextFile(EdgeFile):
         self.num_entries = num_entries
         self.start = start
         self.seekable = path.suffix not in COMPRESSIONS
-        self.length = path.stat().st_size
+        with readable(path):
+            self.state = state_of(path)
+        self.length = self.state[1]
         if lines.columns == kernels.NO_WEIGHT:
             self.weight_dtype = np.dtype(np.int32)
 
@@ -125,19 +128,14 @@ class TextFile(EdgeFile):
     def _bytes(self, place: int) -> Iterator[bytes]:
         """Yield what the file holds from a byte on."""
         if not self.seekable:
-            for piece in unpacked_pieces(self.path):
+            for piece in unpacked_pieces(self.path, self.state):
                 yield piece[place:]
                 place = max(0, place - len(piece))
             return
-        try:
-            with self.path.open("rb") as file:
-                file.seek(place)
-                while piece := file.read(PIECE_BYTES):
-                    yield piece
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be read ({error.strerror})."
-            ) from error
+        with readable(self.path), opened(self.path, self.state) as file:
+            file.seek(place)
+            while piece := file.read(PIECE_BYTES):
+                yield piece
 
     def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
         """Return the edges of a block, and whether any weight is not whole."""

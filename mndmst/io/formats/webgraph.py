@@ -14,14 +14,18 @@ import numpy as np
 
 from ...graph.order import id_dtype
 from ...host.errors import InputError
+from ..allowance import check_room
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
 from ..kernels import webgraph as kernels
-from .binary import contents
-from .files import COMPRESSIONS
+from ..opening import read_small
+from .binary import mapped
+from .files import COMPRESSIONS, read_bytes
 
 _CODES = {"OUTDEGREES_GAMMA", "REFERENCES_UNARY", "BLOCK_COUNT_GAMMA", "BLOCKS_GAMMA",
           "RESIDUALS_ZETA", "OFFSETS_GAMMA", "OFFSETS_DELTA"}  # fmt: skip
+
+_MOST = 1 << 62
 
 
 class WebGraphFile(EdgeFile):
@@ -55,11 +59,12 @@ class WebGraphFile(EdgeFile):
             ) from error
         self.num_vertices = self.length
         self._coding = (window, shortest, k)
-        self._check(properties, len(contents(path)))
+        self._contents = read_bytes(path) if path.suffix in COMPRESSIONS else None
+        self._check(properties, len(self._bits()))
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield all arcs; see `EdgeFile`."""
-        bits = np.frombuffer(contents(self.path), np.uint8)
+        bits = self._bits()
         begins = np.zeros((self._coding[0] + 1, 2), np.int64)
         dst = np.empty(PIECE_ENTRIES, id_dtype(self.length))
         degrees = np.empty(PIECE_ENTRIES, np.int64)
@@ -78,11 +83,29 @@ class WebGraphFile(EdgeFile):
                 src = np.repeat(np.arange(first, vertex), degrees[: vertex - first])
                 yield self._edges(src, dst[held:used].copy(), found)
             found += used - held
-            dst, used = _keep_window(begins, dst, needed)
+            dst, used = self._keep_window(begins, dst, needed)
+
+    def _bits(self) -> np.ndarray:
+        """Return the file: mapped, or in memory if it had to be unpacked."""
+        held = mapped(self.path) if self._contents is None else self._contents
+        return np.frombuffer(held, np.uint8)
 
     def _edges(self, src: np.ndarray, dst: np.ndarray, before: int) -> Edges:
         weight = np.ones(len(src), np.int32)
         return checked_edges(self.path, self.length, src, dst, weight, True, before)
+
+    def _keep_window(
+        self, begins: np.ndarray, dst: np.ndarray, needed: int
+    ) -> tuple[np.ndarray, int]:
+        """Return room for the next list, behind those of the window."""
+        first, last = int(begins[:, 0].min()), int(begins[:, 1].max())
+        kept = last - first
+        length = max(PIECE_ENTRIES, 2 * kept, kept + needed)
+        check_room(self.path, dst.itemsize * length, "a window of its lists")
+        room = np.empty(length, dst.dtype)
+        room[:kept] = dst[first:last]
+        begins -= first
+        return room, kept
 
     def _check(self, properties: dict[str, str], size: int) -> None:
         flags = set(properties.get("compressionflags", "").replace("|", " ").split())
@@ -93,12 +116,15 @@ class WebGraphFile(EdgeFile):
                 f"{', '.join(sorted(flags)) or 'as usual'}; a BVGraph with the usual "
                 "codes can be read. Compress it again without options."
             )
-        likely = self.num_entries >= 0 and min(window, shortest) >= 0 and 1 <= k <= 16
-        if not (0 <= self.length <= 8 * size and likely and window <= 1 << 16):
+        likely = (
+            0 <= self.num_entries < _MOST and 0 <= shortest < _MOST and 1 <= k <= 16
+        )
+        if not (0 <= self.length <= 8 * size and likely and 0 <= window <= 1 << 16):
             raise InputError(
-                f"{properties_path(self.path)}: says {self.length} vertices, window "
-                f" {window}, k {k}: no graph of {size} bytes has that. Copy "
-                "both files again."
+                f"{properties_path(self.path)}: says {self.length} vertices, "
+                f"{self.num_entries} arcs, window {window}, intervals of {shortest} or "
+                f"more, k {k}: no graph of {size} bytes has that. Copy both files "
+                "again."
             )
 
 
@@ -108,22 +134,10 @@ def properties_path(path: Path) -> Path:
     return unpacked.with_suffix(".properties")
 
 
-def _keep_window(
-    begins: np.ndarray, dst: np.ndarray, needed: int
-) -> tuple[np.ndarray, int]:
-    """Return a list with room for the next, that begins with those of the window."""
-    first, last = int(begins[:, 0].min()), int(begins[:, 1].max())
-    kept = last - first
-    room = np.empty(max(PIECE_ENTRIES, 2 * kept, kept + needed), dst.dtype)
-    room[:kept] = dst[first:last]
-    begins -= first
-    return room, kept
-
-
 def _read_properties(path: Path) -> dict[str, str]:
     """Read a file of Java properties, as far as a graph needs them."""
     try:
-        lines = path.read_text("latin-1").splitlines()
+        lines = read_small(path).decode("latin-1").splitlines()
     except OSError as error:
         raise InputError(
             f"{path}: cannot be read ({error.strerror}). A BVGraph consists of the "

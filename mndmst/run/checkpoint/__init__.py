@@ -20,12 +20,12 @@ import numpy as np
 from ...comm.communicator import Comm
 from ...graph.model import EdgeList
 from ...host.errors import ConfigError, OutputError, StoppedError
-from ...host.signals import StopSignals
-from ...io.forest_writer import check_writable
+from ...host.signals import stop_signals
+from ...io.outputs import check_writable
 from ...io.shards import ShardedGraph
 from ..report import Report
-from .files import MANIFEST, Saved, identity, load, save, sweep
-from .lock import lock
+from .files import MANIFEST, Saved, identity, load, save
+from .folder import Folder
 
 if TYPE_CHECKING:
     from ..run import State
@@ -50,9 +50,12 @@ class Checkpoint:
     Raises
     ------
     ConfigError
-        If another run uses the folder, or there is none to resume from.
+        If another run uses the folder, there is none to resume from, or files in it
+        that are not the program's have the names it needs.
     OutputError
         On every rank, if any of them cannot write there.
+    StoppedError
+        On every rank, if a rank has been told to stop by now.
     """
 
     def __init__(
@@ -66,15 +69,15 @@ class Checkpoint:
         self._resume = resume
         self._interval = interval
         self._due = time.monotonic() + interval
-        self._lock = None
-        with comm.together():
-            if resume and folder is None:
+        self._kept = None
+        if resume and folder is None:
+            with comm.together():
                 raise ConfigError("--resume: give --checkpoint DIR too")
-            if folder is not None and comm.rank == 0:
-                self._lock = lock(folder)
         if folder is not None:
+            self._kept = Folder(comm, folder)
             check_writable(comm, folder / MANIFEST)
-            self._signals = StopSignals()
+            stop_signals.catch()
+            self._stop_early(comm)
 
     def start(self, graph: ShardedGraph, state: "State", report: Report) -> bool:
         """Take over the checkpoint in the folder, if asked to. Collective.
@@ -88,9 +91,12 @@ class Checkpoint:
         ------
         InputError
             On every rank, if the checkpoint is damaged or of another graph.
+        StoppedError
+            On every rank, if a rank has been told to stop by now.
         """
         if self.folder is None:
             return False
+        self._stop_early(state.directory.comm)
         self._graph, self._report = identity(graph), report
         say = report.progress.say
         comm = state.directory.comm
@@ -132,7 +138,7 @@ class Checkpoint:
         """
         comm = state.directory.comm
         due = comm.rank == 0 and time.monotonic() >= self._due
-        wanted = comm.max(np.array([due, self._signals.received], np.int64))
+        wanted = comm.max(np.array([due, stop_signals.received], np.int64))
         if not wanted.any():
             return
         number = int(wanted[1])
@@ -144,16 +150,24 @@ class Checkpoint:
                 raise
             self._report.progress.say(f"no checkpoint: {error}")
         if number:
-            stopped = StoppedError(
-                f"stopped by {self._signals.name(number)}; all that was done is in "
-                f"{self.folder}. To go on, start it again, on any number of ranks, "
-                f"with --resume: {_command()}"
-            )
-            stopped.ranks = comm.size
-            raise stopped
+            raise _stopped(
+                comm, number,
+                f"all that was done is in {self.folder}. To go on, start it again, on "
+                f"any number of ranks, with --resume: {_command(resume=True)}",
+            )  # fmt: skip
         if self._interval:
             end = time.monotonic()
             self._due = end + max(self._interval, (end - begin) / COST_SHARE)
+
+    def _stop_early(self, comm: Comm) -> None:
+        """Stop before there is anything to save, if a rank has been told to."""
+        number = comm.max(stop_signals.received)
+        if number:
+            raise _stopped(
+                comm, number,
+                f"nothing had been computed yet, and {self.folder} is as it was. Start "
+                f"it again, on any number of ranks: {_command(self._resume)}",
+            )  # fmt: skip
 
     def _write(self, state: "State") -> None:
         directory = state.directory
@@ -163,21 +177,27 @@ class Checkpoint:
         ))  # fmt: skip
         state.forest_edges = [fixed]
         saved = Saved(state.done, directory.parent, fixed)
-        assert self.folder is not None
+        assert self._kept is not None
         with self._report.stage("checkpoint") as entry:
-            entry["bytes"] = save(
-                directory.comm, self.folder, self._graph, directory.vtxdist, saved
-            )
+            entry["bytes"] = save(self._kept, self._graph, directory.vtxdist, saved)
 
     def remove(self) -> None:
         """Remove the checkpoint, for the forest is written; let the folder go."""
-        if self.folder is not None:
-            self._signals.restore()
-        if self.folder is not None and self._lock is not None:
-            sweep(self.folder)
-            self._lock.close()
+        if self._kept is not None:
+            stop_signals.restore()
+            self._kept.clear()
+            self._kept.close()
 
 
-def _command() -> str:
+def _stopped(comm: Comm, number: int, what: str) -> StoppedError:
+    """Return the error that all ranks raise together after a signal."""
+    stopped = StoppedError(f"stopped by {stop_signals.name(number)}; {what}")
+    stopped.ranks = comm.size
+    return stopped
+
+
+def _command(resume: bool) -> str:
     arguments = [word for word in sys.argv[1:] if word != "--resume"]
-    return shlex.join(["python", "-m", "mndmst", *arguments, "--resume"])
+    return shlex.join(
+        ["python", "-m", "mndmst", *arguments, *["--resume"] * resume],
+    )

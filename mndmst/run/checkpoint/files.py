@@ -1,37 +1,39 @@
 """A checkpoint on disk: one file for each rank that wrote it, and a manifest.
 
-    manifest.json             format, version, creator, the graph, what is done, and
+    mndmst-checkpoint.json    format, version, creator, the graph, what is done, and
                               of every file its name, vertices, edges and digest
     TOKEN-00000.h5            one for each rank
         parent                uint32 or int64 [vertices]   of the rank's vertices
         u, v, key             [edges]                      forest edges it has fixed
 
-The token is new for every checkpoint. All files have their final names, and are on
-disk, before the manifest replaces the one before it; only then the files of that one
-are removed. So there is a whole checkpoint at any time, once there has been one.
+The token is new for every checkpoint; see `folder`. All files are on disk before the
+manifest, TOKEN.json at first, replaces the one before it; only then the files of that
+one are removed. So there is a whole checkpoint at any time, once there has been one.
 """
 
 import hashlib
-import secrets
-from collections.abc import Container, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import h5py
 import numpy as np
 
 from ...comm.communicator import Comm
 from ...graph.model import EdgeList
 from ...graph.order import id_dtype, key_dtype
-from ...io.layout import HDF5_LAYOUT, settle, writing
+from ...io.datasets import checked_dataset, read_dataset
+from ...io.hdf5_file import hdf5_file
+from ...io.layout import open_hdf5, settle, writing
+from ...io.opening import opened
 from ...io.shards import ShardedGraph
+from ...io.whole_file import OwnFile
+from .folder import Folder
 from .manifest import MANIFEST, Manifest, Part, damaged, read_manifest, reading
 
-__all__ = ["MANIFEST", "Saved", "identity", "load", "save", "sweep"]
+__all__ = ["MANIFEST", "Saved", "identity", "load", "save"]
 
 CHUNK = 1 << 16
 FIXED = ("u", "v", "key")
+_REMAKE = "Start without --resume"
 
 
 class Saved(NamedTuple):
@@ -63,7 +65,7 @@ def identity(graph: ShardedGraph) -> dict[str, Any]:
 
 
 def save(
-    comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray, state: Saved
+    folder: Folder, graph: dict[str, Any], vtxdist: np.ndarray, state: Saved
 ) -> int:
     """Write a checkpoint and remove the one before; return this rank's bytes.
 
@@ -75,28 +77,34 @@ def save(
         On every rank, if any could not write. The one before is still there, or the
         new one, if only its directory could not be put on disk.
     """
-    path = folder / f"{comm.share(secrets.token_hex(6))}-{comm.rank:05d}.h5"
+    comm, token = folder.comm, folder.new_token()
+    path = folder.path / f"{token}-{comm.rank:05d}.h5"
     columns = {name: getattr(state.fixed, name) for name in FIXED}
+    made: list[OwnFile] = []
     try:
         with comm.together(), writing(path):
-            with replacing(path) as temporary:
-                _write(temporary, {"parent": state.parent, **columns})
+            made.append(OwnFile.make(path))
+            _write(path, {"parent": state.parent, **columns})
+            settle(path)
             digest, nbytes = file_digest(path), path.stat().st_size
         parts = comm.collect(Part(path.name, len(state.fixed), digest))
-        with comm.together(), writing(folder):
+        with comm.together(), writing(folder.path):
             if parts is not None:
                 manifest = Manifest(graph, state.done, vtxdist.tolist(), parts)
-                with replacing(folder / MANIFEST) as temporary:
-                    temporary.write_text(manifest.text())
+                made.append(OwnFile.make(folder.path / f"{token}.json"))
+                made[-1].path.write_text(manifest.text())
+                settle(made[-1].path)
+                made[-1].publish(folder.path / MANIFEST)
     except BaseException:
-        path.unlink(missing_ok=True)
+        for own in made:
+            own.remove()
         raise
     # From here on the manifest names the new files: whatever fails, they stay.
-    with comm.together(), writing(folder):
+    with comm.together(), writing(folder.path):
         if parts is not None:
-            settle(folder)
+            settle(folder.path)
     if parts is not None:
-        sweep(folder, {MANIFEST, *(part.name for part in parts)})
+        folder.sweep({part.name for part in parts})
     return nbytes
 
 
@@ -148,11 +156,11 @@ class Slices(NamedTuple):
             if low >= high:
                 continue
             path = self.folder / part.name
-            with reading(path), h5py.File(path) as file:
-                dataset = file[name]
-                if dataset.shape != (last - first,) or dataset.dtype != dtype:
+            with reading(path), open_hdf5(path) as file:
+                dataset = checked_dataset(path, file, name, last - first, _REMAKE)
+                if dataset.dtype != dtype:
                     raise damaged(path, f"{name} is not what the manifest says")
-                piece = dataset[low - first : high - first]
+                piece = read_dataset(path, dataset, low - first, high - first)
             if (
                 name != "key"
                 and not 0 <= piece.min() <= piece.max() < self.num_vertices
@@ -162,35 +170,14 @@ class Slices(NamedTuple):
         return result
 
 
-def sweep(folder: Path, keep: Container[str] = ()) -> None:
-    """Remove the files of all checkpoints but one; a manifest goes first."""
-    for path in sorted(folder.glob("*.json*")) + sorted(folder.glob("*-*.h5*")):
-        if path.name not in keep:
-            with suppress(OSError):
-                path.unlink()
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary name; what is written there takes the place of `path`."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    try:
-        yield temporary
-        settle(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write(path: Path, columns: dict[str, np.ndarray]) -> None:
-    # Without a chunk cache a full disk fails the write, not the closing of the file.
-    with h5py.File(path, "w", libver=HDF5_LAYOUT, rdcc_nbytes=0) as file:
+    with hdf5_file(path) as file:
         for name, column in columns.items():
             chunked = {"chunks": (min(len(column), CHUNK),), "fletcher32": True}
             file.create_dataset(name, data=column, **(chunked if len(column) else {}))

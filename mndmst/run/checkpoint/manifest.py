@@ -8,10 +8,13 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...host.errors import InputError
+from ...host.errors import ConfigError, InputError
 from ...host.version import __version__
+from ...io.layout import writing
+from ...io.opening import read_small
+from ...io.whole_file import check_target
 
-MANIFEST = "manifest.json"
+MANIFEST = "mndmst-checkpoint.json"
 FORMAT = "mndmst-checkpoint"
 VERSION = 1
 LARGEST = 1 << 30  # bytes of a manifest, 100 for each rank
@@ -70,9 +73,7 @@ def read_manifest(folder: Path, graph: dict[str, Any]) -> Manifest:
     """
     path = folder / MANIFEST
     with reading(path):
-        if path.stat().st_size > LARGEST:
-            raise damaged(path, "it is too large")
-        content = json.loads(path.read_text())
+        content = json.loads(read_small(path, LARGEST))
         digest = content.pop("digest", None)
         if content["format"] != FORMAT or content["version"] != VERSION:
             raise InputError(
@@ -110,6 +111,42 @@ def _check(path: Path, manifest: Manifest) -> None:
     )
     if not fine:
         raise damaged(path, "what it says cannot be")
+
+
+def check_own(path: Path) -> None:
+    """Make sure that what has a manifest's name is one, if there is anything.
+
+    Raises
+    ------
+    ConfigError
+        If it is not: it must not be replaced.
+    OutputError
+        If it is no ordinary file.
+    """
+    with writing(path):
+        check_target(path)
+    if path.exists() and _content(path).get("format") != FORMAT:
+        raise ConfigError(
+            f"{path}: is no manifest of a checkpoint, or damaged. Rename it, or give "
+            "--checkpoint another directory."
+        )
+
+
+def tokens_of(path: Path) -> set[str]:
+    """Return what the names of the files in a manifest begin with, if there is one."""
+    parts = _content(path).get("parts")
+    names = [part.get("name") for part in parts or () if isinstance(part, dict)]
+    return {str(name).partition("-")[0] for name in names}
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return what a manifest says; nothing if it is not there or none."""
+    try:
+        whole = path.stat().st_size <= LARGEST
+        content = json.loads(path.read_text()) if whole else {}
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 @contextmanager

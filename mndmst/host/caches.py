@@ -1,0 +1,168 @@
+"""Directories that only the user can change, for what the program keeps between runs.
+
+What lies in a cache is believed, and compiled code is even executed. So a directory
+serves only if nobody but the user and root can put a file there, or put another
+directory in its place.
+"""
+
+import atexit
+import errno
+import grp
+import os
+import pwd
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from .errors import ConfigError
+from .launcher import launched_rank
+
+# As many as the kernel follows.
+MOST_LINKS = 40
+
+
+def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory for what may be lost, and is the user's own."""
+    if "MNDMST_CACHE_DIR" in environment:
+        return Path(environment["MNDMST_CACHE_DIR"])
+    home = environment.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "mndmst"
+
+
+def weak_place(directory: Path) -> Path | None:
+    """Return what others can change on the way to a directory; None if nothing.
+
+    All on the way, from the root of the file system on, must belong to the user or to
+    root, and nobody else may write there. In a directory above, others may write if
+    it is sticky, as `/tmp` is: they cannot replace what is the user's there. Symbolic
+    links and where they lead are held to the same rules. What is not there yet is not
+    looked at.
+
+    Raises
+    ------
+    OSError
+        If something on the way cannot be looked at, or is no directory.
+    """
+    place, ahead, links = Path("/"), _steps(directory.absolute()), 0
+    while True:
+        weak = _others_write(place, inside=not ahead)
+        if weak or not ahead:
+            return place if weak else None
+        step = place / ahead.pop()
+        try:
+            facts = step.lstat()
+        except FileNotFoundError:
+            return None
+        if not _trusted(facts.st_uid):
+            return step
+        if stat.S_ISLNK(facts.st_mode):
+            if links == MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(step))
+            target, links = step.readlink(), links + 1
+            ahead += _steps(target)
+            place = Path("/") if target.is_absolute() else place
+        elif step.name == "..":
+            place = place.parent
+        else:
+            place = step
+
+
+def make_private(directory: Path) -> Path | None:
+    """Make a directory for the user alone; return what others can change, if any.
+
+    Nothing is made where they can.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made, or not be written.
+    """
+    weak = weak_place(directory)
+    if weak is None:
+        missing = [p for p in (directory, *directory.parents) if not p.exists()]
+        for path in reversed(missing):
+            path.mkdir(mode=0o700, exist_ok=True)
+        if not os.access(directory, os.W_OK):
+            raise PermissionError(f"{directory} cannot be written")
+        weak = weak_place(directory)
+        if weak is None and directory.stat().st_uid != os.geteuid():
+            weak = directory
+    return weak
+
+
+def fresh_directory() -> Path:
+    """Return a new directory for this process alone, which removes it as it ends.
+
+    Raises
+    ------
+    ConfigError
+        If there is no place where others could not put another one in its stead.
+    """
+    for base in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"):
+        try:
+            made = Path(tempfile.mkdtemp(prefix="mndmst-cache-", dir=base))
+        except OSError:
+            continue
+        atexit.register(_remove, made, os.getpid())
+        if weak_place(made) is None:
+            return made
+    raise ConfigError(
+        "there is no place for compiled kernels that others cannot change. Point "
+        "MNDMST_CACHE_DIR at a directory that only you can write, in one like that."
+    )
+
+
+def tell_once(refused: Path, weak: Path, instead: Path) -> None:
+    """Say that a cache is not used; of many ranks the first does."""
+    if launched_rank() == 0:
+        sys.stderr.write(
+            f"mndmst: not using the cache {refused}, for others can change {weak}; "
+            f"using {instead}. Point MNDMST_CACHE_DIR at a directory that only you can "
+            "write, or take the right to write from others.\n"
+        )
+
+
+def _steps(path: Path) -> list[str]:
+    """Return the names on a path, the first one last."""
+    return [name for name in reversed(path.parts) if name != "/"]
+
+
+def _others_write(place: Path, inside: bool) -> bool:
+    """Return whether others can change what is in a directory.
+
+    Parameters
+    ----------
+    inside : bool
+        Whether they may not even add to it, which they may in a sticky one.
+    """
+    facts = place.lstat()
+    if not stat.S_ISDIR(facts.st_mode):
+        raise NotADirectoryError(f"{place} is no directory")
+    if not _trusted(facts.st_uid):
+        return True
+    open_to_others = facts.st_mode & stat.S_IWOTH or (
+        facts.st_mode & stat.S_IWGRP and not _alone_in(facts.st_gid)
+    )
+    return bool(open_to_others) and (inside or not facts.st_mode & stat.S_ISVTX)
+
+
+def _trusted(owner: int) -> bool:
+    return owner in (0, os.geteuid())
+
+
+def _alone_in(group: int) -> bool:
+    """Return whether a group is the user's own, as many systems give one, or root's."""
+    try:
+        user, entry = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
+    except KeyError:
+        return False
+    trusted = {user, "root"}
+    return entry.gr_name in trusted and trusted.issuperset(entry.gr_mem)
+
+
+def _remove(directory: Path, maker: int) -> None:
+    if os.getpid() == maker:  # and not a process forked from it
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,99 @@
+"""How much of what it reads this process may hold.
+
+A command says once what its option `--memory` allows. Readers ask before they take
+memory whose size a file decides: what it unpacks to, or what its header says.
+"""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..host.errors import ConfigError
+from ..host.memory import MIB, free_bytes, held_bytes
+
+# Compiled kernels, buffers, and code that is loaded when it is needed.
+RESERVE = 128 * MIB
+# Small files are read under any limit.
+LEAST = MIB
+LEAST_OF_LIBRARIES = 64 * MIB
+
+
+class _Allowed:
+    limit = 0
+
+
+def allow(limit: int) -> None:
+    """Let this process hold so many bytes; with 0, what the machine has free."""
+    _Allowed.limit = limit
+
+
+def room() -> int:
+    """Return how many more bytes may be taken for what is read."""
+    left = free_bytes()
+    if _Allowed.limit:
+        left = min(left, _Allowed.limit - held_bytes() - RESERVE)
+    return max(left, LEAST)
+
+
+def check_room(path: str | Path, nbytes: int, what: str) -> None:
+    """Refuse to take memory that is not there.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file that needs it.
+    nbytes : int
+    what : str
+        What it is needed for, such as "what is in it".
+
+    Raises
+    ------
+    ConfigError
+        Says what would do.
+    """
+    if nbytes > room():
+        raise exceeded(path, nbytes, what)
+
+
+def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> ConfigError:
+    """Return the error that says that something does not fit, and what would do.
+
+    Parameters
+    ----------
+    least : str
+        " at least", if more may be needed.
+    """
+    if not _Allowed.limit:
+        return ConfigError(
+            f"{path}: {what} takes{least} {nbytes:,} bytes of memory, and "
+            f"{free_bytes():,} are free. Take a machine with more memory, or unpack "
+            "the file and convert it to a format that is read in pieces."
+        )
+    enough = -(-(held_bytes() + RESERVE + nbytes) // MIB)
+    return ConfigError(
+        f"{path}: --memory {_Allowed.limit:,} is too little: {what} takes{least} "
+        f"{nbytes:,} bytes. --memory {enough}MiB would do for as much."
+    )
+
+
+@contextmanager
+def capped() -> Iterator[None]:
+    """Have the system refuse other libraries more memory than there is room for.
+
+    They unpack what they read without asking, and raise an error of their own.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = [_data_bytes() + max(room(), LEAST_OF_LIBRARIES)]
+    limits += [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _data_bytes() -> int:
+    """Return the bytes of this process that count for `RLIMIT_DATA`."""
+    pages = int(Path("/proc/self/statm").read_text().split()[5])
+    return pages * resource.getpagesize()

@@ -1,0 +1,80 @@
+"""Write the parts that are not there yet, and name the graph by what it holds."""
+
+import hashlib
+import json
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from ...host.progress import Progress
+from ..shard_writer import OriginalIds, ShardWriter
+from .plan import Plan
+from .restart import write_json
+from .sort import RowsOf, write_part
+from .team import Team
+from .work import NAMING, part_note
+
+UNNAMED = str(uuid.UUID(int=0))
+
+
+def write_parts(
+    team: Team,
+    plan: Plan,
+    writer: ShardWriter,
+    rows_of: RowsOf,
+    work: Path,
+    progress: Progress,
+) -> None:
+    """Write all parts but those that a run with this token has written. Collective.
+
+    Parameters
+    ----------
+    rows_of : callable
+        As in `sort.write_part`.
+    work : Path
+        The directory for what is on the way.
+    """
+    parts = writer.num_parts
+    with writer, team.together():
+        for part in range(team.rank, parts, team.size):
+            progress.stage(f"sorting: part {part} of {parts}")
+            if _noted(work, part) is None or not writer.is_whole(part):
+                sums = write_part(plan, writer, part, rows_of)
+                write_json(part_note(work, part), sums)
+
+
+def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
+    """Give the files of a graph their names, which others have written, too.
+
+    Parameters
+    ----------
+    record : str, optional
+        As in `ShardWriter.finish`.
+    """
+    sums = [_noted(work, part) for part in range(writer.num_parts)]
+    named = _name_by_content(writer, np.array(sums, np.uint64).sum(axis=0))
+    write_json(work / NAMING, named)
+    writer.finish(named, record)
+
+
+def _noted(work: Path, part: int) -> list[int] | None:
+    """Return what a part adds to the sums that tell graphs apart; None if not done."""
+    with suppress(OSError, ValueError):
+        sums: list[int] = json.loads(part_note(work, part).read_text())
+        return sums
+    return None
+
+
+def _name_by_content(writer: ShardWriter, sums: np.ndarray) -> str:
+    """Return a uuid that only the same rows and ids have, whatever the parts."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"{writer.num_vertices} {writer.weight_dtype.str} ".encode())
+    digest.update(sums.astype("<u8").tobytes())
+    original: OriginalIds | None = writer.original
+    if original is not None:
+        if original.bound != writer.num_vertices:
+            digest.update(f"{original.bound} ".encode())
+        digest.update(original.ids.data)
+    return str(uuid.UUID(bytes=digest.digest(), version=5))

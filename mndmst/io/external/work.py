@@ -1,0 +1,76 @@
+"""The directory beside a graph for what is on the way, and whose it is.
+
+It holds an empty file whose name is the token of the run that made it. A directory
+without one was made by somebody else. Only files with the names we give are removed
+from it, so whatever else has got there stays, and the directory with it.
+"""
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from ...host.errors import OutputError
+from ..layout import writing
+
+PLAN, NAMING = "plan.json", "naming.json"
+# The old number of each new one, and the other way; the ids that occur, ascending
+ORDER, NEW_IDS, VERTICES = "order.npy", "new-id.npy", "vertices.npy"
+_MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
+_FILES = re.compile(
+    r"(plan|naming|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
+    r"|(order|new-id|vertices|vertices-\d+-\d+)\.npy"
+)
+# What is added to a name, before or behind, while a file is written
+_ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
+
+
+def part_note(work: Path, part: int) -> Path:
+    """Return where it is noted that a part is done, and what it holds."""
+    return work / f"part-{part}.json"
+
+
+def read_token(work: Path) -> str | None:
+    """Return the token of the run that has made a directory; None if none of ours."""
+    if work.is_symlink() or not work.is_dir():
+        return None
+    with writing(work):
+        marks = [m for path in work.iterdir() if (m := _MARK.fullmatch(path.name))]
+    return marks[0][1] if len(marks) == 1 else None
+
+
+def make_work(work: Path, token: str) -> None:
+    """Make a directory that belongs to a run.
+
+    Raises
+    ------
+    OutputError
+        If there is one already that holds anything, or it cannot be made.
+    """
+    with writing(work):
+        if os.path.lexists(work) and not _is_empty(work):
+            raise OutputError(
+                f"{work}: is where the run would put what is on the way, but holds "
+                "something that mndmst has not made. Move it away."
+            )
+        work.mkdir(exist_ok=True)
+        (work / f"mndmst-work-{token}").touch(exist_ok=False)
+
+
+def remove_work(work: Path, token: str) -> None:
+    """Remove what the run with a token has put into a directory, and the directory.
+
+    The plan goes first, for a restart needs all that comes with it, and the mark last.
+    """
+    if read_token(work) != token:
+        return
+    with suppress(OSError):
+        for path in sorted(work.iterdir(), key=lambda path: path.name != PLAN):
+            if _FILES.fullmatch(_ON_THE_WAY.sub("", path.name)):
+                path.unlink()
+        (work / f"mndmst-work-{token}").unlink()
+        work.rmdir()
+
+
+def _is_empty(work: Path) -> bool:
+    return work.is_dir() and not work.is_symlink() and not any(work.iterdir())

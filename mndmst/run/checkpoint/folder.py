@@ -1,0 +1,155 @@
+"""The directory of a run's checkpoints, whatever else is in it.
+
+    mndmst-checkpoint.lock    held (flock) by the run that keeps its checkpoints there;
+                              a line that says what it is, then one token a line
+    TOKEN-RANK.h5, TOKEN.json made by the checkpoint with this token
+
+A token is new for every checkpoint, and is on disk in the lock file before any file
+gets its name from it. Files with such a name, and no others, are the program's own and
+may be removed, also those of a run that was killed.
+"""
+
+import fcntl
+import os
+import re
+import secrets
+from collections.abc import Container
+from contextlib import suppress
+from pathlib import Path
+
+from ...comm.communicator import Comm
+from ...host.errors import ConfigError
+from ...io.layout import writing
+from ...io.whole_file import check_target
+from .manifest import MANIFEST, check_own, tokens_of
+
+LOCK = "mndmst-checkpoint.lock"
+_HEAD = b"mndmst-checkpoint: the tokens that names of its files begin with"
+_TOKEN = re.compile(r"[0-9a-f]{12}")
+_OWN_NAME = re.compile(r"([0-9a-f]{12})(-\d{5,}\.h5|\.json)")
+
+
+class Folder:
+    """A directory for the checkpoints of one run at a time. Collective.
+
+    Rank 0 holds the lock until `close`; the others know the path.
+
+    Parameters
+    ----------
+    comm : Comm
+    path : Path
+        Made if it is not there.
+
+    Raises
+    ------
+    ConfigError
+        On every rank, if another process has it, or a file in it has the name of the
+        lock or of the manifest and is none.
+    OutputError
+        On every rank, if it cannot be made.
+    """
+
+    def __init__(self, comm: Comm, path: Path) -> None:
+        self.comm = comm
+        self.path = path
+        self._lock = -1
+        self._tokens: set[str] = set()
+        with comm.together():
+            if comm.rank == 0:
+                self._take()
+
+    def _take(self) -> None:
+        """Lock the directory, and learn which files in it are the program's own."""
+        name = self.path / LOCK
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            check_target(name)
+            self._lock = os.open(name, flags, 0o666)
+        try:
+            self._hold()
+            with writing(name):
+                self._tokens = self._recorded(name)
+            check_own(self.path / MANIFEST)
+        except BaseException:
+            self.close()
+            raise
+        self._tokens |= tokens_of(self.path / MANIFEST)
+
+    def _hold(self) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ConfigError(
+                f"{self.path}: another run keeps its checkpoints there. Give "
+                "--checkpoint another directory, or wait for that run."
+            ) from error
+        except OSError:
+            pass  # a file system without locks: the folder is then the user's to keep
+
+    def _recorded(self, name: Path) -> set[str]:
+        """Return the tokens in the lock file; begin it if it is new."""
+        head = os.pread(self._lock, len(_HEAD), 0)
+        if not _HEAD.startswith(head):
+            raise ConfigError(
+                f"{name}: is no lock of mndmst's. Rename it, or give --checkpoint "
+                "another directory."
+            )
+        if head != _HEAD:  # it is new, or who made it was killed
+            self._append(_HEAD, 0)
+        content = os.pread(self._lock, os.fstat(self._lock).st_size, 0)
+        lines = content.decode(errors="replace").split("\n")
+        return {line for line in lines if _TOKEN.fullmatch(line)}
+
+    def _append(self, data: bytes, place: int) -> None:
+        while data:
+            count = os.pwrite(self._lock, data, place)
+            data, place = data[count:], place + count
+        os.fsync(self._lock)
+
+    def new_token(self) -> str:
+        """Return what the names of a new checkpoint's files begin with. Collective.
+
+        Raises
+        ------
+        OutputError
+            On every rank, if it cannot be recorded.
+        """
+        token: str = self.comm.share(secrets.token_hex(6))
+        with self.comm.together(), writing(self.path):
+            if self.comm.rank == 0:
+                self._append(f"\n{token}".encode(), os.fstat(self._lock).st_size)
+                self._tokens.add(token)
+        return token
+
+    def sweep(self, keep: Container[str] = ()) -> None:
+        """Remove the program's own files but those to keep, where this is rank 0."""
+        for path in self._own_files():
+            if path.name not in keep:
+                with suppress(OSError):
+                    path.unlink()
+
+    def _own_files(self) -> list[Path]:
+        """Return the files that checkpoints in the directory have made."""
+        found = []
+        with suppress(OSError):
+            for path in self.path.iterdir():
+                named = _OWN_NAME.fullmatch(path.name)
+                if named and named[1] in self._tokens:
+                    found.append(path)
+        return found
+
+    def clear(self) -> None:
+        """Remove all checkpoints: the manifest first, so that none is half there."""
+        if self._lock >= 0:
+            with suppress(OSError):
+                (self.path / MANIFEST).unlink(missing_ok=True)
+                self.sweep()
+                if not self._own_files():
+                    os.ftruncate(self._lock, len(_HEAD))
+
+    def close(self) -> None:
+        """Let the directory go. The lock file stays: another run may have it open."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1

@@ -1,0 +1,16 @@
+"""Random cases of all that may go wrong, as many as fit into some minutes.
+
+    python -m tests.campaign --minutes 10 --seed 1
+    python -m tests.campaign --seed 1 --case kills-7
+
+Kinds of cases: `solves` compares forests and verdicts with an independent Kruskal,
+`kills` ends runs at random moments and goes on, `damages` changes input files, `disks`
+has outputs on full ones. A case is drawn from the seed, its kind and its number alone,
+so that the second command repeats one.
+"""
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parent.parent
+sys.path += [str(TESTS), str(TESTS / "mpi")]

@@ -1,0 +1,98 @@
+"""Ways through the program that a small graph would not take by itself.
+
+A way is a dictionary of options of `Config` and of these words:
+
+two_workers   two CPU workers on every rank
+no_room       no leader has memory for any merge
+much_left     no rank merges all that is left after all vertices have hooked
+few           so few edges end the rounds in shared memory
+batch         so many edges are proposed there at once
+rounds        global rounds go on while they shrink the edges, however few
+no_peer       devices do not merge by themselves
+host_peers    CPUs merge as devices do
+near          ranks go through all edges by themselves, however many lead to others
+stored        the rows stay in their file and pass in pieces of so many
+tight         nothing is kept in reserve: a limit may be just above what is needed
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from host_peer import HostPeer
+
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.communicator import Comm
+from mndmst.host.errors import StoppedError
+from mndmst.host.memory import Budget
+from mndmst.host.progress import Progress
+from mndmst.merging import (
+    leaders,
+    messages,
+    replicated,
+    shared_contraction,
+    shared_proposals,
+    strategy,
+)
+from mndmst.merging.devices import Devices
+from mndmst.pipeline import Targets, solve
+from mndmst.run.checkpoint import Checkpoint
+from mndmst.run.config import Config
+from mndmst.run.run import State
+from mndmst.steps import part_graph, read
+
+WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
+    "two_workers": lambda _: [
+        (part_graph, "make_backends", lambda *_: [CpuBackend(1), CpuBackend(2)])
+    ],
+    "no_room": lambda _: [(Budget, "fits", lambda _, nbytes: nbytes == 0)],
+    "much_left": lambda _: [(replicated, "EDGE_BYTES", 1 << 40)],
+    "few": lambda edges: [(shared_contraction, "FEW_EDGES", edges)],
+    "batch": lambda edges: [(shared_proposals, "BATCH", edges)],
+    "rounds": lambda _: [(leaders, "FEW_EDGES", 0)],
+    "no_peer": lambda _: [(Devices, "refuses", staticmethod(lambda *_: "no"))],
+    "host_peers": lambda _: [(CpuBackend, "peer", lambda *a: HostPeer(*a))],
+    "near": lambda _: [(messages, "NEAR_SHARE", 1), (strategy, "CUT_SHARE", 1)],
+    "stored": lambda rows: [(read, "cut_rows", pieces_of(rows))],
+    "tight": lambda _: [
+        (Budget, "RESERVE", 0), (Budget, "RANK_BYTES", 0), (Budget, "LEAST_PIECE", 1)
+    ],
+}  # fmt: skip
+
+
+@contextmanager
+def taking(way: dict[str, Any]) -> Iterator[Config]:
+    """Make the program take a way, and yield the options for it."""
+    options = {name: value for name, value in way.items() if name not in WAYS}
+    if "stored" in way:
+        options["memory"] = 1 << 40
+    with ExitStack() as stack:
+        for name in WAYS.keys() & way.keys():
+            for changed in WAYS[name](way[name]):
+                stack.enter_context(patch.object(*changed))
+        yield Config(**{"backend": "cpu", **options})
+
+
+def pieces_of(rows: int) -> Callable[..., list[int]]:
+    """Return what cuts the rows [begin, end) into pieces, even if there are none."""
+    return lambda comm, graph, begin, end, budget: [
+        begin, *range(begin + rows, end, rows), end
+    ]  # fmt: skip
+
+
+def stop_early(
+    comm: Comm, graph: Path, config: Config, kept: Path, point: int = 1
+) -> None:
+    """Solve a graph up to a safe point, and leave a checkpoint there."""
+    left = [point]
+
+    def stop(checkpoint: Checkpoint, state: State) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            checkpoint._write(state)
+            raise StoppedError("at a safe point")
+
+    with patch.object(Checkpoint, "_safe_point", stop), suppress(StoppedError):
+        solve(comm, graph, config, Targets(checkpoint=kept), Progress(False))

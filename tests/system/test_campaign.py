@@ -1,0 +1,12 @@
+"""Random cases that nobody has thought of, for two minutes."""
+
+import pytest
+from processes import finish, python, start
+
+pytestmark = [pytest.mark.mpi, pytest.mark.timeout(480)]
+
+
+def test_two_minutes_of_random_cases() -> None:
+    command = python("-m", "tests.campaign", "--minutes", 2, "--seed", 1)
+    run = finish(start(command), 450)
+    assert run.returncode == 0, f"{run.stdout}\n{run.stderr}"

@@ -1,0 +1,128 @@
+"""Caches lie where nobody else can change them, all the way from the root on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mndmst.backends.cuda.cache import use_cache_of_ones_own
+from mndmst.host import caches
+from mndmst.host.caches import fresh_directory, make_private, weak_place
+from mndmst.host.errors import ConfigError
+
+STRANGER = 12345
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    place = tmp_path / "one" / "two"
+    place.mkdir(parents=True, mode=0o700)
+    place.parent.chmod(0o700)
+    return place
+
+
+def test_a_directory_of_ones_own(place: Path) -> None:
+    assert weak_place(place) is None
+    assert make_private(place / "three" / "four") is None
+    assert (place / "three").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o702, 0o1777])
+def test_where_all_may_write(place: Path, mode: int) -> None:
+    place.chmod(mode)
+    assert weak_place(place) == place
+    assert make_private(place) == place
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o703])
+def test_above_it_all_may_write(place: Path, mode: int) -> None:
+    place.parent.chmod(mode)
+    assert weak_place(place) == place.parent
+    assert make_private(place / "three") == place.parent
+    assert not list(place.iterdir())
+
+
+def test_a_sticky_directory_above(place: Path) -> None:
+    place.parent.chmod(0o1777)
+    assert weak_place(place) is None
+
+
+@as_root
+@pytest.mark.parametrize("above", [False, True])
+def test_a_directory_of_a_stranger(place: Path, above: bool) -> None:
+    whose = place.parent if above else place
+    os.chown(whose, STRANGER, STRANGER)
+    assert weak_place(place) == whose
+
+
+@as_root
+def test_a_group_of_several(place: Path) -> None:
+    os.chown(place, 0, STRANGER)
+    place.chmod(0o770)
+    assert weak_place(place) == place
+    os.chown(place, 0, 0)
+    assert weak_place(place) is None
+
+
+def test_links_are_followed(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("one/../one/two")
+    assert weak_place(tmp_path / "link") is None
+    place.parent.chmod(0o777)
+    assert weak_place(tmp_path / "link") == place.parent
+
+
+@as_root
+def test_a_link_of_a_stranger(place: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    link = tmp_path / "link"
+    link.symlink_to(place)
+    os.lchown(link, STRANGER, STRANGER)
+    assert weak_place(link / "three") == link
+
+
+def test_links_that_never_end(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "link")
+    with pytest.raises(OSError, match="Too many levels"):
+        weak_place(tmp_path / "link")
+
+
+def test_a_file_in_the_way(place: Path) -> None:
+    (place / "file").write_text("")
+    with pytest.raises(OSError, match="no directory"):
+        weak_place(place / "file" / "three")
+
+
+def test_a_fresh_directory_goes_with_its_process(tmp_path: Path) -> None:
+    program = "from mndmst.host.caches import fresh_directory; print(fresh_directory())"
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert Path(run.stdout.strip()).parent == tmp_path
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_place_for_a_fresh_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caches, "weak_place", lambda path: path)
+    with pytest.raises(ConfigError, match="MNDMST_CACHE_DIR"):
+        fresh_directory()
+
+
+def test_kernels_of_the_device(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(place))
+    use_cache_of_ones_own()
+    assert os.environ["CUPY_CACHE_DIR"] == str(place)
+    place.chmod(0o777)
+    use_cache_of_ones_own()
+    assert os.environ["CUPY_CACHE_DIR"] != str(place)
+    assert f"others can change {place}" in capsys.readouterr().err

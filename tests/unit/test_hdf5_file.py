@@ -1,0 +1,144 @@
+"""HDF5 files on full disks: an error every time, never a crash."""
+
+import os
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+from mndmst.comm.communicator import Comm
+from mndmst.graph.model import EdgeList
+from mndmst.host.errors import OutputError
+from mndmst.io.clusters import write_clusters
+from mndmst.io.forest import ForestHeader
+from mndmst.io.forest_writer import write_forest
+from mndmst.io.hdf5_file import hdf5_file
+from mndmst.io.labels import LabelsHeader, write_labels
+from mndmst.io.outputs import Outputs
+from mndmst.io.shard_writer import ShardWriter
+from mndmst.io.whole_file import WholeFiles
+from mndmst.run.checkpoint import files
+
+COMM = Comm(MPI.COMM_SELF)
+N = 3000
+NUMBERS = np.random.default_rng(1).integers(0, N, 2 * N)
+
+
+def clusters(path: Path) -> None:
+    columns = {
+        "labels": NUMBERS,
+        "condensed/parent": NUMBERS,
+        "condensed/size": NUMBERS,
+    }
+    with WholeFiles() as begun:
+        write_clusters(path, {"rule": "count 3"}, columns, begun)
+
+
+def labels(path: Path) -> None:
+    with Outputs(COMM) as outputs:
+        write_labels(outputs, path, NUMBERS, LabelsHeader("uuid", 3, "0" * 64))
+
+
+def forest(path: Path) -> None:
+    ends = np.arange(N, dtype=np.uint32)
+    edges = EdgeList(ends, ends, ends)
+    header = ForestHeader("uuid", N, 7, "0" * 64, {"threads": 1}, {"ranks": [1] * 500})
+    with Outputs(COMM) as outputs:
+        write_forest(outputs, path, edges, ends.view(np.int32), header, NUMBERS)
+
+
+def shards(path: Path) -> None:
+    vtxdist = np.array([0, N // 2, N])
+    indptr = np.arange(N // 2 + 1)
+    with ShardWriter(path, N, np.dtype(np.int32), vtxdist, "uuid") as writer:
+        for part in (0, 1):
+            columns = NUMBERS[: N // 2], NUMBERS[: N // 2].astype(np.int32)
+            writer.write_part(part, indptr, *columns)
+        writer.finish()
+
+
+def checkpoint(path: Path) -> None:
+    ends = np.arange(N, dtype=np.uint32)
+    state = files.State(7, ends, EdgeList(ends, ends, ends))
+    graph = {
+        "uuid": "u", "num_vertices": N, "num_arcs": 5, "weight_dtype": "int32"
+    }  # fmt: skip
+    folder = files.Folder(COMM, path)
+    try:
+        files.save(folder, graph, np.array([0, N]), state)
+    finally:
+        folder.close()
+
+
+WRITERS = (clusters, labels, forest, shards, checkpoint)
+SIZE = 200_000  # more than any of the files has
+
+
+@contextmanager
+def at_most(nbytes: int) -> Iterator[None]:
+    """Let no file become longer."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def still_open() -> int:
+    """Return how many files HDF5 would have to close when the process ends."""
+    return int(h5py.h5f.get_obj_count(h5py.h5f.OBJ_ALL, h5py.h5f.OBJ_FILE))
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_a_full_disk_is_an_error_and_leaves_nothing_open(
+    tmp_path: Path, write: Callable
+) -> None:
+    failures = 0
+    before = still_open()
+    for limit in range(0, SIZE, 1500):
+        try:
+            with at_most(limit):
+                write(tmp_path / str(limit))
+        except OutputError as error:
+            assert "File too large" in str(error)
+            failures += 1
+            assert failures == limit // 1500 + 1
+        assert still_open() == before
+    assert 10 < failures < SIZE // 1500
+
+
+def test_the_first_reason_is_told(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OSError, match="File too large"),
+        at_most(20_000),
+        hdf5_file(tmp_path / "f") as file,
+    ):
+        file["numbers"] = NUMBERS
+        raise RuntimeError("what HDF5 made of it")
+
+
+def test_files_are_gone_on_with(tmp_path: Path) -> None:
+    with hdf5_file(tmp_path / "f") as file:
+        file.create_dataset("numbers", (2 * N,), int, chunks=(500,), fletcher32=True)
+    with hdf5_file(tmp_path / "f", "r+") as file:
+        file["numbers"][:] = NUMBERS
+    with h5py.File(tmp_path / "f") as file:
+        assert (file["numbers"][:] == NUMBERS).all()
+    with hdf5_file(tmp_path / "f") as file:
+        assert not len(file)
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "f").symlink_to("precious")
+    with pytest.raises(OSError, match=os.strerror(40)), hdf5_file(tmp_path / "f"):
+        pass
+    with pytest.raises(OutputError):
+        clusters(tmp_path / "f")
+    assert (tmp_path / "precious").read_text() == "precious"

@@ -1,0 +1,132 @@
+"""A part that is lost, cut or replaced while its graph is being read."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import random, write_graph
+from mndmst.steps.stored import Clock, StoredRows
+
+from mndmst.host.errors import InputError
+from mndmst.io.arc_reader import ArcReader
+from mndmst.io.shards import ShardedGraph, open_graph
+from mndmst.kernels.threads import ALONE
+
+N = 20_000
+PART = 1
+
+
+def lose(part: Path) -> None:
+    part.unlink()
+
+
+def cut(part: Path) -> None:
+    os.truncate(part, part.stat().st_size // 3)
+
+
+def empty(part: Path) -> None:
+    os.truncate(part, 0)
+
+
+def replace(part: Path) -> None:
+    Path(shutil.copy(part, part.with_name("copy"))).rename(part)
+
+
+def overwrite(part: Path) -> None:
+    content = part.read_bytes()
+    part.write_bytes(content)
+    os.utime(part, ns=(0, 0))
+
+
+CHANGES = [
+    (lose, "no such file"),
+    (cut, "damaged or cut short"),
+    (empty, "damaged or cut short"),
+    (replace, "has changed since it was first read"),
+    (overwrite, "has changed since it was first read"),
+]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("changes") / "graph"
+    return write_graph(folder, random(N, 15 * N, seed=4), parts=2)
+
+
+@pytest.fixture
+def graph(original: Path, tmp_path: Path) -> Iterator[ShardedGraph]:
+    yield open_graph(shutil.copytree(original, tmp_path / "graph"))
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGES)
+def test_before_it_is_read(
+    graph: ShardedGraph, change: Callable[[Path], None], words: str
+) -> None:
+    change(graph.parts[PART])
+    with pytest.raises(InputError, match=rf"{graph.parts[PART].name}: .*{words}"):
+        graph.read_rows(0, N)
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGES)
+def test_between_row_pointers_and_arcs(
+    graph: ShardedGraph, change: Callable[[Path], None], words: str
+) -> None:
+    arcs = ArcReader(graph, 0, N, graph.read_indptr(0, N))
+    change(graph.parts[PART])
+    with pytest.raises(InputError, match=rf"{graph.parts[PART].name}: .*{words}"):
+        arcs.read(ALONE)
+
+
+@pytest.mark.parametrize(("change", "words"), CHANGES)
+def test_between_two_looks_at_rows_that_stay_in_their_file(
+    graph: ShardedGraph, change: Callable[[Path], None], words: str
+) -> None:
+    stored = StoredRows(graph, [0, N // 2, N])
+    assert sum(facts.edges for facts in stored.inspect(Clock({}))) > 0
+    pieces = stored.pieces()
+    next(pieces)
+    change(graph.parts[PART])
+    with pytest.raises(InputError, match=rf"{graph.parts[PART].name}: .*{words}"):
+        list(pieces)
+
+
+@pytest.mark.parametrize("change", [lose, replace])
+def test_while_arcs_are_read_the_open_file_counts(
+    original: Path, graph: ShardedGraph, monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], None],
+) -> None:  # fmt: skip
+    expected = open_graph(original).read_rows(0, N)
+    _change_at_the_first_look(monkeypatch, graph, change)
+    for one, other in zip(graph.read_rows(0, N), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("change", [cut, empty])
+def test_while_arcs_are_read_it_is_cut(
+    graph: ShardedGraph, monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], None],
+) -> None:  # fmt: skip
+    _change_at_the_first_look(monkeypatch, graph, change)
+    with pytest.raises(InputError, match="damaged or cut short"):
+        graph.read_rows(0, N)
+
+
+def _change_at_the_first_look(
+    monkeypatch: pytest.MonkeyPatch,
+    graph: ShardedGraph,
+    change: Callable[[Path], None],
+) -> None:
+    """Change a part when its first arcs are about to be read."""
+    changed = []
+    read_ids = ArcReader._read_ids
+
+    def read(self: ArcReader, part: int, *arguments: object) -> None:
+        if part == PART and not changed:
+            changed.append(part)
+            change(graph.parts[PART])
+        read_ids(self, part, *arguments)
+
+    monkeypatch.setattr(ArcReader, "_read_ids", read)

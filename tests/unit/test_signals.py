@@ -1,0 +1,90 @@
+"""Signals to stop are held, remembered and let go again; none is lost."""
+
+import subprocess
+import sys
+
+import pytest
+
+BEGIN = """
+import os, signal, sys
+from mndmst.host.signals import STOP, stop_signals
+number = int(sys.argv[1])
+before = {n: signal.getsignal(n) for n in STOP}
+stop_signals.hold()
+"""
+
+
+def run(program: str, number: int) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", BEGIN + program, str(number)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.fixture(params=[15, 10], ids=["SIGTERM", "SIGUSR1"])
+def number(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+def test_one_that_is_held_is_remembered(number: int) -> None:
+    ended = run(
+        "os.kill(os.getpid(), number); stop_signals.catch();"
+        "print(stop_signals.received)",
+        number,
+    )
+    assert (ended.returncode, ended.stdout) == (0, f"{number}\n"), ended
+
+
+def test_a_library_that_takes_the_handlers_loses_none(number: int) -> None:
+    ended = run(
+        """
+import ctypes
+for n in STOP:
+    ctypes.CDLL(None).signal(n, ctypes.c_void_p(1))  # ignores it; Python is not told
+stop_signals.catch()
+os.kill(os.getpid(), number)
+print(stop_signals.received)
+""",
+        number,
+    )
+    assert (ended.returncode, ended.stdout) == (0, f"{number}\n"), ended
+
+
+def test_one_that_is_let_go_does_what_it_did(number: int) -> None:
+    ended = run(
+        "os.kill(os.getpid(), number); print('here', flush=True);"
+        "stop_signals.release(); print('not here')",
+        number,
+    )
+    assert (ended.returncode, ended.stdout) == (-number, "here\n"), ended
+
+
+def test_after_all_nothing_is_left(number: int) -> None:
+    ended = run(
+        "stop_signals.release();"
+        "assert before == {n: signal.getsignal(n) for n in STOP};"
+        "assert not signal.pthread_sigmask(signal.SIG_BLOCK, ());"
+        "stop_signals.hold(); stop_signals.catch(); os.kill(os.getpid(), number);"
+        "stop_signals.restore(); assert not stop_signals.received;"
+        "assert before == {n: signal.getsignal(n) for n in STOP};"
+        "assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())",
+        number,
+    )
+    assert ended.returncode == 0, ended
+
+
+def test_the_program_without_checkpoints_ends_at_once(number: int) -> None:
+    ended = run(
+        """
+from mndmst import cli
+from mndmst.__main__ import main
+def parse(argv):
+    arguments = cli.parser().parse_args(argv)
+    os.kill(os.getpid(), number)
+    return arguments
+cli.parse = parse
+main(["info"])
+""",
+        number,
+    )
+    assert (ended.returncode, ended.stdout) == (-number, ""), ended
