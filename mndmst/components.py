@@ -101,7 +101,7 @@ def connected_components(
     MndmstError
         On every rank, if the input, the options or the output will not do.
     """
-    with comm.together():
+    with comm.raise_on_all():
         if comm.rank == 0:
             check_outputs([path], [labels, report])
     for target in (labels, report):
@@ -152,7 +152,7 @@ def component_sizes(directory: Directory, labels: np.ndarray) -> np.ndarray:
         The label of each vertex at home here.
     """
     names, counts = np.unique(labels, return_counts=True)
-    _, (name, count) = directory.comm.exchange(directory.homes(names), names, counts)
+    _, (name, count) = directory.comm.alltoallv(directory.homes(names), names, counts)
     sizes = np.zeros(len(labels), np.int64)
     np.add.at(sizes, name - directory.first, count)
     return sizes[sizes > 0]

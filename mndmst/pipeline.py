@@ -52,7 +52,7 @@ def solve(
         On every rank, if the input, the options or the output will not do.
     """
     report = Report(comm, progress)
-    with comm.together():
+    with comm.raise_on_all():
         if comm.rank == 0:
             check_outputs([path], [targets.forest, targets.report], targets.checkpoint)
     for target in (targets.forest, targets.report):

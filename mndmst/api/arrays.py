@@ -196,7 +196,7 @@ def solve(
         return (config or Config.load(None, {})).updated(options, "solve")
 
     targets = Targets(_path(output), _path(report), labels)
-    ranks = world() if comm is None else Comm.apart(comm)
+    ranks = world() if comm is None else Comm.dup(comm)
     with _to_its_end(ranks):
         progress = Progress(ranks.rank == 0 and not quiet)
         agreed = on_all_ranks(ranks, load)

@@ -131,7 +131,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         team, node = Ranks(comm), comm.node()
         processes = node.size
         node.free()
-    with team.together():
+    with team.raise_on_all():
         given_memory = _memory(arguments.memory)
         allow(given_memory or free_bytes() // 2 // processes)
         file, parts, check = open_source()
@@ -150,7 +150,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         graph = partition(team, file, options)
     else:
         graph = with_workers(jobs, partition, file, options)
-    with team.together():
+    with team.raise_on_all():
         if check is not None:
             check(graph)
     return describe(arguments.out) if team.rank == 0 else 0

@@ -43,7 +43,7 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     )
     flags = {name: given[name] for name in Config().as_dict() if name in given}
     comm = world(polite)
-    with comm.together():
+    with comm.raise_on_all():
         if comm.rank == 0:
             check_outputs(inputs, outputs, given.get("checkpoint"))
     config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))

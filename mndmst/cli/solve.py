@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     solve.add_argument("--config", type=Path, help="TOML file with any of the options")
     solve.add_argument("--backend", choices=("auto", "cpu", "cuda"))
     solve.add_argument(
-        "--ratio", help="the GPU's share of a rank's arcs, auto, or measure (anew)"
+        "--ratio", help="the GPU's share of a rank's arcs, 0 to 1, or auto"
     )
     solve.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
     solve.add_argument("--memory", help="what a rank may hold, such as 8GiB")

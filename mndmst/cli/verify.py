@@ -31,7 +31,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     from .ranks import begin
 
     comm, *_ = begin(arguments)
-    with comm.together():
+    with comm.raise_on_all():
         graph = open_graph(arguments.graph, check=comm.rank == 0)
     own = locate(comm).share
     threads = own if arguments.threads is None else arguments.threads

@@ -53,7 +53,7 @@ def send(mpi: Any, arrays: Sequence[np.ndarray], dest: int, count: Count) -> lis
     return requests
 
 
-def receive(
+def recv(
     mpi: Any, arriving: Sequence[Kind], source: int
 ) -> tuple[list[np.ndarray], list[Any]]:
     """Begin to receive arrays of some types and lengths; return them, and requests."""

@@ -27,7 +27,7 @@ def world(polite: bool = False) -> "Comm":
     MissingExtraError
         If no MPI library can be loaded.
     """
-    comm = Comm.apart(mpi_library.start().COMM_WORLD, polite)
+    comm = Comm.dup(mpi_library.start().COMM_WORLD, polite)
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
         raise ConfigError(
@@ -57,7 +57,7 @@ class Comm:
         self._shared = shared or bulk.Shared()
 
     @classmethod
-    def apart(cls, mpi: Any, polite: bool = False) -> "Comm":
+    def dup(cls, mpi: Any, polite: bool = False) -> "Comm":
         """Return the ranks of a communicator, who talk apart from it. Collective."""
         comm = cls(mpi.Dup())
         comm._shared.polite = comm.lacks_cores() or polite
@@ -106,7 +106,7 @@ class Comm:
         self.count(array.nbytes if self.size > 1 else 0, self.size > 1)
         return result if np.ndim(value) else result[0].item()
 
-    def every(self, value: Any) -> np.ndarray:
+    def allgather(self, value: Any) -> np.ndarray:
         """Return a number, or a small array, of every rank, in their order."""
         mine = np.ascontiguousarray(value)
         result = np.empty((self.size, *np.shape(value)), mine.dtype)
@@ -114,26 +114,26 @@ class Comm:
         self.count(mine.nbytes * (self.size - 1), self.size - 1)
         return result
 
-    def prefix(self, value: Any) -> Any:
+    def exscan(self, value: Any) -> Any:
         """Return the sum of a number or small array over the ranks before this one."""
-        before = self.every(value)[: self.rank].sum(axis=0)
+        before = self.allgather(value)[: self.rank].sum(axis=0)
         return before if np.ndim(value) else before.item()
 
-    def share(self, value: Any, root: int = 0) -> Any:
+    def bcast(self, value: Any, root: int = 0) -> Any:
         """Return the root's small Python object on every rank."""
         return self.mpi.bcast(value, root=root)
 
-    def collect(self, value: Any, root: int = 0) -> list[Any] | None:
+    def gather(self, value: Any, root: int = 0) -> list[Any] | None:
         """Return the small Python objects of all ranks on the root, else None."""
         return self.mpi.gather(value, root=root)
 
-    def concatenate(self, array: np.ndarray) -> np.ndarray:
+    def allgatherv(self, array: np.ndarray) -> np.ndarray:
         """Return the arrays of all ranks, one after the other, on every rank.
 
         For what every rank has room for; no rank sends more than `bulk.PIECE_BYTES` at
         a time.
         """
-        array, counts = np.ascontiguousarray(array), self.every(len(array))
+        array, counts = np.ascontiguousarray(array), self.allgather(len(array))
         ends = np.cumsum(counts)
         result = np.empty(ends[-1], array.dtype)
         length = bulk.piece_length(array)
@@ -184,7 +184,7 @@ class Comm:
 
     # Arrays
 
-    def exchange(
+    def alltoallv(
         self, counts: np.ndarray, *columns: np.ndarray | Coded
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Send each rank its slice of some columns; return what all have sent.
@@ -210,24 +210,24 @@ class Comm:
         return exchange(self, counts, columns)
 
     def send(self, arrays: Sequence[np.ndarray], dest: int) -> None:
-        """Send arrays of any length to a rank that calls `receive`."""
+        """Send arrays of any length to a rank that calls `recv`."""
         self.mpi.send(bulk.kinds(arrays), dest)
         self.wait(bulk.send(self.mpi, arrays, dest, self.count))
 
-    def receive(self, source: int) -> list[np.ndarray]:
+    def recv(self, source: int) -> list[np.ndarray]:
         """Return the arrays that a rank sends with `send`."""
         arriving = self.mpi.recv(source=source)
-        results, requests = bulk.receive(self.mpi, arriving, source)
+        results, requests = bulk.recv(self.mpi, arriving, source)
         self.wait(requests)
         return results
 
-    def trade(
+    def sendrecv(
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> list[np.ndarray]:
         """Send arrays to one rank while receiving as many from another."""
-        return self.begin_trade(arrays, dest, source)()
+        return self.isendrecv(arrays, dest, source)()
 
-    def begin_trade(
+    def isendrecv(
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> Callable[[], list[np.ndarray]]:
         """Begin to trade arrays, which must not change until the trade is over.
@@ -238,7 +238,7 @@ class Comm:
             Waits for the end of the trade, and returns what has arrived.
         """
         arriving = self.mpi.sendrecv(bulk.kinds(arrays), dest, source=source)
-        results, requests = bulk.receive(self.mpi, arriving, source)
+        results, requests = bulk.recv(self.mpi, arriving, source)
         requests += bulk.send(self.mpi, arrays, dest, self.count)
 
         def finish() -> list[np.ndarray]:
@@ -269,7 +269,7 @@ class Comm:
     # Errors
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def raise_on_all(self) -> Iterator[None]:
         """Raise on every rank the error that the block raised on any of them.
 
         The block must not communicate. Only errors the user can mend are shared;
@@ -282,6 +282,6 @@ class Comm:
             error = raised
         first = self.min(self.rank if error is not None else self.size)
         if first < self.size:
-            shared: MndmstError = self.share(error, root=first)
+            shared: MndmstError = self.bcast(error, root=first)
             shared.ranks = self.size
             raise shared

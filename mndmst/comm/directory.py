@@ -128,7 +128,7 @@ class Directory:
         received, asked, _ = self._tell(counts, away)
         parents = self.parent[asked - self.first]
         names = Coded(*encode_near(parents, asked, received))
-        _, (data,) = self.comm.exchange(received, names)
+        _, (data,) = self.comm.alltoallv(received, names)
         told = decode_near(data, away)
         return np.concatenate([told[: here.start], mine, told[here.start :]])
 
@@ -144,7 +144,7 @@ class Directory:
     ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         """Send ascending ids to their homes; return what has come, and how many."""
         sent = Coded(*encode_ascending(ids, counts, self.vtxdist[:-1]))
-        received, (data, *others) = self.comm.exchange(counts, sent, *columns)
+        received, (data, *others) = self.comm.alltoallv(counts, sent, *columns)
         bases = np.full(self.comm.size, self.first)
         return received, decode_ascending(data, received, bases), others
 

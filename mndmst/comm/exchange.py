@@ -40,7 +40,7 @@ class Coded(NamedTuple):
 def exchange(
     group: Group, counts: np.ndarray, columns: Sequence[np.ndarray | Coded]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Send each rank its slices; see `Comm.exchange`."""
+    """Send each rank its slices; see `Comm.alltoallv`."""
     sizes = [c.sizes if isinstance(c, Coded) else counts for c in columns]
     arrays = [
         c.data if isinstance(c, Coded) else np.ascontiguousarray(c) for c in columns

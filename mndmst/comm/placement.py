@@ -71,7 +71,7 @@ def locate(comm: Comm) -> Place:
     """Return where this rank runs. Collective."""
     node = comm.node()
     cores = frozenset(os.sched_getaffinity(0))
-    masks = node.share(node.collect(cores))
+    masks = node.bcast(node.gather(cores))
     place = Place(
         rank=comm.rank,
         host=platform.node(),

@@ -105,7 +105,7 @@ class SharedMemory:
         length = nbytes if self.comm.rank == 0 else part
         mine = _new_file(length) if self.comm.rank < parts else -1
         file = os.getpid(), mine, os.fstat(mine).st_ino if mine >= 0 else -1
-        files = self.comm.every(np.array(file))[:parts]
+        files = self.comm.allgather(np.array(file))[:parts]
         block = _mapped(files.tolist(), nbytes, part)
         everywhere = self.comm.min(int(block is not None))  # opened by all by now
         if mine >= 0:

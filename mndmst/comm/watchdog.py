@@ -51,8 +51,8 @@ def watch(comm: Comm, seconds: int) -> str:
     if comm.size == 1 or seconds == 0:
         return ""
     own = Peer(socket.gethostname(), comm.rank, own_address(), os.getpid())
-    peers = comm.collect(own)
-    ring = comm.share(sorted(peers) if peers else None)
+    peers = comm.gather(own)
+    ring = comm.bcast(sorted(peers) if peers else None)
     here = ring.index(own)
     before, after = ring[here - 1], ring[(here + 1) % comm.size]
     links, reason = [], ""
@@ -66,7 +66,7 @@ def watch(comm: Comm, seconds: int) -> str:
     if first < comm.size:
         for link, _ in links:
             link.close()
-        return str(comm.share(reason, root=first))
+        return str(comm.bcast(reason, root=first))
     atexit.register(Watchdog(own, links, seconds).dismiss)
     return ""
 
@@ -82,8 +82,8 @@ def _links(comm: Comm, own: Peer, before: Peer, after: Peer) -> list[Link]:
     listener = None
     with contextlib.suppress(OSError):
         listener = listen(own, before)
-    places = comm.share(comm.collect(listener and listener.getsockname()))
-    token = comm.share(secrets.token_bytes(TOKEN_BYTES))
+    places = comm.bcast(comm.gather(listener and listener.getsockname()))
+    token = comm.bcast(secrets.token_bytes(TOKEN_BYTES))
     if listener is None or places[after.rank] is None:
         raise OSError("no port to listen at")
     link = connect(places[after.rank], token)

@@ -4,7 +4,7 @@
 class MndmstError(Exception):
     """Something the user can mend; the message names the place and the mend.
 
-    Raised on every rank alike (see `comm.Comm.together`), printed by one.
+    Raised on every rank alike (see `comm.Comm.raise_on_all`), printed by one.
 
     Attributes
     ----------

@@ -45,9 +45,9 @@ def write_columns(
     comm = outputs.comm
     kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
     lengths = {name: comm.sum(len(column)) for name, column in columns.items()}
-    places = {name: comm.prefix(len(column)) for name, column in columns.items()}
+    places = {name: comm.exscan(len(column)) for name, column in columns.items()}
     temporary = outputs.begin(path)
-    with comm.together(), writing(path):
+    with comm.raise_on_all(), writing(path):
         if comm.rank == 0:
             with hdf5_file(temporary) as file:
                 for name in columns:
@@ -55,7 +55,7 @@ def write_columns(
                 file.attrs.update(attributes)
     for turn in range(comm.size):
         # `together` lets the next rank open the file when this one has closed it.
-        with comm.together(), writing(path):
+        with comm.raise_on_all(), writing(path):
             if turn == comm.rank:
                 _append(temporary, columns, places)
 

@@ -95,7 +95,7 @@ def check_writable(comm: "Comm", path: str | Path) -> None:
     outputs = Outputs(comm)
     try:
         probe = outputs.begin(path)
-        with comm.together(), writing(path):
+        with comm.raise_on_all(), writing(path):
             if not probe.exists():
                 raise OutputError(
                     f"{path}: rank {comm.rank} does not see what rank 0 writes there. "
@@ -125,10 +125,10 @@ class Outputs:
             On every rank, if it cannot be made.
         """
         name = None
-        with self.comm.together(), writing(target):
+        with self.comm.raise_on_all(), writing(target):
             if self.comm.rank == 0:
                 name = self._files.begin(target)
-        made: Path = self.comm.share(name)
+        made: Path = self.comm.bcast(name)
         return made
 
     def discard(self) -> None:
@@ -146,7 +146,7 @@ class Outputs:
     ) -> None:
         try:
             if kind is None:
-                with self.comm.together():
+                with self.comm.raise_on_all():
                     self._files.publish()
         finally:
             self.discard()

@@ -110,17 +110,17 @@ def forest_digest(comm: Comm, *columns: np.ndarray) -> str:
         u and v of this rank's edges; all are sorted by (u, v), also from rank to
         rank. Or what else is in order over the ranks, such as the labels of vertices.
     """
-    counts = comm.collect(len(columns[0]))
+    counts = comm.gather(len(columns[0]))
     if counts is None:
         for low in range(0, len(columns[0]), PIECE):
             comm.send([column[low : low + PIECE] for column in columns], dest=0)
-        return comm.share(None)
+        return comm.bcast(None)
     digest = PairDigest()
     digest.add(*columns)
     for source in range(1, comm.size):
         for _ in range(0, counts[source], PIECE):
-            digest.add(*comm.receive(source))
-    return comm.share(digest.hexdigest())
+            digest.add(*comm.recv(source))
+    return comm.bcast(digest.hexdigest())
 
 
 def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
@@ -130,11 +130,11 @@ def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
     """
     part = ExactSum(weights.dtype)
     part.add(weights)
-    parts = comm.collect((part.units, part.special))
+    parts = comm.gather((part.units, part.special))
     if parts is not None:
         part.units = sum(units for units, _ in parts)
         part.special = sum(special for _, special in parts)
-    return comm.share(part.total())
+    return comm.bcast(part.total())
 
 
 def same_total(one: int | float, other: int | float) -> bool:

@@ -15,11 +15,11 @@ from ..run.report import Report
 
 def dealt_in_order(comm: Comm, edges: EdgeList, report: Report) -> EdgeList:
     """Deal the edges out in equal parts, which follow each other. Collective."""
-    every = comm.every(len(edges))
+    every = comm.allgather(len(edges))
     bounds = _bounds(every) - every[: comm.rank].sum()
     counts = np.diff(np.clip(bounds, 0, len(edges)))
     report.ship(len(edges) - counts[comm.rank])
-    _, columns = comm.exchange(counts, edges.u, edges.v, edges.key)
+    _, columns = comm.alltoallv(counts, edges.u, edges.v, edges.key)
     return EdgeList(*columns)
 
 
@@ -28,7 +28,7 @@ def numbered(comm: Comm, edges: EdgeList) -> list[np.ndarray]:
 
     Collective. Positions are uint32 or int64.
     """
-    every = comm.every(len(edges))
+    every = comm.allgather(len(edges))
     first, total = int(every[: comm.rank].sum()), int(every.sum())
     position = np.arange(first, first + len(edges), dtype=id_dtype(total + 1))
     return [edges.u, edges.v, edges.key, position]
@@ -48,7 +48,7 @@ def dealt(
     columns : sequence of ndarray
         Those of this rank's edges; see `numbered`.
     """
-    every = comm.every(len(columns[0]))
+    every = comm.allgather(len(columns[0]))
     part = np.diff(_bounds(every))
     given, taken = (
         np.concatenate([[0], np.cumsum(np.maximum(more, 0))])
@@ -57,7 +57,7 @@ def dealt(
     counts = np.diff(np.clip(taken, *given[comm.rank : comm.rank + 2]))
     report.ship(int(counts.sum()))
     counts[comm.rank] = len(columns[0]) - counts.sum()
-    return comm.exchange(counts, *columns)[1]
+    return comm.alltoallv(counts, *columns)[1]
 
 
 def _bounds(every: np.ndarray) -> np.ndarray:

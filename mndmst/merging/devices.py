@@ -68,7 +68,7 @@ class Devices(Strategy):
         if self._instead is not None:
             return self._instead.ind_comp(edges)
         with self._stage("indComp"):
-            return self.run.comm.collect(self.peer.offer())
+            return self.run.comm.gather(self.peer.offer())
 
     def merge_parts(self, left: Any) -> Any:
         """Compute the forest of the forests on the first device.
@@ -95,7 +95,7 @@ class Devices(Strategy):
         comm, answer = self.run.comm, None
         if offers is not None and None not in offers:
             answer = self.peer.join(offers, comm.rank)
-        answer = comm.share(answer)
+        answer = comm.bcast(answer)
         if answer is None:
             return None
         found = self.peer.accept(answer, comm.rank)

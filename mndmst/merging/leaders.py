@@ -117,7 +117,7 @@ def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph
         group.send(pack(graph), dest=0)
         return empty_graph(graph.edges)
     ids = graph.edges.u.dtype
-    others = [unpack(group.receive(source=m), ids) for m in range(1, group.size)]
+    others = [unpack(group.recv(source=m), ids) for m in range(1, group.size)]
     return cycle_filter(run.backend, merge([graph, *others], run.threads))
 
 
@@ -132,7 +132,7 @@ def _fits(run: Run, group: Comm | None, graph: ReducedGraph) -> bool:
     if group is None:
         return True
     nbytes = group.sum(graph.nbytes)
-    return bool(group.share(run.budget.fits(nbytes)))
+    return bool(group.bcast(run.budget.fits(nbytes)))
 
 
 def _round(

@@ -143,8 +143,8 @@ def _merged(
 
     Collective. Who is done early would only wait for the names.
     """
-    before = run.comm.prefix(len(key))
-    keys, pairs = run.comm.concatenate(key), run.comm.concatenate(pairs)
+    before = run.comm.exscan(len(key))
+    keys, pairs = run.comm.allgatherv(key), run.comm.allgatherv(pairs)
     kept = spanning_pairs(keys, pairs, parent, run.threads)
     return kept[before : before + len(key)]
 
@@ -163,14 +163,14 @@ def _components(
     """
     first, last = run.directory.first, run.directory.last
     ranges = [(first + b, first + e) for b, e in run.threads.ranges(last - first)]
-    hook = run.comm.concatenate(hook)
+    hook = run.comm.allgatherv(hook)
     component = np.empty(len(hook), np.uint32)
     roots = sum(run.threads.map(lambda b, e: link(hook, b, e, component), ranges))
     run.state.forest_edges.append(edges_of_hooks(hook, best, component, first, last))
     mine = component[first:last]
-    names = run.comm.concatenate(mine[mine & ROOT != 0] & NUMBER)
-    number_roots(component, first, last, run.comm.prefix(roots))
-    component = run.comm.concatenate(component[first:last])
+    names = run.comm.allgatherv(mine[mine & ROOT != 0] & NUMBER)
+    number_roots(component, first, last, run.comm.exscan(roots))
+    component = run.comm.allgatherv(component[first:last])
     # Ways are shortened only where a thread climbs itself, and may lead through all
     # vertices: were those of other ranks left to these, a chain there would be
     # followed to its end from every vertex here.

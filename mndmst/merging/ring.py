@@ -54,11 +54,11 @@ def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
     """
     left, right = (group.rank - 1) % group.size, (group.rank + 1) % group.size
     room = np.array([run.budget.room() // run.budget.COPIES])
-    left_room = int(group.trade([room], dest=right, source=left)[0][0])
+    left_room = int(group.sendrecv([room], dest=right, source=left)[0][0])
     chosen = _choose(graph, group.size, left_room)
     leaving = segment(graph, chosen)
     run.report.ship(len(leaving))
-    arrival = group.begin_trade(pack(leaving), dest=left, source=right)
+    arrival = group.isendrecv(pack(leaving), dest=left, source=right)
     rest = without_segment(graph, chosen)
     arrived = unpack(arrival(), graph.edges.u.dtype)
     return cycle_filter(run.backend, merge([rest, arrived], run.threads))

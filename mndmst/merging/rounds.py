@@ -91,7 +91,7 @@ def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
     counts = run.directory.homes(proposals.label)
     run.report.ship(len(proposals.label) - counts[run.comm.rank])
     near = Coded(*encode_near(proposals.other, proposals.label, counts))
-    _, columns = run.comm.exchange(
+    _, columns = run.comm.alltoallv(
         counts, proposals.label.astype(run.directory.parent.dtype), near,
         proposals.edges.u, proposals.edges.v, proposals.edges.key,
     )  # fmt: skip
@@ -142,7 +142,7 @@ def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
     give = order[(keeper != rank)[order]]
     counts = np.bincount(other[give], minlength=run.comm.size)
     bases = np.zeros_like(counts)
-    received, (low, high) = run.comm.exchange(
+    received, (low, high) = run.comm.alltoallv(
         counts,
         Coded(*encode_ascending(u[give], counts, bases)),
         Coded(*encode_near(v[give], u[give], counts)),

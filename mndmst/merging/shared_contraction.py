@@ -80,7 +80,9 @@ class SharedContraction:
         ranges = self.ranges(part)
         lone = self.threads.map(lambda b, e: count_lone(self.hook, b, e, idle), ranges)
         counts = np.stack([np.subtract(roots, lone), lone])
-        every = self.comm.every(counts.sum(axis=1))  # now all have found their roots
+        every = self.comm.allgather(
+            counts.sum(axis=1)
+        )  # now all have found their roots
         alive, finished = every.sum(axis=0).tolist()
         before = every[: self.comm.rank].sum(axis=0) + np.array([0, alive])
         starts = before + np.cumsum(counts, axis=1).T - counts.T
@@ -186,12 +188,12 @@ class SharedContraction:
         """Hook components onto their trees in the forest; mark its edges here."""
         position = columns[-1]
         ends = position[[0, -1]].tolist() if len(position) else [0, 0]
-        every = self.comm.every(np.array([len(position), *ends]))
-        key, pairs = map(self.comm.concatenate, columns[2:4])
+        every = self.comm.allgather(np.array([len(position), *ends]))
+        key, pairs = map(self.comm.allgatherv, columns[2:4])
         order: slice | np.ndarray = slice(None)
         if (np.diff(every[every[:, 0] > 0, 1:].ravel()) < 0).any():
             # Ascending runs, which NumPy's stable sort merges.
-            order = np.argsort(self.comm.concatenate(position), kind="stable")
+            order = np.argsort(self.comm.allgatherv(position), kind="stable")
             key, pairs = key[order], pairs[order]
         if self.alive <= len(key):
             parent = np.arange(self.alive, dtype=np.uint32)

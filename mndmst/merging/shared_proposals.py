@@ -111,7 +111,7 @@ class Proposals:
         """
         parts = self.threads.ranges(len(key))
         longest = max(end - begin for begin, end in parts)
-        every = self.comm.every(np.array([longest, *_sampled_ends(pairs)]))
+        every = self.comm.allgather(np.array([longest, *_sampled_ends(pairs)]))
         total, rank, size = len(self._chosen), self.comm.rank, self.comm.size
         self._chosen[total * rank // size : total * (rank + 1) // size] = False
         idle = _idle(every[:, 1:])

@@ -52,18 +52,16 @@ def parse_bytes(text: str) -> int:
     return size
 
 
-def parse_ratio(value: str | float | None) -> float | str | None:
-    """Read a share between 0 and 1, `measure`, or `auto` (None)."""
-    if value in ("auto", "measure", None):
-        return "measure" if value == "measure" else None
+def parse_ratio(value: str | float | None) -> float | None:
+    """Read a share between 0 and 1, or `auto` (None)."""
+    if value in ("auto", None):
+        return None
     try:
         ratio = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         ratio = -1.0
     if isinstance(value, bool) or not 0.0 <= ratio <= 1.0:
-        raise ConfigError(
-            f"ratio '{value}' is neither 'auto' nor 'measure' nor between 0 and 1"
-        )
+        raise ConfigError(f"ratio '{value}' is neither 'auto' nor between 0 and 1")
     return ratio
 
 
@@ -75,10 +73,9 @@ class Config:
     ----------
     backend : {"auto", "cpu", "cuda"}
         Which workers a rank has; auto is the CPU and, where there is one, a GPU.
-    ratio : float, "measure" or None
-        The GPU's share of a rank's arcs. None chooses it by the devices' speeds,
-        which are measured once for each machine and family of graphs; "measure"
-        measures them anew.
+    ratio : float or None
+        The GPU's share of a rank's arcs. None chooses it by the devices' speeds, which
+        are measured on samples of the rows.
     threads : int
         Threads of the CPU worker; 0 takes this rank's share of the cores.
     memory : int
@@ -87,11 +84,10 @@ class Config:
         Bytes of its GPU that a rank may take; 0 is its share of what is free. Rows
         that do not fit are streamed from host memory.
     merge : one of `MERGES`
-        How ranks merge: by rings and leaders, by global Borůvka rounds, or by messages
-        in whichever of these ways is predicted to be faster on the network at hand
-        (`costs.py`). With auto, ranks of one host merge on their GPUs, if all have
-        their rows there (`devices.py`), or in shared memory (`together.py`), and else
-        by messages; devices does the same, and tells if it cannot be on GPUs.
+        How ranks merge: by rings and leaders, by global Borůvka rounds, or by messages,
+        which begin with rounds and end with one leader. With auto, ranks of one host
+        merge on their GPUs or in shared memory where that suits (`merging/choose.py`),
+        and else by messages; devices does the same, and tells if GPUs cannot merge.
     group_size : int
         Ranks that merge into one leader.
     light_edges : float
@@ -117,7 +113,7 @@ class Config:
     """
 
     backend: str = "auto"
-    ratio: float | str | None = None
+    ratio: float | None = None
     threads: int = 0
     memory: int = 0
     gpu_memory: int = 0
@@ -194,10 +190,10 @@ def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
     MndmstError
         What `load` raised, on every rank.
     """
-    with comm.together():
+    with comm.raise_on_all():
         mine = load()
     own = {name: getattr(mine, name) for name in OF_RANK}
-    return replace(comm.share(mine), **own)
+    return replace(comm.bcast(mine), **own)
 
 
 def _read(name: str, default: Any, value: Any) -> Any:

@@ -33,7 +33,7 @@ def describe_installation() -> dict[str, Any]:
 def describe_places(comm: Comm) -> list[Place] | None:
     """Return what each rank has been given on rank 0, None elsewhere. Collective."""
     gpus = device_ids() if unavailable() is None else []
-    return comm.collect(locate(comm).equipped(gpus))
+    return comm.gather(locate(comm).equipped(gpus))
 
 
 def _mpi_library() -> str:

@@ -112,7 +112,7 @@ class Report:
             "stages": self.stages,
             **self.facts,
         }
-        ranks = self.comm.collect(mine)
+        ranks = self.comm.gather(mine)
         if ranks is None:
             return None
         return {
@@ -149,7 +149,7 @@ def write_report(outputs: Outputs, path: Path, record: dict[str, Any] | None) ->
         On every rank, if it cannot be written.
     """
     temporary = outputs.begin(path)
-    with outputs.comm.together(), writing(path):
+    with outputs.comm.raise_on_all(), writing(path):
         if record is not None:
             temporary.write_text(to_json(record, indent=1))
 

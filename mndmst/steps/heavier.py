@@ -158,7 +158,7 @@ def _bits_of_outsiders(run: Run, giant: int) -> np.ndarray:
     begin = directory.first // 8 * 8
     padded = np.zeros(directory.last - begin, np.bool_)
     np.not_equal(directory.parent, giant, out=padded[directory.first - begin :])
-    parts = run.comm.concatenate(np.packbits(padded, bitorder="little"))
+    parts = run.comm.allgatherv(np.packbits(padded, bitorder="little"))
     bits = np.zeros(directory.vtxdist[-1] // 8 + 1, np.uint8)
     done = 0
     for first, last in pairwise(directory.vtxdist.tolist()):
@@ -183,7 +183,7 @@ def band_edges(run: Run, band: Band) -> Between:
         lambda w=worker: forest(w.backend, w.rows, w.placed) for worker in run.workers
     ])  # fmt: skip
     if run.stored is not None:
-        with run.comm.together():
+        with run.comm.raise_on_all():
             lists += map(forest_of_piece, run.stored.pieces())
     u, v, key = (
         np.concatenate([getattr(edges, name) for edges in lists])
@@ -239,7 +239,7 @@ def _sample(
         count = -(-size * rows.num_arcs // max(1, int(arcs)))
         if rows.num_arcs:
             picked.append(value(rows, generator.integers(0, rows.num_arcs, count)))
-    return run.comm.concatenate(np.concatenate(picked).astype(dtype))
+    return run.comm.allgatherv(np.concatenate(picked).astype(dtype))
 
 
 def _keys(rows, positions):

@@ -38,7 +38,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     """
     budget = Budget(config.memory, one_band=not config.light_edges)
     with report.stage("start"):
-        with comm.together():
+        with comm.raise_on_all():
             graph = open_graph(path, check=comm.rank == 0)
         backends = make_backends(comm, config, report)
     with report.stage("kernels"):
@@ -59,7 +59,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
             begun=lambda rows: begin_placing(background, backends, rows, config),
         )  # fmt: skip
     report.level("read", num_edges)
-    with report.stage("kernels"), comm.together():
+    with report.stage("kernels"), comm.raise_on_all():
         background.finish()
     with report.stage("split"):
         workers, ratio = deal(backends, rows, background, config, report)

@@ -40,7 +40,7 @@ def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
         return np.array([0, graph.num_vertices])
     begin = graph.num_vertices * comm.rank // comm.size
     end = graph.num_vertices * (comm.rank + 1) // comm.size
-    with comm.together():
+    with comm.raise_on_all():
         load = graph.read_indptr(begin, end)
     # The load of all vertices before each
     load += np.arange(VERTEX_COST * begin, VERTEX_COST * end + 1, VERTEX_COST)
@@ -48,7 +48,7 @@ def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
     goals = np.array([total * r // comm.size for r in range(1, comm.size)], np.int64)
     here = (goals > load[0]) & (goals <= load[-1])
     bounds = begin + np.searchsorted(load, goals[here])
-    inner = comm.concatenate(bounds)
+    inner = comm.allgatherv(bounds)
     skipped = comm.size - 1 - len(inner)  # goals of 0: fewer loads than ranks
     vtxdist = np.zeros(comm.size + 1, np.int64)
     vtxdist[1 + skipped : comm.size] = inner
@@ -98,14 +98,14 @@ def read_rows(
     bounds = cut_rows(comm, graph, begin, end, budget) if budget.limit else None
     stored = StoredRows(graph, bounds, pool) if bounds else None
 
-    with comm.together():
+    with comm.raise_on_all():
         last = begin if stored else end
         rows, facts = load_rows(graph, begin, last, pool, clock, begun)
         found = [facts, *(stored.inspect(clock) if stored else ())]
     balance = np.array([facts.balance for facts in found], np.uint64).sum()
     if comm.sum(np.array([balance], np.uint64))[0] != 0:
         error = _asymmetry(comm, graph, stored.pieces if stored else lambda: [rows])
-        with comm.together():
+        with comm.raise_on_all():
             raise error
     return rows, stored, comm.sum(sum(facts.edges for facts in found))
 
@@ -158,7 +158,7 @@ def cut_rows(
     do in any case.
     """
     held = held_bytes()
-    with comm.together():
+    with comm.raise_on_all():
         indptr = graph.read_indptr(begin, end)
     indptr -= indptr[0]
     rows, arcs = end - begin, int(indptr[-1])
@@ -174,7 +174,7 @@ def cut_rows(
     # A piece ends with the row in which it becomes as large.
     size = budget.for_piece(budget.limit - held, rows, comm.size)
     size -= int(np.diff(cost).max(initial=0))
-    with comm.together():
+    with comm.raise_on_all():
         if size < budget.LEAST_PIECE:
             raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
     cuts = np.searchsorted(cost, np.arange(size, cost[-1], size))
@@ -207,8 +207,8 @@ def _asymmetry(
     columns = [np.concatenate(column) for column in zip(*found, strict=True)]
     counts = np.zeros(comm.size, np.int64)
     counts[0] = len(columns[0])
-    _, (tail, head, key) = comm.exchange(counts, *columns)
-    return comm.share(_lonely(graph, tail, head, key) if comm.rank == 0 else None)
+    _, (tail, head, key) = comm.alltoallv(counts, *columns)
+    return comm.bcast(_lonely(graph, tail, head, key) if comm.rank == 0 else None)
 
 
 def _lonely(graph: ShardedGraph, tail, head, key) -> InputError:

@@ -1,33 +1,20 @@
-"""The speeds of a rank's two devices: measured on samples, or remembered.
+"""The speeds of a rank's two devices, measured on samples.
 
 MND-MST (4.3.1) times both devices on 5 to 10 random induced subgraphs of 5 % of the
-vertices. We time them on random runs of consecutive rows, cut edges included: that is
-the work a worker gets, whereas a random 5 % of the vertices induces only 0.25 % of the
-edges, which says more about launch latency. What is timed is the light band, which
-both devices solve at once in a run.
-
-Speeds are kept in the user's cache, a JSON file for each machine and family of graphs:
-`$MNDMST_CACHE_DIR`, else `$XDG_CACHE_HOME/mndmst`, else `~/.cache/mndmst`.
+vertices. Here they are timed on random runs of consecutive rows, cut edges included:
+that is the work a worker gets, whereas a random 5 % of the vertices induces only 0.25 %
+of the edges, which says more about launch latency. What is timed is the light band,
+which both devices solve at once in a run. It takes some 0.2 s.
 """
 
-import json
-import platform
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from hashlib import sha256
-from math import isfinite, log2
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..backends.base import Backend, Band
 from ..graph.model import EdgeList, Rows
-from ..host.caches import cache_directory, make_private, weak_place
-from ..host.errors import OutputError
-from ..host.version import __version__
-from ..io.whole_file import whole_file
 from .boruvka import Contraction, contract
 from .contract import reduced_graph
 from .parts import joined
@@ -36,62 +23,6 @@ from .split import Speeds, split
 SAMPLE = 8192  # arcs that a quantile or a share is estimated from
 RUN_ARCS = 1 << 19  # no run of rows has more, so that all takes little time
 PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
-FAR = 0.05  # an arc that leads further, as a share of the vertices, is far
-
-
-class Key(NamedTuple):
-    """What speeds depend on, and are remembered by."""
-
-    machine: dict[str, Any]
-    family: dict[str, Any]
-
-    @classmethod
-    def of(cls, backends: list[Backend], rows: Rows, light_edges: float) -> "Key":
-        """Describe this machine, and rows up to a factor of two or so."""
-        machine = {
-            "cpu": _cpu_model(),
-            "devices": [backend.describe() for backend in backends],
-            "version": __version__,
-        }
-        family = {
-            "ids": rows.indices.dtype.name,
-            "keys": rows.keys.dtype.name,
-            "log2_arcs": round(log2(rows.num_arcs)),
-            "log2_degree": round(log2(rows.num_arcs / len(rows))),
-            "far_arcs": round(4 * _far_share(rows)) / 4,
-            "light_edges": light_edges,
-        }
-        return cls(machine, family)
-
-    @property
-    def file(self) -> Path:
-        """Where the speeds are kept."""
-        name = sha256(json.dumps(self, sort_keys=True).encode()).hexdigest()[:16]
-        return cache_directory() / "speeds" / f"{name}.json"
-
-    def recall(self) -> Speeds | None:
-        """Return the speeds in the cache, None if there are none to be trusted."""
-        try:
-            if weak_place(self.file.parent):
-                return None
-            record = json.loads(self.file.read_text())
-            if Key(record["machine"], record["family"]) != self:
-                return None
-            found = {name: float(value) for name, value in record["speeds"].items()}
-            return Speeds(**found) if all(map(isfinite, found.values())) else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return None
-
-    def remember(self, speeds: Speeds) -> None:
-        """Put speeds into the cache, whole or not at all; without one, do nothing."""
-        record = self._asdict() | {
-            "speeds": speeds._asdict(),
-            "measured": time.strftime("%Y-%m-%d %H:%M:%S"),
-        }
-        with suppress(OSError, OutputError):
-            if make_private(self.file.parent) is None:
-                with whole_file(self.file) as temporary:
-                    temporary.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def measure(
@@ -168,18 +99,3 @@ def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
     begin = time.perf_counter()
     result = task()
     return result, time.perf_counter() - begin
-
-
-def _far_share(rows: Rows) -> float:
-    arcs = np.random.default_rng(0).integers(0, rows.num_arcs, SAMPLE)
-    tails = rows.first + np.searchsorted(rows.indptr, arcs, side="right") - 1
-    distance = np.abs(tails - rows.indices[arcs].astype(np.int64))
-    return float((distance > FAR * rows.num_vertices).mean())
-
-
-def _cpu_model() -> str:
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.machine()

@@ -34,7 +34,7 @@ def contract_stored(
         If what is left does not fit into the memory allowed.
     """
     passing = Passing(run, stored, exception)
-    with run.comm.together(), run.report.work(run.backend.name):
+    with run.comm.raise_on_all(), run.report.work(run.backend.name):
         pieces = map(passing.contract_piece, stored.pieces())
         left = passing.contract_again(next(pieces))
         for piece in pieces:

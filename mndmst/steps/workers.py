@@ -18,7 +18,7 @@ from ..run.background import Background
 from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Worker
-from .speeds import Key, measure
+from .speeds import measure
 from .split import bounded_ratio, split
 
 # Fewer arcs are the CPU's: it is done with them before both would have merged.
@@ -38,13 +38,13 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
         If the GPU was asked for and there is none.
     """
     reason = unavailable() if config.backend != "cpu" else "not asked for"
-    with comm.together():
+    with comm.raise_on_all():
         if config.backend == "cuda" and reason is not None:
             raise MissingExtraError(f"--backend cuda: {reason}")
     if config.backend == "auto" and reason is not None:
         report.progress.say(f"computing on the CPU ({reason})")
     place = locate(comm).equipped([] if reason else device_ids(), config.threads)
-    for warning in warnings(comm.collect(place) or []):
+    for warning in warnings(comm.gather(place) or []):
         report.progress.say(warning)
     keep_freed()
     backends: list[Backend] = [cpu_device(place.threads)]
@@ -116,16 +116,11 @@ def _ratio(
         return config.ratio, "given"
     if rows.num_arcs < LEAST_ARCS:
         return 0.0, "few arcs"
-    key = Key.of(backends, rows, config.light_edges)
-    speeds = None if config.ratio == "measure" else key.recall()
-    source = "measured" if speeds is None else "cached"
-    if speeds is None:
-        speeds = measure(
-            backends, rows, config.ratio_samples, config.ratio_share, config.light_edges
-        )
-        key.remember(speeds)
-    report.facts["speeds"] = {"file": str(key.file), **speeds._asdict()}
-    return speeds.best_ratio(rows), source
+    speeds = measure(
+        backends, rows, config.ratio_samples, config.ratio_share, config.light_edges
+    )
+    report.facts["speeds"] = speeds._asdict()
+    return speeds.best_ratio(rows), "measured"
 
 
 def place(workers: tuple[Worker, ...], report: Report) -> tuple[Worker, ...]:

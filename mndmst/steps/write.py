@@ -153,7 +153,7 @@ def at_home(directory: Directory, lists: list[EdgeList], threads: Threads) -> Ed
     u, v, key = _joined(away)
     order, counts = by_home(u, directory.vtxdist)
     columns = (column[order] for column in (u, v, key))
-    _, arrived = directory.comm.exchange(counts, *columns)
+    _, arrived = directory.comm.alltoallv(counts, *columns)
     return in_order(EdgeList(*_joined([*here, EdgeList(*arrived)])), threads)
 
 
@@ -178,7 +178,7 @@ def smallest_vertices(directory: Directory) -> np.ndarray:
     directory.resolve()
     names, first = np.unique(directory.parent, return_index=True)
     names = names.astype(np.int64)
-    _, (name, vertex) = directory.comm.exchange(
+    _, (name, vertex) = directory.comm.alltoallv(
         directory.homes(names), names, first + directory.first
     )
     smallest = np.full(len(directory.parent), directory.vtxdist[-1])

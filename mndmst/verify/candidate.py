@@ -200,7 +200,7 @@ def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
         If the ranks have no room to share it.
     """
     arrays: list[np.ndarray | None] = [None] * len(Candidate._fields)
-    with node.together():
+    with node.raise_on_all():
         if node.rank == 0:
             arrays = list(load(forest))
     shared = []

@@ -88,13 +88,13 @@ def verify(
         below 1.
     """
     begin = time.perf_counter()
-    with comm.together():
+    with comm.raise_on_all():
         if threads < 1:
             raise ConfigError(f"--threads {threads}: give 1 or more")
         forest = read_forest(forest_path)
-    with comm.together():
+    with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
-    seen: Examination = comm.share(first)
+    seen: Examination = comm.bcast(first)
     problems, m = [*seen.faults, *seen.differences], None
     trees = graph.num_vertices - forest.num_edges
     if not seen.faults:
@@ -123,7 +123,7 @@ def verify(
 
 def _load(comm: Comm, forest: ForestFile) -> Candidate:
     node = comm.node()
-    with comm.together():  # all ranks of a machine fail alike
+    with comm.raise_on_all():  # all ranks of a machine fail alike
         candidate = load_on_machine(node, forest)
     node.free()
     return candidate
@@ -138,7 +138,7 @@ def _hold(
 ) -> Findings:
     """Hold all rows of the graph to the forest, each rank its share of the arcs."""
     check = partial(check_rows, graph, forest, candidate)
-    with comm.together():
+    with comm.raise_on_all():
         # No row at first: the kernels are compiled before threads ask for them.
         parts = [check(0, 0)]
         shares = pieces(graph, comm.rank, comm.size)
@@ -147,9 +147,9 @@ def _hold(
                 parts += pool.map(lambda rows: check(*rows), shares)
         else:
             parts += starmap(check, shares)
-    collected = comm.collect(merge(parts))
-    findings: Findings = comm.share(merge(collected) if collected else None)
-    with comm.together():
+    collected = comm.gather(merge(parts))
+    findings: Findings = comm.bcast(merge(collected) if collected else None)
+    with comm.raise_on_all():
         if findings.balance:
             raise InputError(
                 f"{graph.path}: some edge does not stand in the rows of both its ends "

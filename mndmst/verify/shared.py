@@ -25,7 +25,7 @@ def share_array(node: Comm, array: np.ndarray | None) -> np.ndarray:
     if node.size == 1 and array is not None:
         return array
     facts = None if array is None else (array.nbytes, array.shape, array.dtype)
-    nbytes, shape, dtype = node.share(facts)
+    nbytes, shape, dtype = node.bcast(facts)
     # A file in memory, not an MPI window: its room can be claimed beforehand, where
     # touching a window that does not fit kills the process.
     handle = claim(node, nbytes)
@@ -53,7 +53,7 @@ def claim(node: Comm, nbytes: int) -> int:
         handle = _new_file(node, directory)
         if handle is None:
             continue
-        if node.share(node.rank == 0 and _has_room(handle, max(1, nbytes))):
+        if node.bcast(node.rank == 0 and _has_room(handle, max(1, nbytes))):
             return handle
         os.close(handle)
     raise ConfigError(
@@ -66,7 +66,7 @@ def claim(node: Comm, nbytes: int) -> int:
 def _new_file(node: Comm, directory: str) -> int | None:
     """Return an empty file without a name, open on all ranks, or None on all."""
     made = _made(directory) if node.rank == 0 else None
-    handle = _opened(node.share(made))
+    handle = _opened(node.bcast(made))
     everywhere = node.min(int(handle is not None))
     if made is not None:
         made.unlink()

@@ -96,16 +96,16 @@ def solve_case(comm: Comm, case: Case, folder: Path) -> str:
         on_ranks(comm, drawn.first_ranks, lambda part: stop(part, drawn, folder))
     summary = on_ranks(comm, drawn.ranks, lambda part: run(part, drawn, folder))
     wrong = False
-    with comm.together():
+    with comm.raise_on_all():
         if comm.rank == 0:
             answer = kruskal(*drawn.graph)
             labels = smallest_of_trees(drawn.graph.n, answer.src, answer.dst)
             compare(summary, folder / "forest.h5", answer, labels, drawn)
             wrong = write_wrong(draw, folder, drawn.graph, answer, labels)
     on_ranks(comm, drawn.ranks, lambda part: judge(part, folder, "forest.h5", drawn))
-    if comm.share(wrong):
+    if comm.bcast(wrong):
         on_ranks(comm, drawn.ranks, lambda part: judge(part, folder, "wrong.h5", drawn))
-    return drawn.outcome() + (", wrong one refuted" if comm.share(wrong) else "")
+    return drawn.outcome() + (", wrong one refuted" if comm.bcast(wrong) else "")
 
 
 def on_ranks(comm: Comm, ranks: int, do: Callable[[Comm], Any]) -> Any:
@@ -119,7 +119,7 @@ def on_ranks(comm: Comm, ranks: int, do: Callable[[Comm], Any]) -> Any:
             error = raised
         part.free()
     comm.barrier(politely=True)
-    error = comm.share(error)
+    error = comm.bcast(error)
     if error is not None:
         raise error
     return result
@@ -217,7 +217,7 @@ def main() -> None:
     seed, first, count, seconds = map(int, sys.argv[2:])
     comm, end = world(), time.monotonic() + seconds
     for number in range(first, first + count):
-        if not comm.share(time.monotonic() < end):
+        if not comm.bcast(time.monotonic() < end):
             break
         case = Case(seed, "solves", number)
         folder = Path(sys.argv[1]) / str(case)

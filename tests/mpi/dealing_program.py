@@ -32,7 +32,7 @@ def check(comm: Comm, every: np.ndarray) -> None:
     assert len(u) == parts[comm.rank]
     assert (np.diff(position.astype(int)) > 0).all()
     assert (u == position).all() and (v == u + 1).all() and (key == 2 * u).all()
-    everybody = comm.concatenate(position)
+    everybody = comm.allgatherv(position)
     assert sorted(everybody.tolist()) == list(range(every.sum()))
     # Only what is too much has moved.
     assert report.edges_sent == max(0, every[comm.rank] - parts[comm.rank])

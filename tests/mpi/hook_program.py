@@ -25,7 +25,7 @@ def fail(argv: list[str] | None) -> int:
     sys.stdout.flush()
     culprit = int(rank[0]) if rank else comm.rank
     if kind == "together":
-        with comm.together():
+        with comm.raise_on_all():
             if comm.rank == culprit:
                 raise InputError("part 2: damaged")
     elif comm.rank == culprit:

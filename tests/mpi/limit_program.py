@@ -46,11 +46,11 @@ def check_all_patterns(comm: Comm) -> None:
     comm_checks.exchange(comm, np.full((comm.size, comm.size), 50))
     sizes = np.full(comm.size, 333)
     data = np.repeat(np.arange(comm.size), sizes).astype(np.uint8)
-    _, (came,) = comm.exchange(counts, Coded(data, sizes))
+    _, (came,) = comm.alltoallv(counts, Coded(data, sizes))
     assert came.tolist() == [comm.rank] * len(data)
     left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     arrays = [np.full(1000 + comm.rank, comm.rank), np.arange(77, dtype=np.uint8)]
-    trades = [comm.begin_trade(arrays, left, right) for _ in range(2)]
+    trades = [comm.isendrecv(arrays, left, right) for _ in range(2)]
     for trade in trades:
         mine, other = trade()
         assert mine.tolist() == [right] * (1000 + right)
@@ -58,12 +58,12 @@ def check_all_patterns(comm: Comm) -> None:
     if comm.rank % 2 == 0 and comm.rank + 1 < comm.size:
         comm.send(arrays, comm.rank + 1)
     elif comm.rank % 2:
-        assert comm.receive(comm.rank - 1)[0].tolist() == [left] * (1000 + left)
+        assert comm.recv(comm.rank - 1)[0].tolist() == [left] * (1000 + left)
     for lengths in (counts, np.arange(comm.size) % 3 * 77, np.zeros(comm.size, int)):
         expected = np.repeat(np.arange(comm.size), lengths)
         for dtype in (np.uint8, np.int64):
             own = np.full(lengths[comm.rank], comm.rank, dtype)
-            np.testing.assert_array_equal(comm.concatenate(own), expected)
+            np.testing.assert_array_equal(comm.allgatherv(own), expected)
 
 
 def check_depth_of_jumps(comm: Comm, n: int = 1 << 12) -> None:

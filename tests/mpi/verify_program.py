@@ -56,7 +56,7 @@ def fail_to_write(
     try:
         write(comm, path, graph, forest)
     except OutputError as error:
-        texts = comm.collect(str(error))
+        texts = comm.gather(str(error))
         assert texts is None or len(set(texts)) == 1
         return str(error)
     return "written"
@@ -78,7 +78,7 @@ def main() -> None:
         write(comm, folder / name, graph, forest)
         verdict = asdict(verify(comm, graph, folder / name, threads=2))
         assert verdict.pop("seconds") > 0
-        everywhere = comm.collect(json.dumps(verdict))
+        everywhere = comm.gather(json.dumps(verdict))
         assert everywhere is None or len(set(everywhere)) == 1
         verdicts[name] = verdict
     failure = fail_to_write(comm, folder / "full", graph, right)

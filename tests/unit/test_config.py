@@ -38,7 +38,6 @@ def test_what_is_no_ratio(text: str) -> None:
     with pytest.raises(ConfigError, match="between 0 and 1"):
         parse_ratio(text)
     assert parse_ratio("auto") is None
-    assert parse_ratio("measure") == "measure"
 
 
 @pytest.mark.parametrize(

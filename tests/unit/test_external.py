@@ -202,7 +202,7 @@ def test_a_file_that_holds_less_than_it_says(tmp_path):
 def fail(team, number):
     if team.rank == number:
         raise SystemExit(3)
-    return team.everyone(team.rank)
+    return team.allgather(team.rank)
 
 
 def test_a_worker_that_dies_ends_the_others():
@@ -225,10 +225,10 @@ def test_ranks_and_workers_make_the_same_graph(tmp_path, mpirun, mndmst):
 
 def leave(team, folder):
     (folder / f"{team.rank}.pid").write_text(str(os.getpid()))
-    team.everyone(None)
+    team.allgather(None)
     if team.rank == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    team.everyone(None)
+    team.allgather(None)
 
 
 def test_workers_do_not_outlive_a_killed_command(tmp_path):

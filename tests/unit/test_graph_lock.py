@@ -154,7 +154,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
 import os, sys, time
 from mndmst.io.external.team import with_workers
 def task(team):
-    pids = team.everyone(os.getpid())
+    pids = team.allgather(os.getpid())
     if team.rank == 0:
         print(pids[1], flush=True)
     time.sleep(600)

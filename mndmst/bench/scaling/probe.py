@@ -103,7 +103,7 @@ def solve(comm: Comm, run: Run, method: str) -> Turn:
     return Turn(
         method,
         run.config.group_size,
-        comm.collect(seconds) or [],
+        comm.gather(seconds) or [],
         comm.sum(computed),
         sent,
         comm.sum(run.report.edges_sent),

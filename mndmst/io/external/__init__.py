@@ -68,7 +68,7 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
         If the output is not empty, has not enough room or cannot be written, or
         another run is writing there.
     """
-    with team.together():
+    with team.raise_on_all():
         options.check()
     progress = Progress(team.rank == 0 and not options.quiet)
     with locked(team, options.place, options.out) as has_locks:
@@ -78,7 +78,7 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
                 "writes a graph there is not noticed"
             )
         # Copies of the file on several machines may have been made at several times.
-        described = team.everyone(describe(file, options))[0]
+        described = team.allgather(describe(file, options))[0]
         found, target = _begin(team, options, described, has_locks)
         if options.restart:
             progress.say(_text(found, options))
@@ -100,10 +100,10 @@ def _begin(
 ) -> tuple[Found, Destination]:
     """Make the directories ready; return what a restart finds there."""
     begun: tuple[Found, Destination] | None = None
-    with team.together():
+    with team.raise_on_all():
         if team.rank == 0:
             begun = prepare(options, described, has_locks)
-    found, target = team.everyone(begun)[0]
+    found, target = team.allgather(begun)[0]
     return found, target
 
 
@@ -116,7 +116,7 @@ def _text(found: Found, options: Options) -> str:
 
 
 def _made(team: Team, options: Options) -> ShardedGraph:
-    with team.together():
+    with team.raise_on_all():
         return open_graph(options.out, check=False)
 
 
@@ -137,12 +137,12 @@ def _make(
     found, target, described = begun
     routed = None
     if found is Found.PLAN:
-        with team.together():
+        with team.raise_on_all():
             routed = load_plan(options.work, described)
     numbered = _numbered(team, file, options, bool(routed), progress)
     if routed is None:
         routed = _route(team, (file, numbered), options, progress)
-        with team.together():
+        with team.raise_on_all():
             if team.rank == 0:
                 save_plan(options.work, described, *routed)
     plan, runs = routed
@@ -154,7 +154,7 @@ def _make(
         options.compress, _original_ids(file, options),
     )  # fmt: skip
     write_parts(team, plan, writer, rows_of, options.work, progress)
-    with team.together():
+    with team.raise_on_all():
         if team.rank == 0:
             record = record_of(described) if options.restart else None
             finish_graph(writer, options.work, record)
@@ -171,13 +171,13 @@ def _numbered(
         if not saved:
             progress.stage("looking for vertices")
             save_vertices(team, file, options.work, _room(team, options))
-        with team.together():
+        with team.raise_on_all():
             file = Compact(file, options.work)
     if options.reorder != "none":
         if not saved:
             progress.stage(f"ordering vertices by {options.reorder}")
             save_order(team, file, options.reorder, options.work)
-        with team.together():
+        with team.raise_on_all():
             file = Renumbered(file, options.work)
     return file
 
@@ -196,10 +196,10 @@ def _original_ids(file: EdgeFile, options: Options) -> OriginalIds | None:
 
 def _room(team: Team, options: Options) -> int:
     """Return the bytes that every process may still take."""
-    with team.together():
+    with team.raise_on_all():
         room = Budget(options.memory).room() - RESERVE
-    room = min(team.everyone(room))
-    with team.together():
+    room = min(team.allgather(room))
+    with team.raise_on_all():
         if room <= 0:
             raise ConfigError(
                 f"--memory {options.memory:,} is less than a process takes before it "
@@ -234,15 +234,15 @@ def _route(
 
     found = survey_edges(team, file, spool, reading)
     total = max(1, found.num_entries // team.size)
-    with team.together():
+    with team.raise_on_all():
         check_vertices(file, found.num_vertices, found.num_entries)
     if file.both_directions and not (found.symmetric or options.symmetrize):
-        with team.together():
+        with team.raise_on_all():
             if team.rank == 0:
                 raise lonely_arc(given)
     _tell_size(team, file, found, options, progress)
     room = _room(team, options)
-    with team.together():
+    with team.raise_on_all():
         plan = make_plan(found, options.parts, room, file.name)
         if not plan.in_rows:
             pieces = own_pieces(team, file, spool, again=True)
@@ -261,7 +261,7 @@ def _tell_size(
         f"{file.name}: makes {found.num_vertices:,} vertices and at most {arcs:,} "
         f"arcs, {size:,} bytes{' before --compress' * options.compress}"
     )
-    with team.together():
+    with team.raise_on_all():
         if team.rank == 0:
             out, compress = options.out, options.compress
             check_size(found, options.parts, file.name, out, compress)

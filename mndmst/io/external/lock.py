@@ -48,7 +48,7 @@ def locked(team: Team, place: Path, name: Path) -> Iterator[bool]:
     """
     path = place.with_name(f"{place.name}.mndmst-lock")
     file = -1
-    with team.together():
+    with team.raise_on_all():
         if team.rank == 0:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,13 +56,13 @@ def locked(team: Team, place: Path, name: Path) -> Iterator[bool]:
     failed = True
     try:
         # All of them share it; nobody else has had it to himself since
-        with team.together():
+        with team.raise_on_all():
             if team.rank == 0:
                 _lock(file, name, fcntl.LOCK_SH)
-        with team.together():
+        with team.raise_on_all():
             if team.rank > 0:
                 file = _take(path, name, fcntl.LOCK_SH)
-        yield all(team.everyone(_has_locks(file)))
+        yield all(team.allgather(_has_locks(file)))
         failed = False
     except BaseException as error:
         failed = getattr(error, "ranks", 1) < team.size

@@ -37,7 +37,7 @@ def write_parts(
         The directory for what is on the way.
     """
     parts = writer.num_parts
-    with writer, team.together():
+    with writer, team.raise_on_all():
         for part in range(team.rank, parts, team.size):
             progress.stage(f"sorting: part {part} of {parts}")
             if _noted(work, part) is None or not writer.is_whole(part):

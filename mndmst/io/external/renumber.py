@@ -68,14 +68,14 @@ def save_order(team: Team, file: EdgeFile, order: str, work: Path) -> None:
     OutputError
         If the maps cannot be written.
     """
-    with team.together():
+    with team.raise_on_all():
         counted, entries = _own_degrees(team, file)
-    bounds, all_entries = zip(*team.everyone((len(counted), entries)), strict=True)
+    bounds, all_entries = zip(*team.allgather((len(counted), entries)), strict=True)
     num_vertices = max(bounds)
-    with team.together():
+    with team.raise_on_all():
         check_vertices(file, num_vertices, sum(all_entries))
     degrees = team.sum(np.pad(counted, (0, num_vertices - len(counted))))
-    with team.together():
+    with team.raise_on_all():
         if team.rank == 0:
             ordered = _ordered(file, order, degrees).astype(
                 stored_id_dtype(num_vertices)

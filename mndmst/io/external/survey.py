@@ -106,20 +106,20 @@ def survey_edges(
     InputError
         If the file is damaged, or holds less than its header says.
     """
-    with team.together():
+    with team.raise_on_all():
         own_sums = file.own_sums(*share(team, file))
-    sums = team.everyone(own_sums)
-    with team.together():
+    sums = team.allgather(own_sums)
+    with team.raise_on_all():
         file.check_sums(sums)
     if file.rereadable and file.length == file.num_entries:
-        with team.together():
+        with team.raise_on_all():
             found = _look(file, told(own_rows(team, file)), as_rows=True)
-        outer = team.everyone(found.outer if found.in_rows else None)
+        outer = team.allgather(found.outer if found.in_rows else None)
         if None not in outer and _ascends([ends for pair in outer for ends in pair]):
             survey = _merge(team, file, found)
             if survey.symmetric:
                 return survey
-    with team.together():
+    with team.raise_on_all():
         pieces = told(own_pieces(team, file, spool, again=False))
         found = _look(file, pieces, as_rows=False)
     return _merge(team, file, found)
@@ -211,15 +211,15 @@ def _look(file: EdgeFile, pieces: Iterator[RowPiece | Edges], as_rows: bool) -> 
 
 def _merge(team: Team, file: EdgeFile, found: _Found) -> Survey:
     facts = (found.bound, found.entries, found.types, found.least, found.most)
-    bounds, entries, types, least, most = zip(*team.everyone(facts), strict=True)
-    with team.together():
+    bounds, entries, types, least, most = zip(*team.allgather(facts), strict=True)
+    with team.raise_on_all():
         file.check_entries(sum(entries))
     num_vertices = max(bounds)
     found.coarsen(block_shift(num_vertices))
     blocks = (num_vertices + (1 << found.shift) - 1) >> found.shift
     counts = team.sum(found.counts[:blocks]) * (1 + found.in_rows)
     surplus = team.sum(np.array([found.balance]))[0]
-    with team.together():
+    with team.raise_on_all():
         dtype = _weight_dtype(file, set().union(*types), min(least), max(most))
     return Survey(
         num_vertices, sum(entries), dtype, bool(surplus == 0), found.in_rows,

@@ -35,7 +35,7 @@ class Team(ABC):
     size: int
 
     @abstractmethod
-    def everyone(self, value: Any) -> list[Any]:
+    def allgather(self, value: Any) -> list[Any]:
         """Return the small values of all ranks on every rank."""
 
     @abstractmethod
@@ -43,17 +43,17 @@ class Team(ABC):
         """Return the sum of arrays of one shape and type on every rank."""
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def raise_on_all(self) -> Iterator[None]:
         """Raise on every rank the error that the block raised on any of them.
 
-        The block must not call the team; see `comm.Comm.together`.
+        The block must not call the team; see `comm.Comm.raise_on_all`.
         """
         error: MndmstError | None = None
         try:
             yield
         except MndmstError as raised:
             error = raised
-        errors = [e for e in self.everyone(error) if e is not None]
+        errors = [e for e in self.allgather(error) if e is not None]
         if errors:
             errors[0].ranks = self.size
             raise errors[0]
@@ -66,10 +66,10 @@ class Ranks(Team):
         self.comm = comm
         self.rank, self.size = comm.rank, comm.size
 
-    def everyone(self, value: Any) -> list[Any]:
+    def allgather(self, value: Any) -> list[Any]:
         """Return the small values of all ranks on every rank."""
         self.comm.barrier()  # which waits politely, as what follows does not
-        values: list[Any] = self.comm.share(self.comm.collect(value))
+        values: list[Any] = self.comm.bcast(self.comm.gather(value))
         return values
 
     def sum(self, array: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ class Alone(Team):
 
     rank, size = 0, 1
 
-    def everyone(self, value: Any) -> list[Any]:
+    def allgather(self, value: Any) -> list[Any]:
         """Return the value, in a list."""
         return [value]
 
@@ -109,7 +109,7 @@ class Workers(Team):
         self.pipes = pipes
         self.processes = processes
 
-    def everyone(self, value: Any) -> list[Any]:
+    def allgather(self, value: Any) -> list[Any]:
         """Return the small values of all ranks on every rank."""
         values: list[Any] = self._meet(value, list)
         return values

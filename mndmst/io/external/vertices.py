@@ -118,10 +118,10 @@ def save_vertices(team: Team, file: EdgeFile, work: Path, room: int) -> None:
         If the ids cannot be written.
     """
     most = min(max(room // (COPIES * ID.itemsize), FEWEST_HELD), MOST_HELD)
-    with team.together():
+    with team.raise_on_all():
         runs, largest = _own_ids(team, file, work, most)
-    found = team.everyone((runs, largest))
-    with team.together():
+    found = team.allgather((runs, largest))
+    with team.raise_on_all():
         if team.rank == 0:
             paths = [
                 _run(work, rank, run)

@@ -71,7 +71,7 @@ class Checkpoint:
         self._due = time.monotonic() + interval
         self._kept = None
         if resume and folder is None:
-            with comm.together():
+            with comm.raise_on_all():
                 raise ConfigError("--resume: give --checkpoint DIR too")
         if folder is not None:
             self._kept = Folder(comm, folder)
@@ -100,7 +100,7 @@ class Checkpoint:
         self._graph, self._report = identity(graph), report
         say = report.progress.say
         comm = state.directory.comm
-        resumed = comm.share((self.folder / MANIFEST).exists() and self._resume)
+        resumed = comm.bcast((self.folder / MANIFEST).exists() and self._resume)
         if resumed:
             self._restore(state, self.folder)
             known = comm.sum(len(state.forest_edges[0]))

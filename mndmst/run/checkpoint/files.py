@@ -82,13 +82,13 @@ def save(
     columns = {name: getattr(state.fixed, name) for name in FIXED}
     made: list[OwnFile] = []
     try:
-        with comm.together(), writing(path):
+        with comm.raise_on_all(), writing(path):
             made.append(OwnFile.make(path))
             _write(path, {"parent": state.parent, **columns})
             settle(path)
             digest, nbytes = file_digest(path), path.stat().st_size
-        parts = comm.collect(Part(path.name, len(state.fixed), digest))
-        with comm.together(), writing(folder.path):
+        parts = comm.gather(Part(path.name, len(state.fixed), digest))
+        with comm.raise_on_all(), writing(folder.path):
             if parts is not None:
                 manifest = Manifest(graph, state.done, vtxdist.tolist(), parts)
                 made.append(OwnFile.make(folder.path / f"{token}.json"))
@@ -100,7 +100,7 @@ def save(
             own.remove()
         raise
     # From here on the manifest names the new files: whatever fails, they stay.
-    with comm.together(), writing(folder.path):
+    with comm.raise_on_all(), writing(folder.path):
         if parts is not None:
             settle(folder.path)
     if parts is not None:
@@ -116,10 +116,10 @@ def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -
     InputError
         On every rank, if it is damaged or not of this graph.
     """
-    with comm.together():
+    with comm.raise_on_all():
         manifest = read_manifest(folder, graph) if comm.rank == 0 else None
-    manifest = comm.share(manifest)
-    with comm.together():
+    manifest = comm.bcast(manifest)
+    with comm.raise_on_all():
         for part in manifest.parts[comm.rank :: comm.size]:
             with reading(folder / part.name):
                 if file_digest(folder / part.name) != part.digest:
@@ -129,7 +129,7 @@ def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -
     low, high = (edges[-1] * (comm.rank + i) // comm.size for i in (0, 1))
     ids = id_dtype(graph["num_vertices"])
     keys = key_dtype(np.dtype(graph["weight_dtype"]))
-    with comm.together():
+    with comm.raise_on_all():
         read = Slices(folder, manifest, graph["num_vertices"]).read
         parent = read("parent", ids, manifest.vtxdist, begin, end)
         u, v = (read(name, ids, edges, low, high) for name in ("u", "v"))

@@ -54,7 +54,7 @@ class Folder:
         self.path = path
         self._lock = -1
         self._tokens: set[str] = set()
-        with comm.together():
+        with comm.raise_on_all():
             if comm.rank == 0:
                 self._take()
 
@@ -115,8 +115,8 @@ class Folder:
         OutputError
             On every rank, if it cannot be recorded.
         """
-        token: str = self.comm.share(secrets.token_hex(6))
-        with self.comm.together(), writing(self.path):
+        token: str = self.comm.bcast(secrets.token_hex(6))
+        with self.comm.raise_on_all(), writing(self.path):
             if self.comm.rank == 0:
                 self._append(f"\n{token}".encode(), os.fstat(self._lock).st_size)
                 self._tokens.add(token)
