@@ -185,7 +185,7 @@ def test_a_signal_to_stop_before_anything_is_computed(
     assert run.stderr.count(f"mndmst: stopped by SIG{signal.upper()}; nothing") == 1
     assert run.stderr.count(f"--checkpoint {kept}\n") == 1
     assert not list(forest.parent.iterdir())
-    assert [path.name for path in kept.iterdir()] == ["lock"]
+    assert [path.name for path in kept.iterdir()] == [LOCK]
 
 
 def test_a_rank_that_is_stopped_for_a_while(
