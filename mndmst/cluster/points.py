@@ -24,6 +24,9 @@ from ..io.opening import opened
 ARRAY_COPIES, TEXT_COPIES = 3, 12
 EXAMPLES = ("rings", "blobs")
 
+# The squares of differences of coordinates up to it can be added up in float64.
+LARGEST = 1e150
+
 
 def read_points(source: str | Path) -> np.ndarray:
     """Return points from an .npy or .csv file; a first row of names is passed over.
@@ -62,6 +65,12 @@ def read_points(source: str | Path) -> np.ndarray:
     if not np.isfinite(points).all():
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(f"{path}: point {row} has a coordinate that is no number.")
+    if len(points) and np.abs(points).max() > LARGEST:
+        row = int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
+        raise InputError(
+            f"{path}: point {row} has a coordinate beyond {LARGEST:g}, so its distances "
+            "have no value in float64. Mend or scale it."
+        )
     return points
 
 

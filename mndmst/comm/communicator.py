@@ -171,6 +171,13 @@ class Comm:
         """Return the cores that any of these ranks, on one machine, may use."""
         return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
 
+    def is_one_host(self) -> bool:
+        """Return whether all ranks are on one host. Collective."""
+        node = self.node()
+        one_host = self.min(int(node.size == self.size))
+        node.free()
+        return bool(one_host)
+
     def lacks_cores(self) -> bool:
         """Return whether ranks of this machine have to share a core. Collective."""
         node = self.node()

@@ -31,19 +31,11 @@ Shape = tuple[int, type | np.dtype]
 
 
 class SharedMemory:
-    """Memory of all ranks, which must be on one host; see `of`."""
+    """Memory of all ranks, which must be on one host (`Comm.is_one_host`)."""
 
     def __init__(self, comm: Comm) -> None:
         self.comm = comm
         self._scratch: mmap.mmap | np.ndarray | None = None
-
-    @classmethod
-    def of(cls, comm: Comm) -> "SharedMemory | None":
-        """Return the memory, or None if ranks are on several hosts. Collective."""
-        node = comm.node()
-        one_host = comm.min(int(node.size == comm.size))
-        node.free()
-        return cls(comm) if one_host else None
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
         """Return new arrays of zeros, of some lengths and types. Collective.

@@ -15,7 +15,7 @@ from ..graph.model import EdgeList
 from ..host.errors import ConfigError
 from ..kernels.columns import joined
 from ..kernels.finish import heavy_edges
-from ..kernels.hooks import NUMBER, edges_of_hooks, outside_of
+from ..kernels.hooks import edges_of_hooks, outside_of
 from ..kernels.shared import name_components, name_vertices, settle
 from ..kernels.spanning import packed
 from ..run.run import Run
@@ -45,14 +45,12 @@ class Together:
 
     @classmethod
     def of(cls, run: Run) -> "Together | None":
-        """Return the shared state; None if ranks are apart, or short of memory."""
+        """Return the shared state; None on all ranks if one is short of memory."""
         nbytes = VERTEX_BYTES * run.num_vertices
-        able = run.comm.size > 1 and run.num_vertices <= int(NUMBER)
-        if not run.comm.min(int(able and run.budget.has(nbytes))):
+        if not run.comm.min(int(run.budget.has(nbytes))):
             return None
-        memory = SharedMemory.of(run.comm)
         try:
-            return None if memory is None else cls(run, memory)
+            return cls(run, SharedMemory(run.comm))
         except ConfigError:  # on all ranks: there is no room for that much
             return None
 

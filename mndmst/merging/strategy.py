@@ -93,13 +93,11 @@ class Facts(NamedTuple):
     def of(cls, run: Run, exception: ExceptionCondition) -> "Facts":
         """Collect the facts of a run. Collective."""
         comm = run.comm
-        node = comm.node()
-        mine = [node.size < comm.size, len(run.workers), run.stored is not None]
-        node.free()
-        apart, workers, stored = comm.max(np.array(mine, np.int64)).tolist()
+        mine = np.array([len(run.workers), run.stored is not None], np.int64)
+        workers, stored = comm.max(mine).tolist()
         return cls(
             comm.size,
-            not apart,
+            run.one_host,
             workers,
             bool(stored),
             run.resumed,

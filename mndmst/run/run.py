@@ -68,6 +68,8 @@ class Run:
         One or two devices; together their rows are the rank's, in order.
     ratio : float
         The share of the first worker, where there are two.
+    one_host : bool
+        Whether all ranks are on one host.
     stored : StoredRows or None
         The rank's rows, where they pass through memory; the workers have none then.
     resumed : bool
@@ -87,6 +89,7 @@ class Run:
     ratio: float
     budget: Budget
     report: Report
+    one_host: bool = True
     stored: StoredRows | None = None
     resumed: bool = False
     save: Callable[[State], None] | None = None

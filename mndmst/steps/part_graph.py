@@ -41,6 +41,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         with comm.raise_on_all():
             graph = open_graph(path, check=comm.rank == 0)
         backends = make_backends(comm, config, report)
+        one_host = comm.is_one_host()
     with report.stage("kernels"):
         background = warm_up(comm, backends, graph, report.progress)
         if budget.given:  # what the kernels take is not left for the rows
@@ -68,5 +69,5 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     state = State(Directory(comm, vtxdist))
     return Run(
         comm, config, graph, num_edges, state, workers, ratio, budget, report,
-        stored=stored, threads=Threads(threads),
+        one_host=one_host, stored=stored, threads=Threads(threads),
     )  # fmt: skip
