@@ -68,8 +68,8 @@ def read_points(source: str | Path) -> np.ndarray:
     if len(points) and np.abs(points).max() > LARGEST:
         row = int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
         raise InputError(
-            f"{path}: point {row} has a coordinate beyond {LARGEST:g}, so its distances "
-            "have no value in float64. Mend or scale it."
+            f"{path}: point {row} has a coordinate beyond {LARGEST:g}, whose distances "
+            "float64 cannot hold. Mend or scale it."
         )
     return points
 

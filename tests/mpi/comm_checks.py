@@ -142,7 +142,6 @@ def check_prefix(comm: Comm) -> None:
 
 def check_shared_memory(comm: Comm) -> None:
     memory = SharedMemory(comm)
-    assert memory is not None
     mine, bits, none = memory.arrays((comm.size, np.int64), (3, np.bool_), (0, float))
     assert not mine.any() and len(none) == 0
     comm.barrier()
@@ -162,7 +161,6 @@ def check_shared_memory(comm: Comm) -> None:
 
 def check_memory_that_cannot_be_shared(comm: Comm) -> None:
     memory = SharedMemory(comm)
-    assert memory is not None
     limits = resource.getrlimit(resource.RLIMIT_AS)
     if comm.rank == comm.size - 1:  # cannot have that much
         resource.setrlimit(resource.RLIMIT_AS, (1 << 40, limits[1]))
