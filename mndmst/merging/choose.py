@@ -9,7 +9,7 @@ from .devices import Devices
 from .host import SharedMemory
 from .messages import Messages
 from .replicated import Replicated
-from .strategy import Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Setting, Strategy
 
 # The first one that does not refuse is taken; the last one never does.
 STRATEGIES: Sequence[type[Strategy]] = (Devices, SharedMemory, Replicated, Messages)
@@ -41,7 +41,7 @@ def _first(
         reason = kind.refuses(run.config.merge, facts)
         if reason is None:
             try:
-                strategy = kind(run, facts, exception, others)
+                strategy = kind(Setting(run, facts, exception, others))
             except NotSuitableError as error:
                 reason = str(error)
             else:

@@ -1,18 +1,15 @@
 """Ranks of one host merge on arrays they share, where edges have no locality."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..backends.base import Band
 from ..graph.model import EdgeList, ReducedGraph
 from ..kernels.hooks import NUMBER
-from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition
 from ..steps.heavier import giant_component
 from .dealing import dealt, numbered
 from .messages import Messages
 from .shared import Together
-from .strategy import Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Setting
 
 
 class Heavier(NamedTuple):
@@ -47,16 +44,10 @@ class SharedMemory(Messages):
 
     name = "shared memory"
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], Strategy],
-    ) -> None:
-        super().__init__(run, facts, exception, others)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self.width = 1.0
-        together = Together.of(run)
+        together = Together.of(self.run)
         if together is None:
             raise NotSuitableError("the host has no room for shared arrays")
         self.together = together

@@ -10,13 +10,11 @@ good as any, it is the sampling of Afforest [2].
     computation via subgraph sampling, IPDPS 2018.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
-from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition
 from ..steps.heavier import (
     Between,
     band_edges,
@@ -28,7 +26,7 @@ from ..steps.local import contract_heavier
 from ..steps.parts import contract_graph, contract_workers, learn_names
 from ..steps.streamed import contract_stored
 from .leaders import finish, merge_ranks
-from .strategy import Facts, Strategy
+from .strategy import Facts, Setting, Strategy
 
 # The width of the first band where most of its edges travel to other ranks: there an
 # edge in the band costs more than a vertex left outside.
@@ -43,15 +41,9 @@ class Messages(Strategy):
     name = "messages"
     width = 1.0
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], Strategy],
-    ) -> None:
-        super().__init__(run, facts, exception, others)
-        self.exception = exception
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        run, facts, self.exception, _ = setting
         by_cost = run.config.merge not in ("ring", "boruvka")
         if not facts.has_locality and by_cost:
             self.width = TRAVELLING

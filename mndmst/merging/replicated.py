@@ -10,8 +10,6 @@ have any edge, and no name need be asked for.
     1998, who replicate the vertices and divide the edges.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..backends.base import Band
@@ -30,12 +28,11 @@ from ..kernels.hooks import (
 from ..kernels.kruskal import LOW
 from ..kernels.spanning import spanning_pairs
 from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition
 from ..steps.contract import drop_unused, empty_graph
 from ..steps.heavier import Between
 from .dealing import dealt_in_order
 from .messages import Messages
-from .strategy import Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Setting
 
 # The part of the bytes of a rank's rows that a list of all vertices may take.
 LIST_SHARE = 0.125
@@ -48,15 +45,10 @@ class Replicated(Messages):
 
     name = "replicated vertices"
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], Strategy],
-    ) -> None:
-        super().__init__(run, facts, exception, others)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self.width = 1.0
+        run = self.run
         room = _room_for(run, 4 * run.num_vertices, run.workers[0].rows.nbytes)
         if not run.comm.min(int(room)):
             raise NotSuitableError("a list of all vertices is too large for a rank")

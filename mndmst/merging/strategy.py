@@ -107,15 +107,25 @@ class Facts(NamedTuple):
         )
 
 
-class Strategy(ABC):
-    """How the parts of a run become one. All calls are collective.
+class Setting(NamedTuple):
+    """What a strategy is made for.
 
-    Parameters
+    Attributes
     ----------
     exception : callable
         The exception condition.
     others : callable
         Chooses among the strategies that come after this one.
+    """
+
+    run: Run
+    facts: Facts
+    exception: ExceptionCondition
+    others: Callable[[], "Strategy"]
+
+
+class Strategy(ABC):
+    """How the parts of a run become one. All calls are collective.
 
     Raises
     ------
@@ -125,14 +135,8 @@ class Strategy(ABC):
 
     name: str
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], "Strategy"],
-    ) -> None:
-        self.run = run
+    def __init__(self, setting: Setting) -> None:
+        self.run = setting.run
 
     @staticmethod
     @abstractmethod
