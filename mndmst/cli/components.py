@@ -34,7 +34,11 @@ def add(commands: Any) -> None:
         "devices: GPUs alone",
     )
     components.add_argument("--group-size", type=int, help="ranks that merge into one")
-    components.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    talk = components.add_mutually_exclusive_group()
+    talk.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    talk.add_argument(
+        "-v", "--verbose", action="store_true", help="also say how ranks merge, and why"
+    )
     components.set_defaults(process=_components)
 
 

@@ -25,7 +25,8 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     ----------
     arguments : Namespace
         Those that are called as options of `Config` are; `config`, a file, `graph`,
-        `output`, `report`, `checkpoint` and `quiet`, where the command has them.
+        `output`, `report`, `checkpoint`, `quiet` and `verbose`, where the command has
+        them.
     polite : bool
         Whether ranks meet seldom, and after long waits.
 
@@ -48,7 +49,8 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
             check_outputs(inputs, outputs, given.get("checkpoint"))
     config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))
     active = comm.rank == 0 and not given.get("quiet", True)
-    progress = Progress(active, since=process_start())
+    verbose = given.get("verbose", False)
+    progress = Progress(active, since=process_start(), verbose=verbose)
     unwatched = watch(comm, config.timeout)
     if unwatched:
         progress.say(f"nobody watches over the network: {unwatched}")

@@ -59,7 +59,11 @@ def add(commands: Any) -> None:
         metavar="SECONDS",
         help="end the job if a host is out of reach for so long; 0 waits for ever",
     )
-    solve.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    talk = solve.add_mutually_exclusive_group()
+    talk.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    talk.add_argument(
+        "-v", "--verbose", action="store_true", help="also say how ranks merge, and why"
+    )
     solve.set_defaults(process=_solve)
 
 

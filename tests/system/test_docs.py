@@ -46,7 +46,7 @@ def run(command: str, directory: Path) -> str:
 
 
 def test_reference_is_that_of_the_parser() -> None:
-    """If this fails: python -m mndmst.docs."""
+    """If this fails: python -m mndmst.cli."""
     assert (DOCS / "commands.md").read_text() == reference()
 
 

@@ -51,3 +51,12 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "] between\n" in shown
     progress.say("after")
     assert terminal.getvalue().endswith("] after\n")
+
+
+def test_details_are_for_those_who_ask() -> None:
+    log = io.StringIO()
+    Progress(True, log).detail("not heard")
+    Progress(True, log, verbose=True).detail("heard")
+    Progress(False, log, verbose=True).detail("not heard")
+    assert log.getvalue().splitlines()[0].endswith("] heard")
+    assert log.getvalue().count("\n") == 1
