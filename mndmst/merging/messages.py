@@ -33,7 +33,8 @@ from .strategy import Facts, Strategy
 # The width of the first band where most of its edges travel to other ranks: there an
 # edge in the band costs more than a vertex left outside.
 TRAVELLING = 0.75
-# Up to this share of cut arcs a rank goes through all its edges by itself.
+# Up to this share of cut arcs a rank goes through all its edges by itself. It may have
+# to keep an edge for each of them.
 NEAR_SHARE = 0.02
 
 
@@ -97,7 +98,7 @@ class Messages(Strategy):
 
     def _heavier(self, number: int, giant: int, above: int) -> Any:
         """Return the edges above a band that leave the giant component. Collective."""
-        with self.run.report.stage("heavy"):
+        with self.run.report.stage("heavier"):
             return heavier_edges(self.run, giant, above)
 
     def ind_comp(self, edges: Band | Between) -> Between:

@@ -67,7 +67,7 @@ class Replicated(Messages):
         if merge in ("ring", "boruvka"):
             return f"--merge {merge} was asked for"
         if facts.has_locality:
-            return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
+            return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
         if facts.workers > 1 or facts.num_vertices > int(NUMBER):
             return "a rank has two devices, or the graph has too many vertices"
         if facts.resumed or facts.own_exception:

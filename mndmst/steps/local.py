@@ -18,9 +18,6 @@ from .contract import merge
 from .heavier import GIANT_SAMPLE, GIANT_SHARE, reduced_arcs, walks
 from .parts import contract_here
 
-# Up to this share of cut arcs, for each of which a rank may have to keep an edge.
-NEAR_SHARE = 0.02
-
 
 def contract_heavier(
     run: Run, left: ReducedGraph, above: int, exception: ExceptionCondition

@@ -41,7 +41,7 @@ def test_a_terminal_gets_a_bar() -> None:
     progress.edges("read", 2_000_000)
     progress.stage("ring", round=3)
     progress.edges("ring", 500_000)
-    progress.edges("heavy", 900_000)  # the bar stays where it was
+    progress.edges("heavier", 900_000)  # the bar stays where it was
     assert progress.bar.n == 1_500_000
     progress.say("between")
     progress.close()
