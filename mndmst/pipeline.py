@@ -1,8 +1,8 @@
 """START HERE: a run from shards to forest, one call for each step.
 
 Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). How
-parts merge is chosen once (`merging/choose.py`); what a step does is told in its own
-module; what devices there are is known to `steps/workers.py` alone.
+parts merge is chosen once (`merging/choose.py`). The module of a step says what the
+step does; only `steps/workers.py` knows which devices there are.
 """
 
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ def solve(
     Raises
     ------
     MndmstError
-        On every rank, if the input, the options or the output will not do.
+        On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
     with comm.raise_on_all():
@@ -62,14 +62,14 @@ def solve(
         comm, targets.checkpoint, config.checkpoint_interval, targets.resume
     )
 
-    # 1. Every rank reads its rows, balanced by arcs; 2. they are dealt to its devices
+    # 1. Every rank reads its rows, balanced by arcs; 2. its devices get parts of them
     run = part_graph(comm, path, config, report)
     resumed = checkpoint.start(run.graph, run.state, report)
     run = replace(run, resumed=resumed, save=checkpoint.save)
 
     strategy = choose(run, exception=lightest_cut_edge)
 
-    # The lightest edges go through the steps first, then what they leave of the rest
+    # The lightest edges go through steps 3 to 7 first, then the others that matter
     for edges in strategy.portions():
         # 3. Every device contracts its part; a component stops at the border, if the
         # lightest edge that leaves it is a cut edge

@@ -13,8 +13,8 @@ def add(commands: Any) -> None:
         "components",
         help="find the connected components (under mpirun or alone)",
         description="Find the connected components of a sharded graph: how many, "
-        "their sizes, and the smallest vertex of each vertex's component. Options that "
-        "are not here can be given in a file or in the environment, as to solve.",
+        "their sizes, and the smallest vertex of each vertex's component. Other "
+        "options of solve can be given in a file or in the environment.",
     )
     components.add_argument(
         "graph", type=Path, help="directory of shards, or its index"
@@ -30,8 +30,8 @@ def add(commands: Any) -> None:
     components.add_argument(
         "--merge",
         choices=MERGES,
-        help="how ranks merge; auto: in shared memory or by messages; "
-        "devices: GPUs alone",
+        help="how ranks merge; auto chooses by the graph and the machine, devices "
+        "also says why if GPUs cannot merge directly",
     )
     components.add_argument("--group-size", type=int, help="ranks that merge into one")
     talk = components.add_mutually_exclusive_group()

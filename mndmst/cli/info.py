@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     info.add_argument(
         "--check",
         action="store_true",
-        help="read a graph whole: checksums, ids, weights, a twin for every arc",
+        help="read a graph whole: checksums, ids, weights, the reverse of every arc",
     )
     info.add_argument("--json", action="store_true", help="for machines")
     info.set_defaults(process=_info)

@@ -44,7 +44,7 @@ def add(commands: Any) -> None:
         "--reorder",
         choices=("none", "degree", "bfs", "rcm"),
         default="none",
-        help="number vertices anew, so that neighbours are near each other; "
+        help="give vertices new ids, so that neighbours are near each other; "
         "bfs and rcm take memory for the whole graph",
     )
     partition.add_argument(
@@ -79,8 +79,8 @@ def add_building(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--restart",
         action="store_true",
-        help="go on where a killed run has ended; without one begin anew, and leave a "
-        "graph that the same run has finished",
+        help="continue where a killed run has ended, else start from the beginning; "
+        "leave a graph that the same run has finished",
     )
     parser.add_argument(
         "--timeout",
@@ -98,7 +98,7 @@ class Source(NamedTuple):
     ----------
     file : EdgeFile
     parts : int
-        Shards to make if nobody says otherwise.
+        Shards to make by default.
     check : callable, optional
         Raises an error for a graph that is not the one promised.
     """
@@ -111,8 +111,8 @@ class Source(NamedTuple):
 def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> int:
     """Make shards of what open_source() returns, check and describe them.
 
-    Under mpirun all ranks take part, otherwise worker processes. All that a user may
-    have to mend is looked at when they run, so that one of them alone tells it.
+    Under mpirun all ranks take part, otherwise worker processes. Inputs are checked
+    only when these run, so that one of them reports an error.
     """
     from ..host.launcher import launched_processes
     from ..host.memory import free_bytes
@@ -125,7 +125,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     if launched_processes() > 1:
         from .ranks import begin
 
-        # Not all of them: --memory means something else for `solve`.
+        # Not all options: --memory has another meaning in `solve`.
         known = argparse.Namespace(timeout=arguments.timeout, quiet=arguments.quiet)
         comm = begin(known, polite=True).comm
         team, node = Ranks(comm), comm.node()
@@ -170,7 +170,7 @@ def _jobs(asked: int | None, file: Any, parts: int) -> int:
 
     if asked is None:
         cores = len(os.sched_getaffinity(0))
-        # Only its parts are shared out of a file that one process has to read
+        # One process has to read the file; only its parts are divided
         shares = cores if file.seekable else parts
         return max(1, min(cores, shares, file.length >> 24))
     if asked < 1:

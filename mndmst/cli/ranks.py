@@ -24,16 +24,16 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     Parameters
     ----------
     arguments : Namespace
-        Those that are called as options of `Config` are; `config`, a file, `graph`,
+        Those with names of options of `Config`; `config`, a file, `graph`,
         `output`, `report`, `checkpoint`, `quiet` and `verbose`, where the command has
         them.
     polite : bool
-        Whether ranks meet seldom, and after long waits.
+        Whether ranks wait without taking a core.
 
     Raises
     ------
     ConfigError
-        On every rank, for options that cannot be.
+        On every rank, for invalid options.
     OutputError
         On every rank, if an output would replace what the command reads.
     """
@@ -53,5 +53,5 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     progress = Progress(active, since=process_start(), verbose=verbose)
     unwatched = watch(comm, config.timeout)
     if unwatched:
-        progress.say(f"nobody watches over the network: {unwatched}")
+        progress.say(f"no watchdog: {unwatched}")
     return Job(comm, config, progress)

@@ -33,8 +33,8 @@ def add(commands: Any) -> None:
     solve.add_argument(
         "--merge",
         choices=MERGES,
-        help="how ranks merge; auto: in shared memory or by messages; "
-        "devices: GPUs alone",
+        help="how ranks merge; auto chooses by the graph and the machine, devices "
+        "also says why if GPUs cannot merge directly",
     )
     solve.add_argument("--group-size", type=int, help="ranks that merge into one")
     for name, what in (
@@ -51,7 +51,7 @@ def add(commands: Any) -> None:
     solve.add_argument(
         "--checkpoint", type=Path, metavar="DIR", help="save state there"
     )
-    solve.add_argument("--resume", action="store_true", help="go on from it")
+    solve.add_argument("--resume", action="store_true", help="continue from that state")
     solve.add_argument("--checkpoint-interval", type=float, metavar="SECONDS")
     solve.add_argument(
         "--timeout",

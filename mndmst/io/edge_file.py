@@ -20,7 +20,7 @@ from . import allowance
 from .edges import Edges, joined_edges, narrow_integers
 
 # What a piece is about as large as: entries, or text, which stays in a core's cache
-# from reading to parsing, and whose arrays are not asked of the system anew each time.
+# from reading to parsing, and whose arrays the allocator keeps for reuse.
 PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
 # Edges in memory take their bytes as pieces, joined, and sorted.
@@ -75,7 +75,7 @@ class EdgeFile(ABC):
         float64. In the end all are float64 if any is, else int32 if all fit.
     both_directions : bool
         Whether the format stores each edge in both directions. The partitioner then
-        refuses an arc without its twin; otherwise each entry is an edge, whichever
+        rejects an arc without its reverse; otherwise each entry is an edge, whichever
         way it is listed, once or twice.
     seekable : bool
         Whether ranges other than (0, length) may be asked for; a compressed file is

@@ -42,7 +42,7 @@ class Shared(NamedTuple):
 class SharedMemory(Messages):
     """Ranks of one host merge on shared arrays.
 
-    If the lightest band leaves no giant component, later bands go by messages.
+    If the lightest band leaves no giant component, later bands merge by messages.
     """
 
     name = "shared memory"

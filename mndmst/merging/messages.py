@@ -1,7 +1,7 @@
 """Ranks merge by messages: rounds, rings and leaders, as in MND-MST.
 
 The lightest edges, about as many as there are vertices, usually make a giant
-component; of the others only those count that leave a vertex outside it. For spanning
+component; of the others only those matter that leave a vertex outside it. For spanning
 forests this is filter-Kruskal [1]; for connected components, where a light edge is as
 good as any, it is the sampling of Afforest [2].
 
@@ -106,7 +106,7 @@ class Messages(Strategy):
         with self.run.report.stage("indComp"):
             if isinstance(edges, Band):
                 return Between(self._contract_rows(edges), renamed=True)
-            # Components that reach over several ranks are nobody's to contract.
+            # No rank alone may contract components that reach over several ranks.
             if not edges.graph.own.any():
                 return edges
             graph = contract_graph(self.run, edges.graph, self.exception)

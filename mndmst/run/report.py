@@ -37,7 +37,7 @@ class Report:
     def __init__(self, comm: Comm, progress: Progress) -> None:
         self.comm = comm
         self.progress = progress
-        # What lies behind us is the start of Python and of MPI, and imports.
+        # Before this Python and MPI have started, and modules were imported.
         passed = time.monotonic() - progress.started
         self.started = time.perf_counter() - passed
         self.stages: list[dict[str, Any]] = [
@@ -51,7 +51,7 @@ class Report:
 
     @contextmanager
     def stage(self, name: str, **details: Any) -> Iterator[dict[str, Any]]:
-        """Time a stage; the block may add numbers of its own to the entry."""
+        """Time a stage; the block may add numbers to the entry."""
         entry = {"stage": name, **details}
         self.progress.stage(name, **details)
         sent, messages = self.comm.bytes_sent, self.comm.messages_sent
