@@ -37,9 +37,9 @@ class Verdict:
     edges, trees : int
         Of the forest.
     weight : int or float
-        Sum of the edges' weights, computed anew.
+        Sum of the edges' weights, computed again.
     digest : str
-        Computed anew.
+        Computed again.
     problems : list of str
         Why it is refuted; at most ten of each kind.
     seconds : float
