@@ -24,7 +24,11 @@ def add(commands: Any) -> None:
         "--report", type=Path, help="JSON file for the run's report"
     )
     components.add_argument("--config", type=Path, help="TOML file with any options")
-    components.add_argument("--backend", choices=("auto", "cpu", "cuda"))
+    components.add_argument(
+        "--backend",
+        choices=("auto", "cpu", "cuda"),
+        help="devices of a rank; auto: the CPU and, where there is one, a GPU",
+    )
     components.add_argument("--threads", type=int, help="threads of a CPU worker")
     components.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     components.add_argument(

@@ -32,13 +32,12 @@ def add(commands: Any) -> None:
         "--source", type=Path, help="the file that a recipe (.toml) asks for"
     )
     partition.add_argument(
-        "--weights", metavar="RULE", help="in place of the file's; see below"
+        "--weights", metavar="RULE", help="weights in place of the file's; see above"
     )
     partition.add_argument(
         "--symmetrize",
         action="store_true",
-        help="take a format that stores both directions of each edge as one that "
-        "stores any",
+        help="accept edges listed in one direction only, in a format that has both",
     )
     partition.add_argument(
         "--reorder",
@@ -51,13 +50,12 @@ def add(commands: Any) -> None:
         "--num-vertices",
         type=int,
         metavar="N",
-        help="how many vertices there are; one more than the largest id",
+        help="number of vertices; by default one more than the largest id",
     )
     partition.add_argument(
         "--compact-ids",
         action="store_true",
-        help="number the vertices that edges name in the order of their ids, and keep "
-        "those",
+        help="leave out ids that no edge names; the original ids are kept beside",
     )
     add_building(partition)
     partition.set_defaults(process=_partition)
@@ -66,13 +64,18 @@ def add(commands: Any) -> None:
 def add_building(parser: argparse.ArgumentParser) -> None:
     """Add the options of all commands that make shards."""
     parser.add_argument(
-        "--parts", type=int, help="number of shards; 1, or what a recipe says"
+        "--parts",
+        type=int,
+        help="number of shards; by default 1, or what a recipe says",
     )
     parser.add_argument(
-        "--jobs", type=int, help="worker processes; as many as cores if it is large"
+        "--jobs",
+        type=int,
+        help="worker processes; by default as many as cores for a large file",
     )
     parser.add_argument(
-        "--memory", help="what a process may hold, such as 8GiB; half of what is free"
+        "--memory",
+        help="what a process may hold, such as 8GiB; by default half of what is free",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a graph")
     parser.add_argument("--compress", action="store_true", help="smaller, slower parts")
