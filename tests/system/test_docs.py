@@ -80,6 +80,19 @@ def test_python_pages(checkout: Path) -> None:
     run(f"python - <<'END'\n{script}END", checkout)
 
 
+def test_every_stage_is_explained() -> None:
+    """The names of stages in the code have a row in files.md."""
+    sources = [path.read_text() for path in (ROOT / "mndmst").rglob("*.py")]
+    names = {
+        name
+        for source in sources
+        for name in re.findall(r'report\.stage\("([^"]+)"', source)
+    }
+    rows = re.findall(r"^\| `([^`]+)` \|", (DOCS / "files.md").read_text(), re.M)
+    assert len(names) > 20
+    assert names - set(rows) == set()
+
+
 def test_links_lead_somewhere() -> None:
     pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("*/README.md")]
     pages += DOCS.glob("*.md")
