@@ -49,7 +49,7 @@ class Directory:
         return np.diff(np.searchsorted(ids, self.vtxdist))
 
     def record_here(self, old: np.ndarray | range, new: np.ndarray) -> None:
-        """Note that components at home here are now part of others, also here."""
+        """Note that components of this rank are now part of others of this rank."""
         if isinstance(old, range):
             self.parent[old.start - self.first : old.stop - self.first] = new
         else:
@@ -169,7 +169,7 @@ class Directory:
     def members_elsewhere(self, but: int) -> np.ndarray:
         """Return for each vertex of this rank whether other ranks have members.
 
-        Collective. True for the names of components that have vertices at home on
+        Collective. True for the names of components that have vertices owned by
         other ranks; the directory must have been resolved.
 
         Parameters
@@ -197,8 +197,8 @@ class Directory:
 
         Parameters
         ----------
-        names : ndarray, shape (vertices at home here,)
-            Components at home here, each of which was its own parent.
+        names : ndarray, shape (vertices of this rank,)
+            Components of this rank, each of which was its own parent.
         """
         threads.map(
             lambda b, e: step_up(names[b:e], self.first, self.parent, self.parent[b:e]),

@@ -81,12 +81,12 @@ def _lightest(graph: ReducedGraph) -> Choice:
 
 
 def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
-    """Return the choices for components at home here, from all proposals. Collective.
+    """Return the choices for the components of this rank. Collective.
 
     Parameters
     ----------
     decided : Choice
-        Where all edges of the component are here, at its home.
+        Where all edges of the component are here, at its owner.
     """
     counts = run.directory.homes(proposals.label)
     run.report.ship(len(proposals.label) - counts[run.comm.rank])

@@ -113,7 +113,7 @@ def to_homes(
 ) -> EdgeList:
     """Send every edge to the owner of its smaller end; return them in order.
 
-    Collective. Takes the edges out of the list. If the longest list is at home and in
+    Collective. Takes the edges out of the list. If the longest list is in place and in
     order, as one GPU leaves it, and rows that pass in pieces, it stays where it is.
     """
     longest = max(fixed, key=len)
