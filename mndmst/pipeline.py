@@ -1,8 +1,8 @@
 """START HERE: a run from shards to forest, one call for each step.
 
 Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). How
-parts merge is chosen once (`merging/choose.py`); what a step does is told in its own
-module; what devices there are is known to `steps/workers.py` alone.
+parts merge is chosen once (`merging/choose.py`). The module of a step says what the
+step does; only `steps/workers.py` knows which devices there are.
 """
 
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ def solve(
     Raises
     ------
     MndmstError
-        On every rank, if the input, the options or the output will not do.
+        On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
     with comm.raise_on_all():

@@ -2,8 +2,9 @@
 
 With mutual reachability as weights (the larger of the distance and of both ends' core
 distances) the forest of the graph is what HDBSCAN* needs. Neighbours beyond the k
-nearest are left out, so the forest is that of the complete graph where the clusters
-are denser than that; `single_linkage` joins what falls apart at an infinite distance.
+nearest are left out, so the forest equals that of the complete graph only where
+clusters are dense enough; `single_linkage` joins separate parts at an infinite
+distance.
 """
 
 import os
@@ -29,7 +30,7 @@ LARGEST = 1e150
 
 
 def read_points(source: str | Path) -> np.ndarray:
-    """Return points from an .npy or .csv file; a first row of names is passed over.
+    """Return points from an .npy or .csv file; a first row of names is skipped.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def read_points(source: str | Path) -> np.ndarray:
 
 
 def _read_table(file: BinaryIO) -> np.ndarray:
-    """Return numbers separated by commas, a row of names before them passed over."""
+    """Return numbers separated by commas, a row of names before them skipped."""
     text = TextIOWrapper(file, "utf-8-sig")
     try:
         names = _rows_of_names(text)

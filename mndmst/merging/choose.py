@@ -18,7 +18,7 @@ STRATEGIES: Sequence[type[Strategy]] = (Devices, SharedMemory, Replicated, Messa
 def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strategy:
     """Return the strategy for a run. Collective.
 
-    The report gets its name, and why each one before it was not taken.
+    The report gets its name, and why each strategy before it was not taken.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def _first(
 
 
 def _tell(run: Run, name: str, refused: dict[str, str]) -> None:
-    """Note the choice in the report, and say it to who wants to know."""
+    """Note the choice in the report, and print it in a verbose run."""
     run.report.facts["strategy"] = {"name": name, "refused": refused}
     reasons = "; ".join(f"{other}: {reason}" for other, reason in refused.items())
     run.report.progress.detail(

@@ -1,8 +1,8 @@
-"""GPUs of one host merge by themselves: only the forest of the graph leaves them.
+"""GPUs of one host merge directly: only the forest of the graph leaves them.
 
-Every device computes the forest of its rank's rows, and that of the first rank the
-forest of these forests. Each edge is offered once, by the owner of its smaller end, so
-what is left of an offer is what its rank has to write, in order.
+Every device computes the forest of its rank's rows, and the device of the first rank
+the forest of these forests. Each edge is offered once, by the owner of its smaller end,
+so what is left of an offer are the edges that its rank writes, in order.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ Offers = list[Any] | None
 class Devices(Strategy):
     """GPUs of a host merge directly.
 
-    If a device runs out of memory on the way nothing has changed, and the hosts merge.
+    If a device runs out of memory, nothing has changed, and the hosts merge.
     """
 
     name = "devices"

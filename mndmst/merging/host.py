@@ -39,7 +39,7 @@ class Shared(NamedTuple):
 class SharedMemory(Messages):
     """Ranks of one host merge on shared arrays.
 
-    If the lightest band leaves no giant component, later bands go by messages.
+    If the lightest band leaves no giant component, later bands merge by messages.
     """
 
     name = "shared memory"
@@ -62,7 +62,7 @@ class SharedMemory(Messages):
         if not facts.one_host:
             return "the ranks are on several hosts"
         if facts.has_locality:
-            return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
+            return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
         if facts.num_vertices > int(NUMBER):
             return f"more than {int(NUMBER):,} vertices"
         if facts.resumed or facts.own_exception:
@@ -92,8 +92,8 @@ class SharedMemory(Messages):
                 left = self.together.hook_rows(edges)
             return Shared(left, "hook", edges.high is None)
         if isinstance(edges, Heavier):
-            with self.run.report.stage("heavy"):
-                return Shared(self.together.leaving(*edges), "heavy", True)
+            with self.run.report.stage("heavier"):
+                return Shared(self.together.leaving(*edges), "heavier", True)
         return super().ind_comp(edges)
 
     def merge_parts(self, left: Any) -> Any:

@@ -1,7 +1,7 @@
 """Ranks merge by messages: rounds, rings and leaders, as in MND-MST.
 
 The lightest edges, about as many as there are vertices, usually make a giant
-component; of the others only those count that leave a vertex outside it. For spanning
+component; of the others only those matter that leave a vertex outside it. For spanning
 forests this is filter-Kruskal [1]; for connected components, where a light edge is as
 good as any, it is the sampling of Afforest [2].
 
@@ -31,7 +31,8 @@ from .strategy import Facts, Setting, Strategy
 # The width of the first band where most of its edges travel to other ranks: there an
 # edge in the band costs more than a vertex left outside.
 TRAVELLING = 0.75
-# Up to this share of cut arcs a rank goes through all its edges by itself.
+# Up to this share of cut arcs a rank goes through all its edges by itself. It may have
+# to keep an edge for each of them.
 NEAR_SHARE = 0.02
 
 
@@ -89,7 +90,7 @@ class Messages(Strategy):
 
     def _heavier(self, number: int, giant: int, above: int) -> Any:
         """Return the edges above a band that leave the giant component. Collective."""
-        with self.run.report.stage("heavy"):
+        with self.run.report.stage("heavier"):
             return heavier_edges(self.run, giant, above)
 
     def ind_comp(self, edges: Band | Between) -> Between:
@@ -97,7 +98,7 @@ class Messages(Strategy):
         with self.run.report.stage("indComp"):
             if isinstance(edges, Band):
                 return Between(self._contract_rows(edges), renamed=True)
-            # Components that reach over several ranks are nobody's to contract.
+            # No rank alone may contract components that reach over several ranks.
             if not edges.graph.own.any():
                 return edges
             graph = contract_graph(self.run, edges.graph, self.exception)

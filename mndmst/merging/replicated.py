@@ -4,7 +4,7 @@ Where many arcs lead to other ranks, a rank can contract little by itself, but i
 the lightest edge of each of its vertices. As long as a list of all vertices is small
 beside the rows of a rank, all ranks may know where every vertex hooks, and then the
 component of every vertex [1]. What is left of a band has no ghosts then: any rank may
-have any edge, and no name need be asked for.
+have any edge, and no rank needs to ask for a name.
 
 [1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
     1998, who replicate the vertices and divide the edges.
@@ -59,7 +59,7 @@ class Replicated(Messages):
         if merge in ("ring", "boruvka"):
             return f"--merge {merge} was asked for"
         if facts.has_locality:
-            return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
+            return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
         if facts.workers > 1 or facts.num_vertices > int(NUMBER):
             return "a rank has two devices, or the graph has too many vertices"
         if facts.resumed or facts.own_exception:
@@ -133,7 +133,7 @@ def _merged(
 ) -> np.ndarray:
     """Merge along the edges of all ranks, on every rank; mark the final ones here.
 
-    Collective. Who is done early would only wait for the names.
+    Collective. A rank that computed less would only wait for the names.
     """
     before = run.comm.exscan(len(key))
     keys, pairs = run.comm.allgatherv(key), run.comm.allgatherv(pairs)
@@ -144,14 +144,14 @@ def _merged(
 def _components(
     run: Run, hook: np.ndarray, best: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Contract along the hooks, and fix their edges. Collective.
+    """Contract along the hooks, and keep their edges. Collective.
 
     Returns
     -------
     component : ndarray of uint32, shape (vertices,)
         The number of each vertex's component.
     names : ndarray of uint32, shape (components,)
-        For each number the vertex it is the number of, ascending.
+        For each number the vertex that its component is called after, ascending.
     """
     first, last = run.directory.first, run.directory.last
     ranges = [(first + b, first + e) for b, e in run.threads.ranges(last - first)]
@@ -163,9 +163,9 @@ def _components(
     names = run.comm.allgatherv(mine[mine & ROOT != 0] & NUMBER)
     number_roots(component, first, last, run.comm.exscan(roots))
     component = run.comm.allgatherv(component[first:last])
-    # Ways are shortened only where a thread climbs itself, and may lead through all
-    # vertices: were those of other ranks left to these, a chain there would be
-    # followed to its end from every vertex here.
+    # A thread shortens the paths of its own range only, and paths may lead through all
+    # vertices: if each rank climbed its own vertices only, a chain on another rank
+    # would be followed to its end from every vertex here.
     everywhere = run.threads.ranges(len(component))
     run.threads.map(lambda b, e: climb(component, b, e), everywhere)
     component &= NUMBER

@@ -1,10 +1,10 @@
 """All ranks of one host merge at once, on arrays they share.
 
-Where there is no locality nearly every edge leads to another rank. As long as all
-ranks are on one host, they need not tell each other: each reads and writes a range of
-the same arrays, as threads would. Every vertex hooks; then the edges of the band that
-are left are dealt out in equal parts, and Borůvka rounds follow, in which nothing is
-sent but counts (`shared_contraction.py`).
+Without locality nearly every edge leads to another rank. While all ranks are on one
+host, they need no messages: each reads and writes a range of the same arrays, as
+threads would. Every vertex hooks; then the edges of the band that are left are divided
+in equal parts, and Borůvka rounds follow, in which ranks send only counts
+(`shared_contraction.py`).
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ VERTEX_BYTES = 32
 class Together:
     """What the ranks of a host share while they merge; its calls are collective.
 
-    The directory gets to know the components by `publish`.
+    `publish` writes the components to the directory.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Together:
 
     @property
     def at_home(self) -> np.ndarray:
-        """The components of the vertices at home here."""
+        """The components of the vertices that this rank owns."""
         return self.component[self.run.directory.first : self.run.directory.last]
 
     def hook_rows(self, band: Band) -> EdgeList:
@@ -155,7 +155,7 @@ class Together:
         self.comm.barrier()
 
     def publish(self) -> None:
-        """Tell the directory the components: each is called after one of its vertices.
+        """Write the components to the directory, each called after one of its vertices.
 
         A vertex without any edge needs no name.
         """

@@ -38,7 +38,7 @@ Range = tuple[int, int]
 
 
 class _Room(NamedTuple):
-    """The proposals of all workers for a batch; see `backends.numba.proposals`."""
+    """The proposals of all workers for a batch; see `kernels.proposals`."""
 
     component: np.ndarray
     other: np.ndarray

@@ -1,10 +1,10 @@
-"""What a run leaves behind at safe points, and how another run goes on from it.
+"""What a run saves at safe points, and how another run resumes from it.
 
 At a safe point the directory knows everything that has been contracted. Then three
-things say all about a run, whatever ranks and devices it has: the forest edges fixed
-so far, the component of every vertex, and the key up to which the bands of weights
-are done. A run that resumes, on any number of ranks, reads its rows, takes these, and
-goes on with the edges between components (coordinated checkpointing, as in Elnozahy,
+things describe a run, whatever ranks and devices it has: the forest edges found so far,
+the component of every vertex, and the key up to which the bands of weights are done. A
+run that resumes, on any number of ranks, reads its rows and these three, and continues
+with the edges between components (coordinated checkpointing, as in Elnozahy,
 Alvisi, Wang and Johnson, ACM Computing Surveys 2002; graphs in flight need no copy).
 """
 
