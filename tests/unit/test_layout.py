@@ -4,8 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
-ROOT = Path(__file__).parents[2]
 TOP = {
     *("pyproject.toml", "README.md", "ARCHITECTURE.md", "LICENSE", "CITATION.cff"),
     *("mndmst", "launch", "partitions", "tests", "docker", "slurm"),

@@ -4,11 +4,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
 from mndmst.bench import papers
 from mndmst.host.errors import MndmstError
 
-ROOT = Path(__file__).parents[2]
 PAPERS = tomllib.loads((ROOT / "mndmst/bench/papers.toml").read_text())
 ROWS = [
     (key, table, row)
