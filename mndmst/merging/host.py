@@ -73,7 +73,7 @@ class SharedMemory(Messages):
         if facts.has_locality:
             return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
         if facts.num_vertices > int(NUMBER):
-            return f"more than {int(NUMBER):,} vertices"
+            return f"there are more than {int(NUMBER):,} vertices"
         if facts.resumed or facts.own_exception:
             return "the run resumes, or has an exception condition of its own"
         return None
