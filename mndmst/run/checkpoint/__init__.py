@@ -37,6 +37,8 @@ COST_SHARE = 0.05
 class Checkpoint:
     """When a run saves its state. Inactive without a folder. Collective.
 
+    Used as a context manager, which lets the folder go at its end.
+
     Parameters
     ----------
     folder : Path, optional
@@ -75,9 +77,19 @@ class Checkpoint:
                 raise ConfigError("--resume: give --checkpoint DIR too")
         if folder is not None:
             self._kept = Folder(comm, folder)
-            check_writable(comm, folder / MANIFEST)
-            stop_signals.catch()
-            self._stop_early(comm)
+            try:
+                check_writable(comm, folder / MANIFEST)
+                stop_signals.catch()
+                self._stop_early(comm)
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> "Checkpoint":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def start(self, graph: ShardedGraph, state: "State", report: Report) -> bool:
         """Take over the checkpoint in the folder, if asked to. Collective.
@@ -182,10 +194,14 @@ class Checkpoint:
             entry["bytes"] = save(self._kept, self._graph, directory.vtxdist, saved)
 
     def remove(self) -> None:
-        """Remove the checkpoint, for the forest is written; let the folder go."""
+        """Remove the checkpoint, for the forest is written."""
+        if self._kept is not None:
+            self._kept.clear()
+
+    def close(self) -> None:
+        """Let the folder go, and signals do what they did before."""
         if self._kept is not None:
             stop_signals.restore()
-            self._kept.clear()
             self._kept.close()
 
 
