@@ -182,6 +182,14 @@ def test_neighbour_graph_weighs_by_mutual_reachability() -> None:
         neighbour_graph(points, 4)
 
 
+def test_points_whose_distances_overflow_are_refused(tmp_path: Path) -> None:
+    points = np.zeros((4, 2))
+    points[2, 1] = -1e300
+    np.save(tmp_path / "points.npy", points)
+    with pytest.raises(InputError, match=r"points\.npy: point 2 .*beyond 1e\+150"):
+        read_points(tmp_path / "points.npy")
+
+
 def test_points_that_are_none_are_refused(tmp_path: Path) -> None:
     table = tmp_path / "points.csv"
     table.write_text("# x, y\n1,2\n3,4\n")
