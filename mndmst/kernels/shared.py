@@ -60,7 +60,7 @@ def renumber(number, step, alive, shift):
 
 
 @njit(nogil=True, cache=True)
-def settle(component, number, shift, begin, end):
+def replace_numbers(component, number, shift, begin, end):
     """Update the components of the vertices in [begin, end).
 
     Parameters

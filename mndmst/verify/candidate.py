@@ -117,7 +117,7 @@ class Candidate(NamedTuple):
     key, ranked : ndarray of uint32 or uint64, shape (edges,)
         The keys of the edges, as in the file and in the order.
     edge, link : ndarray of uint32 or int64
-        See `backends.numba.certificate.build_links`.
+        See `kernels.build_links`.
     closing : ndarray of int64
         Edges that close a cycle with those before them in the order.
     smallest : ndarray of uint32 or int64

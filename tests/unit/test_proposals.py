@@ -5,6 +5,8 @@ import pytest
 
 from mndmst.kernels.proposals import (
     NOBODY,
+    Proposable,
+    Room,
     decide,
     find_places,
     left_apart,
@@ -33,16 +35,14 @@ def test_every_component_gets_its_lightest_edge(
     blocks = -(-COMPONENTS // (1 << shift))
     owner = (np.arange(blocks) * WORKERS // blocks).astype(np.uint32)
     places = np.zeros((WORKERS, WORKERS + 2), np.int64)
-    columns = [
-        np.empty(2 * EDGES, dtype) for dtype in (np.uint32, np.uint32, keys, positions)
-    ]
+    types = (np.uint32, np.uint32, keys, positions)
+    room = Room(*(np.empty(2 * EDGES, dtype) for dtype in types))
     for worker in range(WORKERS):
         part = slice(worker * EDGES // WORKERS, (worker + 1) * EDGES // WORKERS)
         place = np.arange(part.start, part.stop, dtype=positions)
         find_places(pairs[part], shift, owner, idle, 2 * part.start, places[worker])
-        propose(
-            key[part], pairs[part], place, shift, owner, idle, places[worker], *columns
-        )
+        edges = Proposable(key[part], pairs[part], place)
+        propose(edges, shift, owner, idle, places[worker], room)
     hook = np.arange(COMPONENTS, dtype=np.uint32)
     chosen = np.zeros(EDGES, np.bool_)
     none = np.iinfo(positions).max
@@ -50,7 +50,7 @@ def test_every_component_gets_its_lightest_edge(
         begin, end = np.searchsorted(owner, [me, me + 1]) << shift
         count = min(end, COMPONENTS) - begin
         best, least = np.full(count, top, keys), np.full(count, none, positions)
-        decide(*columns, places, me, begin, best, least, hook)
+        decide(room, places, me, begin, best, least, hook)
         mark(least, chosen)
     lightest = {}
     for place in np.lexsort((np.arange(EDGES), key)).tolist():

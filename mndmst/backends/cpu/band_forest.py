@@ -22,20 +22,20 @@ def band_forest(
     at hand, so rows hook along their lightest edge unless it leads to a ghost.
     """
     hooking = label is None and band.low is None
-    hooks = Hooks(rows) if hooking else Hooks(rows.cut(0, 0))
+    hooks = Hooks.for_rows(rows if hooking else rows.cut(0, 0))
     found = band_edges(rows, band_segments(rows, band), threads, hooks)
     kept = np.zeros(len(found), np.bool_)
     if hooking:
         component = np.empty(len(rows), np.uint32)
         hooks.link(component, threads)
         ends = [np.empty(len(found), np.int64) for _ in range(2)]
-        threads.map(
-            lambda begin, end: hooked_and_ends(
-                found.u, found.v, rows.first, hooks.hook, component, begin, end,
-                kept, *ends,
-            ),
-            threads.ranges(len(found)),
-        )  # fmt: skip
+
+        def look_up(begin, end):
+            out = (column[begin:end] for column in (kept, *ends))
+            edges = found.columns.part(begin, end)
+            hooked_and_ends(edges, rows.first, hooks.hook, component, *out)
+
+        threads.map(look_up, threads.ranges(len(found)))
     else:
         ends = [end.astype(np.int64) for end in (found.u, found.v)]
     if label is not None:

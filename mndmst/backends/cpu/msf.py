@@ -18,16 +18,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...graph.model import EdgeList, Rows
+from ...graph.model import EdgeColumns, EdgeList, Rows
 from ...kernels.columns import joined, room_for
 from ...kernels.edge_order import in_order
-from ...kernels.finish import heavy_edges
-from ...kernels.hooks import NUMBER, Hooks, apart, outside_of, settle
-from ...kernels.lists import take
+from ...kernels.heavier_arcs import Components, heavier_arcs
+from ...kernels.hooks import NUMBER, Hooks, apart, outside_of, replace_by_parents
+from ...kernels.lists import copy_kept
 from ...kernels.spanning import spanning_pairs
 from ...kernels.threads import Threads
 from ..base import Forest
-from .band_edges import between
+from .band_edges import JoiningEdges, joining_edges
 from .bands import all_chunks, band_chunks, pieces
 from .cuts import Cut, Sample, next_cut, segments
 from .tree_names import tree_names
@@ -80,7 +80,7 @@ class _Solver:
 
     def hooked(self, chunks_of: Callable[[Hooks], Parts]) -> Parts:
         """Do a Borůvka round; return the edges that `apart` leaves."""
-        hooks, rows = Hooks(self.rows), len(self.rows)
+        hooks, rows = Hooks.for_rows(self.rows), len(self.rows)
         chunks = chunks_of(hooks)
         self.component = np.empty(rows, np.uint32)
         found = hooks.link(self.component, self.threads, self.forest)
@@ -92,18 +92,14 @@ class _Solver:
         """Return the edges of a later band between components, which are few."""
         rows = self.rows
 
-        def left_of(part):
-            band = (rows.keys.dtype.type(key) for key in (part.low, part.high))
+        def joining(part):
             room = int(rows.indptr[part.end] - rows.indptr[part.begin]) + 1
-            pairs = np.empty(room, np.uint64)
-            u, v, key = room_for(rows, room)
-            left = between(
-                rows.indptr, rows.indices, rows.keys, self.component, *band,
-                part.begin, part.end, u, v, key, pairs,
-            )  # fmt: skip
-            return [column[:left].copy() for column in (key, pairs, u, v)]
+            out = JoiningEdges(*room_for(rows, room), np.empty(room, np.uint64))
+            count = joining_edges(rows.csr, self.component, part, out)
+            columns = (out.key, out.pairs, out.u, out.v)
+            return [column[:count].copy() for column in columns]
 
-        return self.threads.map(left_of, pieces(rows, segments(rows, low, high)))
+        return self.threads.map(joining, pieces(rows, segments(rows, low, high)))
 
     def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
         """Return those edges of a list in (u, v) order that join two components.
@@ -130,8 +126,8 @@ class _Solver:
         places = np.cumsum([self.count, *found]).tolist()
 
         def write(ends, share, places):
-            columns = *ends, key[share], kept[share]
-            take(*columns, 0, len(ends[0]), *places, *self.forest)
+            edges = EdgeColumns(*ends, key[share])
+            copy_kept(edges, kept[share], self.forest.part(*places))
 
         self.threads.map(write, list(zip(ends, shares, pairwise(places), strict=True)))
         self.count = places[-1]
@@ -144,18 +140,19 @@ class _Solver:
         giant = components[counts.argmax()]
 
         def outsiders(begin, end):
-            settle(self.component, self.parent, begin, end)
+            replace_by_parents(self.component, self.parent, begin, end)
             return outside_of(giant, self.component, rows.indptr, begin, end)
 
         ranges = self.threads.ranges(len(rows))
         outside = np.concatenate(self.threads.map(outsiders, ranges))
         key = rows.keys.dtype.type(above.key)
 
+        components = Components.of_rows(self.component, giant)
+
         def walk(vertices):
-            return heavy_edges(
-                rows.indptr, rows.indices, rows.keys, self.component, giant, key,
-                above.vertex, vertices,
-            )  # fmt: skip
+            arcs = heavier_arcs(rows.csr, components, key, above.vertex, vertices)
+            tail, head, weight, _ = arcs
+            return np.minimum(tail, head), np.maximum(tail, head), weight
 
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
         if len(outside) > OUTSIDE_SHARE * len(rows):

@@ -1,5 +1,7 @@
 """Edges in text, one a line, to numbers."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...kernels.intrinsics import load_byte, load_word, trailing_zeros
@@ -23,11 +25,55 @@ HUNDREDS, ONES = np.uint64(1000000 << 32 | 100), np.uint64(10000 << 32 | 1)
 POWERS_OF_TEN = np.array([10**n for n in range(9)], np.uint64)
 
 
+class Grammar(NamedTuple):
+    """What lines look like.
+
+    Attributes
+    ----------
+    kinds : ndarray of uint8, shape (256,)
+        What each byte is: `WORD`, `BLANK`, `END`, `COMMENT` or `PREFIX`.
+    prefixed : bool
+        Whether an edge comes after a letter.
+    base, bound : int
+        Ends are from `base` to `base + bound - 1`.
+    columns : int
+        What follows the ends: `NO_WEIGHT`, `WEIGHT_LAST` or `WEIGHT_AND_MORE`.
+        What is more is not read.
+    real : bool
+        Whether weights are float64; real numbers are an error otherwise.
+    """
+
+    kinds: np.ndarray
+    prefixed: bool
+    base: int
+    bound: int
+    columns: int
+    real: bool
+
+
+class Parsed(NamedTuple):
+    """Room for what lines say.
+
+    Attributes
+    ----------
+    src, dst : ndarray of uint32 or int64, shape (lines,)
+        Filled with 0-based ends.
+    weight : ndarray of int64 or float64, shape (lines,) or (0,)
+        Filled.
+    doubtful : ndarray of int64, shape (lines,) or (0,)
+        Filled with the edges whose float64 weight takes more digits than are read
+        to tell; needed if weights are real.
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray
+    doubtful: np.ndarray
+
+
 @njit(nogil=True, cache=True)
-def parse_lines(
-    text, size, kinds, prefixed, base, bound, columns, src, dst, weight, doubtful, real
-):
-    """Read lines `u v` or `u v w`, each after a letter where `prefixed`.
+def parse_lines(text, size, grammar, out):
+    """Read lines `u v` or `u v w`.
 
     Parameters
     ----------
@@ -35,22 +81,8 @@ def parse_lines(
         Whole lines, and `PADDING` more bytes.
     size : int
         Where the last line ends.
-    kinds : ndarray of uint8, shape (256,)
-        What each byte is: `WORD`, `BLANK`, `END`, `COMMENT` or `PREFIX`.
-    base, bound : int
-        Ends are from `base` to `base + bound - 1`.
-    columns : int
-        What follows the ends: `NO_WEIGHT`, `WEIGHT_LAST` or `WEIGHT_AND_MORE`.
-        What is more is not read.
-    src, dst : ndarray of uint32 or int64, shape (lines,)
-        Filled with 0-based ends.
-    weight : ndarray of int64 or float64, shape (lines,) or (0,)
-        Filled.
-    doubtful : ndarray of int64, shape (lines,) or (0,)
-        Filled with the edges whose float64 weight takes more digits than are read
-        to tell; needed if `real`.
-    real : bool
-        Whether `weight` is float64; real numbers are an error otherwise.
+    grammar : Grammar
+    out : Parsed
 
     Returns
     -------
@@ -61,6 +93,8 @@ def parse_lines(
     edges, doubts : int
         How many there were.
     """
+    kinds, prefixed, base, bound, columns, real = grammar
+    src, dst, weight, doubtful = out
     edges, doubts = 0, 0
     begin, table = np.int64(text.ctypes.data), np.int64(kinds.ctypes.data)
     at, end = begin, begin + size
@@ -107,8 +141,9 @@ def parse_lines(
 
 
 @njit(nogil=True, cache=True)
-def weight_words(text, kinds, prefixed, wanted):
+def weight_words(text, grammar, wanted):
     """Return the weights of some edges, in ascending order, as lines of text."""
+    kinds, prefixed = grammar.kinds, grammar.prefixed
     words = np.empty(len(text), np.uint8)
     size, edge, found = 0, 0, 0
     begin, table = np.int64(text.ctypes.data), np.int64(kinds.ctypes.data)

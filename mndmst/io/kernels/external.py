@@ -1,5 +1,7 @@
 """What the external partitioner does to arcs."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...kernels.inspect import mix
@@ -29,33 +31,10 @@ def count_rows(src, first, lengths):
         lengths[np.int64(src[i]) - first] += 1
 
 
-@njit(nogil=True)
-def _bucket(vertex, first, guide, shift):
-    """Return the bucket of a vertex; the guide tells one that is not behind it."""
-    bucket = guide[vertex >> shift]
-    while first[bucket + 1] <= vertex:
-        bucket += 1
-    return bucket
+class Buckets(NamedTuple):
+    """Where vertices belong.
 
-
-@njit(nogil=True, cache=True)
-def count_arcs(src, dst, first, guide, shift, mirrored, counts):
-    """Count the arcs that `route` writes to each bucket (int64, added to `counts`)."""
-    for i in range(len(src)):
-        u, v = np.uint64(src[i]), np.uint64(dst[i])
-        if u != v:
-            counts[_bucket(u, first, guide, shift)] += 1
-            if mirrored:
-                counts[_bucket(v, first, guide, shift)] += 1
-
-
-@njit(nogil=True, cache=True)
-def route(src, dst, weight, first, guide, shift, bits, mirrored, free, keys, weights):
-    """Write arcs behind those that are in their bucket, and their twins if mirrored.
-
-    The key of an arc is its row, counted from its bucket's first, above its head.
-
-    Parameters
+    Attributes
     ----------
     first : ndarray of uint64, shape (buckets + 1,)
         The first vertex of each bucket.
@@ -63,6 +42,45 @@ def route(src, dst, weight, first, guide, shift, bits, mirrored, free, keys, wei
         The bucket of the first one of every 2^shift vertices. It is small enough to
         stay in a cache; a table of all blocks would not.
     shift : uint64
+    """
+
+    first: np.ndarray
+    guide: np.ndarray
+    shift: np.uint64
+
+
+@njit(nogil=True)
+def _bucket(vertex, buckets):
+    """Return the bucket of a vertex; the guide tells one that is not behind it."""
+    first, guide, shift = buckets
+    bucket = guide[vertex >> shift]
+    while first[bucket + 1] <= vertex:
+        bucket += 1
+    return bucket
+
+
+@njit(nogil=True, cache=True)
+def count_arcs(src, dst, buckets, mirrored, counts):
+    """Count the arcs that `route` writes to each bucket (int64, added to `counts`)."""
+    for i in range(len(src)):
+        u, v = np.uint64(src[i]), np.uint64(dst[i])
+        if u != v:
+            counts[_bucket(u, buckets)] += 1
+            if mirrored:
+                counts[_bucket(v, buckets)] += 1
+
+
+@njit(nogil=True, cache=True)
+def route(edges, buckets, bits, mirrored, free, keys, weights):
+    """Write arcs behind those in their bucket, and the reverse arcs if mirrored.
+
+    The key of an arc is its row, counted from its bucket's first, above its head.
+
+    Parameters
+    ----------
+    edges : (ndarray, ndarray, ndarray)
+        Tails, heads and weights.
+    buckets : Buckets
     bits : uint64
         Of a head.
     free : ndarray of int64, shape (buckets,)
@@ -70,16 +88,18 @@ def route(src, dst, weight, first, guide, shift, bits, mirrored, free, keys, wei
     keys, weights : ndarray
         Filled.
     """
+    src, dst, weight = edges
+    first = buckets.first
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])
         if u == v:
             continue
-        bucket = _bucket(u, first, guide, shift)
+        bucket = _bucket(u, buckets)
         place = free[bucket]
         keys[place], weights[place] = ((u - first[bucket]) << bits) | v, weight[i]
         free[bucket] = place + 1
         if mirrored:
-            bucket = _bucket(v, first, guide, shift)
+            bucket = _bucket(v, buckets)
             place = free[bucket]
             keys[place], weights[place] = ((v - first[bucket]) << bits) | u, weight[i]
             free[bucket] = place + 1
