@@ -25,12 +25,11 @@ class Band(NamedTuple):
     """Arcs whose key is in (low, high]; None leaves an end open.
 
     The first band of a graph has low = None; a band with both ends open is the
-    whole graph. With `rest` a rank goes on with the arcs above by itself.
+    whole graph.
     """
 
     low: int | None = None
     high: int | None = None
-    rest: bool = False
 
 
 class Forest(NamedTuple):

@@ -15,15 +15,15 @@ from llvmlite.binding import get_host_cpu_name
 
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..kernels.columns import room_for
+from ..kernels.edge_ops import compact as compact_by_hash
+from ..kernels.edge_ops import lightest_edges, living, marked, used_ends
 from ..kernels.edge_order import in_order, in_row_order
+from ..kernels.follow import follow, in_both, leading_away, step_up
 from ..kernels.heavier_arcs import Components, cut_arcs, heavier_arcs
 from ..kernels.homes import by_home, lightest_proposals
 from ..kernels.hooks import ROOT, outside_of
 from ..kernels.inspect import inspect_rows
-from ..kernels.kruskal import still_apart
-from ..kernels.lists import compact as compact_by_hash
-from ..kernels.lists import lightest_edges, living, marked, used_ends
-from ..kernels.names import follow, in_both, leading_away, step_up
+from ..kernels.kruskal import keep_remaining
 from ..kernels.numbering import compact, distinct
 from ..kernels.proposals import (
     NOBODY,
@@ -37,7 +37,7 @@ from ..kernels.proposals import (
 )
 from ..kernels.rows import copy_rows, count_occupied
 from ..kernels.shared import (
-    count_lone,
+    count_isolated,
     name_components,
     name_vertices,
     number_roots_apart,
@@ -129,7 +129,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     order = np.arange(len(a), dtype=np.uint64)
     roots = np.arange(len(labels), dtype=np.uint32)
     packed(a.astype(np.int64), b.astype(np.int64), Threads(1))
-    still_apart(order, packed(a, b, Threads(1)), roots, 0, len(a))
+    keep_remaining(order, packed(a, b, Threads(1)), roots, 0, len(a))
     lightest_edges(a, b, edges.key, len(labels))
     alive, _, _ = living(a, b, labels)
     used_ends(a, b, len(labels))
@@ -174,8 +174,8 @@ def _run_shared(edges: EdgeList) -> None:
         mark(least, np.empty(64, np.bool_))
         ends_and_key = (column.copy() for column in (edges.u, edges.v, edges.key))
         left_apart(*ends_and_key, pairs, own, hook)
-    lone = count_lone(hook, 0, 64, NOBODY)
-    number_roots_apart(hook | ROOT, hook, 0, 64, NOBODY, 0, lone)
+    isolated = count_isolated(hook, 0, 64, NOBODY)
+    number_roots_apart(hook | ROOT, hook, 0, 64, NOBODY, 0, isolated)
     renumber(hook.copy(), hook, 64, 0)
     replace_numbers(np.zeros(64, np.uint32), hook, 0, 0, 64)
     name_components(hook, 0, 64, np.zeros(1, np.uint32))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList, Rows, positions
-from .lists import first_of_pairs, repeats
+from .edge_ops import first_of_pairs, repeats
 from .threads import Threads
 
 # Where in a page a column begins, times its number; a multiple of a cache line.

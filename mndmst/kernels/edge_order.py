@@ -102,12 +102,14 @@ def _order_run(v, key, low, high):
             v[low + i], key[low + i] = run_v[order[i]], run_key[order[i]]
         return
     for i in range(low + 1, high):
-        far, least = v[i], key[i]
+        head, least = v[i], key[i]
         j = i
-        while j > low and (v[j - 1] > far or (v[j - 1] == far and key[j - 1] > least)):
+        while j > low and (
+            v[j - 1] > head or (v[j - 1] == head and key[j - 1] > least)
+        ):
             v[j], key[j] = v[j - 1], key[j - 1]
             j -= 1
-        v[j], key[j] = far, least
+        v[j], key[j] = head, least
 
 
 @njit(nogil=True, cache=True)

@@ -55,10 +55,11 @@ class Arcs(NamedTuple):
     head_component: np.ndarray
 
 
+# Of tuples, these take the arrays that they need: taking one out of a tuple counts a
+# reference to it, which shows where it is done for every arc.
 @njit(nogil=True, cache=True)
-def _component(vertex, first, components):
+def _component(vertex, first, label, giant, outside):
     """Return the component of a vertex, as far as it is known here."""
-    label, giant, outside = components
     row = np.uint64(vertex) - np.uint64(first)
     if row < np.uint64(len(label)):
         return np.int64(label[row])
@@ -69,44 +70,32 @@ def _component(vertex, first, components):
 
 
 @njit(nogil=True, cache=True)
-def _prefetch(csr, rows, i):
+def _prefetch(indptr, indices, keys, rows, i):
     """Fetch what some rows ahead in a list of them begin with."""
     if i + 2 * ROWS_AHEAD < len(rows):
-        prefetch(csr.indptr, np.intp(rows[i + 2 * ROWS_AHEAD]))
+        prefetch(indptr, np.intp(rows[i + 2 * ROWS_AHEAD]))
     if i + ROWS_AHEAD < len(rows):
-        ahead = np.intp(csr.indptr[rows[i + ROWS_AHEAD]])
+        ahead = np.intp(indptr[rows[i + ROWS_AHEAD]])
         for line in range(PREFETCHED_ARCS // 16):
-            prefetch(csr.keys, ahead + 16 * line)
-            prefetch(csr.indices, ahead + 16 * line)
+            prefetch(keys, ahead + 16 * line)
+            prefetch(indices, ahead + 16 * line)
 
 
 @njit(nogil=True, cache=True)
-def _first_behind(csr, row, above, vertex):
-    """Return the first arc of a row, in its order, behind a cut, or -1.
-
-    From the row `vertex` on, arcs with the key `above` to vertices from there on are
-    still to come.
-    """
-    begin, end = csr.indptr[row], csr.indptr[row + np.uint64(1)]
-    if np.uint64(csr.first) + row < np.uint64(vertex):
-        if above == ~csr.keys.dtype.type(0):
-            return np.int64(-1)  # nothing is heavier than the largest key
-        return lightest_from(csr.keys, begin, end, csr.keys.dtype.type(above + 1))
-    arc = lightest_from(csr.keys, begin, end, above)
-    while arc >= 0 and csr.keys[arc] == above and csr.indices[arc] < vertex:
-        arc = following(csr.keys, arc, end, begin)
+def _first_at(indices, keys, begin, end, above, vertex):
+    """Return the first arc of a row behind its arcs with a key to lower vertices."""
+    arc = lightest_from(keys, begin, end, above)
+    while arc >= 0 and keys[arc] == above and indices[arc] < vertex:
+        arc = following(keys, arc, end, begin)
     return arc
 
 
 @njit(nogil=True, cache=True)
-def _grown(arcs, used, more):
-    """Return columns twice as long and more, with what is used of these."""
-    length = 2 * len(arcs.key) + more
-    tail, head = np.empty(length, arcs.tail.dtype), np.empty(length, arcs.head.dtype)
-    key, component = np.empty(length, arcs.key.dtype), np.empty(length, np.int64)
-    tail[:used], head[:used] = arcs.tail[:used], arcs.head[:used]
-    key[:used], component[:used] = arcs.key[:used], arcs.head_component[:used]
-    return Arcs(tail, head, key, component)
+def _grown(array, used, more):
+    """Return an array twice as long and more, with what is used of this one."""
+    larger = np.empty(2 * len(array) + more, array.dtype)
+    larger[:used] = array[:used]
+    return larger
 
 
 @njit(nogil=True, cache=True)
@@ -131,39 +120,43 @@ def heavier_arcs(csr, components, above, vertex, rows):
         Arcs that leave the component of their tail; see `Arcs`.
     """
     first, indptr, indices, keys = csr
-    ids = indices.dtype
-    arcs = Arcs(
-        np.empty(0, ids), np.empty(0, ids), np.empty(0, keys.dtype),
-        np.empty(0, np.int64),
-    )  # fmt: skip
+    label, giant, outside = components
+    tail, head = np.empty(0, indices.dtype), np.empty(0, indices.dtype)
+    key, head_component = np.empty(0, keys.dtype), np.empty(0, np.int64)
     used = np.uint64(0)
+    heavier = keys.dtype.type(above + 1)
     for i in range(len(rows)):
-        _prefetch(csr, rows, i)
+        _prefetch(indptr, indices, keys, rows, i)
         row = np.uint64(rows[i])
         begin, end = indptr[row], indptr[row + np.uint64(1)]
-        if used + np.uint64(PROBES + end - begin) > np.uint64(len(arcs.key)):
-            arcs = _grown(arcs, used, PROBES + end - begin + len(rows))
-        tail, head, key, head_component = arcs
-        vertex_here = np.uint64(first) + row
-        component = np.int64(components.label[row])
-        arc = _first_behind(csr, row, above, vertex)
+        if used + np.uint64(PROBES + end - begin) > np.uint64(len(key)):
+            more = PROBES + end - begin + len(rows)
+            tail, head = _grown(tail, used, more), _grown(head, used, more)
+            key, head_component = (
+                _grown(key, used, more),
+                _grown(head_component, used, more),
+            )
+        here, component = np.uint64(first) + row, np.int64(label[row])
+        if here >= np.uint64(vertex):
+            arc = _first_at(indices, keys, begin, end, above, vertex)
+        elif heavier > above:
+            arc = lightest_from(keys, begin, end, heavier)
+        else:
+            arc = np.int64(-1)  # nothing is heavier than the largest key
         for _ in range(PROBES):
             if arc < 0:
                 break
-            other = _component(indices[arc], first, components)
-            tail[used], head[used], key[used] = vertex_here, indices[arc], keys[arc]
+            other = _component(indices[arc], first, label, giant, outside)
+            tail[used], head[used], key[used] = here, indices[arc], keys[arc]
             head_component[used] = other
             used += np.uint64(other != component)
-            known = other == components.giant
-            arc = -1 if known else following(keys, arc, end, begin)
+            arc = -1 if other == giant else following(keys, arc, end, begin)
         if arc >= 0:
             for place in range(np.uint64(begin), np.uint64(end)):
-                other = _component(indices[place], first, components)
-                tail[used], head[used] = vertex_here, indices[place]
+                other = _component(indices[place], first, label, giant, outside)
+                tail[used], head[used] = here, indices[place]
                 key[used], head_component[used] = keys[place], other
-                heavier = keys[place] >= keys[arc]
-                used += np.uint64(heavier and other != component)
-    tail, head, key, head_component = arcs
+                used += np.uint64((keys[place] >= keys[arc]) & (other != component))
     return tail[:used], head[:used], key[:used], head_component[:used]
 
 

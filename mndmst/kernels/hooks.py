@@ -176,7 +176,7 @@ def climb(parent, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def apart(u, v, key, component, pairs):
+def keep_joining(u, v, key, component, pairs):
     """Keep, in place, the edges between different components.
 
     Returns how many are left; `pairs` (uint64) gets both components of each.

@@ -147,7 +147,7 @@ class Together:
     def _renumber(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:
         """Give all vertices their present components."""
         shared = self.contraction
-        before = shared.count - shared.lone - shift  # that `number` tells of
+        before = shared.count - shared.isolated - shift  # that `number` tells of
         present = shared.hook[:before]
         present[slice(*part)] = number
         self.comm.barrier()
@@ -163,7 +163,7 @@ class Together:
         A vertex without any edge needs no name.
         """
         directory, shared = self.run.directory, self.contraction
-        names = shared.step[: shared.count - shared.lone]
+        names = shared.step[: shared.count - shared.isolated]
         names[slice(*shared.share_of(len(names)))] = 0
         self.comm.barrier()
         self.run.threads.map(

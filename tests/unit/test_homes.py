@@ -5,10 +5,10 @@ import pytest
 
 from mndmst.graph.model import EdgeColumns, EdgeList
 from mndmst.graph.ordered import Ordered, places_among
+from mndmst.kernels.edge_ops import living, marked, used_ends
 from mndmst.kernels.edge_order import in_order, in_row_order
+from mndmst.kernels.follow import leading_away
 from mndmst.kernels.homes import by_home, lightest_proposals
-from mndmst.kernels.lists import living, marked, used_ends
-from mndmst.kernels.names import leading_away
 from mndmst.kernels.rows import count_occupied
 
 

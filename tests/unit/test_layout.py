@@ -1,6 +1,8 @@
 """The shape of the repository: what lies at its top, and how long files are."""
 
+import ast
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ TOP = {
     *("mndmst", "launch", "partitions", "tests", "docker", "slurm"),
 }
 LONGEST = 300
+MOST_PARAMETERS = 7
 SOURCES = {".py", ".cu", ".cuh", ".sh", ".sbatch", ".toml", ".md"}
 
 
@@ -39,3 +42,31 @@ def test_no_file_is_long(files: list[Path]) -> None:
     }
     assert len(lengths) > 20
     assert {f: lines for f, lines in lengths.items() if lines > LONGEST} == {}
+
+
+def parameters(source: str) -> Iterator[tuple[str, int]]:
+    """Yield the functions in a source and how many parameters each has.
+
+    An object's own, and what `*args` and `**options` collect, do not count.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)]
+            collected = [a.arg for a in (node.args.vararg, node.args.kwarg) if a]
+            yield node.name, len(set(names) - {"self", "cls", *collected})
+
+
+def test_no_function_has_many_parameters(files: list[Path]) -> None:
+    counts = {
+        f"{file}: {name}": count
+        for file in files
+        if file.parts[0] == "mndmst"
+        and file.suffix == ".py"
+        and "bench" not in file.parts
+        for name, count in parameters((ROOT / file).read_text())
+    }
+    assert len(counts) > 1000
+    assert {f: n for f, n in counts.items() if n > MOST_PARAMETERS} == {}
+    assert list(parameters("class A:\n def f(self, a, /, b, *c, d=1, **e): ...")) == [
+        ("f", 3)
+    ]

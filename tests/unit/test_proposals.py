@@ -13,7 +13,7 @@ from mndmst.kernels.proposals import (
     mark,
     propose,
 )
-from mndmst.kernels.shared import count_lone, number_roots_apart, renumber
+from mndmst.kernels.shared import count_isolated, number_roots_apart, renumber
 
 COMPONENTS, EDGES, WORKERS = 40, 300, 3
 
@@ -81,11 +81,11 @@ def test_finished_components_are_numbered_behind_the_others() -> None:
     root, number = np.uint32(1 << 31), np.uint32((1 << 31) - 1)
     hook = np.array([1, 0, 2, 1, 4], np.uint32)
     parent = np.array([root | 0, 0, root | 2, 1, root | 4], np.uint32)
-    assert count_lone(hook, 0, 5, NOBODY) == 2
+    assert count_isolated(hook, 0, 5, NOBODY) == 2
     numbered = parent.copy()
     number_roots_apart(numbered, hook, 0, 5, NOBODY, 7, 100)
     assert (numbered & number).tolist() == [7, 0, 100, 1, 101]
-    assert count_lone(hook, 0, 5, 4) == 1
+    assert count_isolated(hook, 0, 5, 4) == 1
     number_roots_apart(parent, hook, 0, 5, 4, 7, 100)
     assert (parent & number).tolist() == [7, 0, 100, 1, 8]
 

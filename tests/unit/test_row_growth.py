@@ -10,8 +10,8 @@ from oracle import kruskal
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
+from mndmst.kernels.follow import step_up
 from mndmst.kernels.heavier_arcs import cut_arcs
-from mndmst.kernels.names import step_up
 from mndmst.steps.boruvka import contract
 from mndmst.steps.contract import reduced_graph
 

@@ -40,8 +40,8 @@ def band_forest(
         ends = [end.astype(np.int64) for end in (found.u, found.v)]
     if label is not None:
         ends = [component_of(end, rows, label) for end in ends]
-    rest = np.flatnonzero(ends[0] != ends[1])
-    labels, a, b = compact(*(end[rest] for end in ends), rows.first, rows.last)
+    joining = np.flatnonzero(ends[0] != ends[1])
+    labels, a, b = compact(*(end[joining] for end in ends), rows.first, rows.last)
     parent = np.arange(len(labels), dtype=np.uint32)
-    kept[rest] = spanning_edges(found.key[rest], a, b, parent, threads)
+    kept[joining] = spanning_edges(found.key[joining], a, b, parent, threads)
     return found.take(kept)

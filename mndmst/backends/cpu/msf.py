@@ -20,10 +20,10 @@ import numpy as np
 
 from ...graph.model import EdgeColumns, EdgeList, Rows
 from ...kernels.columns import joined, room_for
+from ...kernels.edge_ops import copy_kept
 from ...kernels.edge_order import in_order
 from ...kernels.heavier_arcs import Components, heavier_arcs
-from ...kernels.hooks import NUMBER, Hooks, apart, outside_of, replace_by_parents
-from ...kernels.lists import copy_kept
+from ...kernels.hooks import NUMBER, Hooks, keep_joining, outside_of, replace_by_parents
 from ...kernels.spanning import spanning_pairs
 from ...kernels.threads import Threads
 from ..base import Forest
@@ -79,14 +79,14 @@ class _Solver:
         )
 
     def hooked(self, chunks_of: Callable[[Hooks], Parts]) -> Parts:
-        """Do a Borůvka round; return the edges that `apart` leaves."""
+        """Do a Borůvka round; return the edges that `joining` keeps."""
         hooks, rows = Hooks.for_rows(self.rows), len(self.rows)
         chunks = chunks_of(hooks)
         self.component = np.empty(rows, np.uint32)
         found = hooks.link(self.component, self.threads, self.forest)
         self.count = rows - found
         self.parent = np.arange(found, dtype=np.uint32)
-        return self.threads.map(self.apart, [chunk[:3] for chunk in chunks])
+        return self.threads.map(self.joining, [chunk[:3] for chunk in chunks])
 
     def band(self, low: Cut, high: Cut | None) -> Parts:
         """Return the edges of a later band between components, which are few."""
@@ -101,17 +101,17 @@ class _Solver:
 
         return self.threads.map(joining, pieces(rows, segments(rows, low, high)))
 
-    def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
+    def joining(self, u, v, key) -> tuple[np.ndarray, ...]:
         """Return those edges of a list in (u, v) order that join two components.
 
         As columns: key, both components in one word, u and v. Overwrites the list.
         """
         pairs = np.empty(len(key) + 1, np.uint64)
-        left = apart(u, v, key, self.component, pairs)
-        return key[:left], pairs[:left], u[:left], v[:left]
+        count = keep_joining(u, v, key, self.component, pairs)
+        return key[:count], pairs[:count], u[:count], v[:count]
 
     def join(self, parts: Parts) -> None:
-        """Add what `apart` has left to the forest, by Kruskal's algorithm.
+        """Add what `joining` has kept to the forest, by Kruskal's algorithm.
 
         The parts follow each other in (u, v) order. What of them is joined in a copy
         is given up before the sort.
@@ -162,7 +162,7 @@ class _Solver:
         ranges = self.threads.ranges(len(outside), grain=WALKS)
         parts = self.threads.map(lambda begin, end: walk(outside[begin:end]), ranges)
         edges = in_order(EdgeList(*joined(parts, self.threads)), self.threads)
-        self.join([self.apart(edges.u, edges.v, edges.key)])
+        self.join([self.joining(edges.u, edges.v, edges.key)])
         return True
 
 

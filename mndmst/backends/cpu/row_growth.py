@@ -17,10 +17,10 @@ import numpy as np
 
 from ...graph.model import EdgeColumns, EdgeList, Rows
 from ...kernels.columns import joined, room_for, without_repeats
+from ...kernels.edge_ops import copy_kept
 from ...kernels.edge_order import in_order
 from ...kernels.hooks import HALF, Hooks
 from ...kernels.kruskal import LOW, flatten
-from ...kernels.lists import copy_kept
 from ...kernels.numbering import distinct
 from ...kernels.spanning import ascending_pairs, pair_order
 from ...kernels.threads import Threads

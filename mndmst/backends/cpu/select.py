@@ -53,10 +53,10 @@ def masks(keys, begin, end, low, high, words):
             key = keys[start + np.uint64(t)]
             word |= np.uint64(low <= key <= high) << np.uint64(t)
         words[block] = word
-    rest = np.uint64(begin) + blocks * np.uint64(BLOCK)
+    tail = np.uint64(begin) + blocks * np.uint64(BLOCK)
     word = np.uint64(0)
-    for arc in range(rest, np.uint64(end)):
-        word |= np.uint64(low <= keys[arc] <= high) << (arc - rest)
+    for arc in range(tail, np.uint64(end)):
+        word |= np.uint64(low <= keys[arc] <= high) << (arc - tail)
     words[blocks] = word
 
 

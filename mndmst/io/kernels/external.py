@@ -50,9 +50,8 @@ class Buckets(NamedTuple):
 
 
 @njit(nogil=True)
-def _bucket(vertex, buckets):
+def _bucket(vertex, first, guide, shift):
     """Return the bucket of a vertex; the guide tells one that is not behind it."""
-    first, guide, shift = buckets
     bucket = guide[vertex >> shift]
     while first[bucket + 1] <= vertex:
         bucket += 1
@@ -62,12 +61,13 @@ def _bucket(vertex, buckets):
 @njit(nogil=True, cache=True)
 def count_arcs(src, dst, buckets, mirrored, counts):
     """Count the arcs that `route` writes to each bucket (int64, added to `counts`)."""
+    first, guide, shift = buckets
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])
         if u != v:
-            counts[_bucket(u, buckets)] += 1
+            counts[_bucket(u, first, guide, shift)] += 1
             if mirrored:
-                counts[_bucket(v, buckets)] += 1
+                counts[_bucket(v, first, guide, shift)] += 1
 
 
 @njit(nogil=True, cache=True)
@@ -89,17 +89,17 @@ def route(edges, buckets, bits, mirrored, free, keys, weights):
         Filled.
     """
     src, dst, weight = edges
-    first = buckets.first
+    first, guide, shift = buckets
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])
         if u == v:
             continue
-        bucket = _bucket(u, buckets)
+        bucket = _bucket(u, first, guide, shift)
         place = free[bucket]
         keys[place], weights[place] = ((u - first[bucket]) << bits) | v, weight[i]
         free[bucket] = place + 1
         if mirrored:
-            bucket = _bucket(v, buckets)
+            bucket = _bucket(v, first, guide, shift)
             place = free[bucket]
             keys[place], weights[place] = ((v - first[bucket]) << bits) | u, weight[i]
             free[bucket] = place + 1
