@@ -51,9 +51,9 @@ def parameters(source: str) -> Iterator[tuple[str, int]]:
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            names = [a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)]
-            collected = [a.arg for a in (node.args.vararg, node.args.kwarg) if a]
-            yield node.name, len(set(names) - {"self", "cls", *collected})
+            given = node.args
+            names = [a.arg for a in given.posonlyargs + given.args + given.kwonlyargs]
+            yield node.name, len(names) - (names[:1] in (["self"], ["cls"]))
 
 
 def test_no_function_has_many_parameters(files: list[Path]) -> None:
