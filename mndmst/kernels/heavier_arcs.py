@@ -121,8 +121,9 @@ def heavier_arcs(csr, components, above, vertex, rows):
     """
     first, indptr, indices, keys = csr
     label, giant, outside = components
-    tail, head = np.empty(0, indices.dtype), np.empty(0, indices.dtype)
-    key, head_component = np.empty(0, keys.dtype), np.empty(0, np.int64)
+    room = 2 * len(rows) + 64  # what is not used is not touched
+    tail, head = np.empty(room, indices.dtype), np.empty(room, indices.dtype)
+    key, head_component = np.empty(room, keys.dtype), np.empty(room, np.int64)
     used = np.uint64(0)
     heavier = keys.dtype.type(above + 1)
     for i in range(len(rows)):
