@@ -8,7 +8,7 @@ if [[ -x $venv/bin/python ]]; then
     export PATH=$venv/bin:$PATH
 fi
 
-# Open MPI 4 and 5 want to be told that root, and more ranks than cores, are welcome,
+# Open MPI 4 and 5 need to know that root, and more ranks than cores, are allowed,
 # and would bind few ranks to one core each. MPICH needs nothing.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=${OMPI_MCA_rmaps_base_oversubscribe:-1}

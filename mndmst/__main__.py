@@ -1,8 +1,8 @@
 """`python -m mndmst` and the script `mndmst`: the command line in an abort hook.
 
 A rank that fails alone must end the whole job: the others would wait for it for
-ever, under every MPI. Only an error that all ranks have raised together may leave
-by the front door.
+ever, under every MPI. Only after an error that all ranks have raised together may a
+process simply exit.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Connected components: the second program on the calls of HyPar.
 
 It differs from the spanning forest in its exception condition only: any edge between
-two components of a part may contract, so that what is left of a part hangs together
-through other parts alone. Weights still choose which edges come first, as a sample.
+two components of a part may contract, so that no edge inside a part is left. Weights
+still choose which edges come first, as a sample.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Components:
     Attributes
     ----------
     num_vertices, num_edges : int
-        Of the graph: distinct undirected edges without loops.
+        Of the graph: distinct undirected edges without self-loops.
     components, largest : int
         How many, and the vertices of the largest.
     histogram : list of int
@@ -99,7 +99,7 @@ def connected_components(
     Raises
     ------
     MndmstError
-        On every rank, if the input, the options or the output will not do.
+        On every rank, if the input, the options or the output cannot be used.
     """
     with comm.raise_on_all():
         if comm.rank == 0:
@@ -117,7 +117,7 @@ def connected_components(
 
 
 def _found(run: Run, target: Path | None, record: Path | None) -> Components:
-    """Label all vertices, measure the components and write what was asked for."""
+    """Label all vertices, count the components and write the outputs."""
     comm, report = run.comm, run.report
     with report.stage("labels"):
         labels = smallest_vertices(run.directory)
@@ -144,12 +144,12 @@ def _found(run: Run, target: Path | None, record: Path | None) -> Components:
 
 
 def component_sizes(directory: Directory, labels: np.ndarray) -> np.ndarray:
-    """Return the sizes of the components whose label is at home here. Collective.
+    """Return the sizes of the components whose label this rank owns. Collective.
 
     Parameters
     ----------
     labels : ndarray of int64
-        The label of each vertex at home here.
+        The label of each vertex that this rank owns.
     """
     names, counts = np.unique(labels, return_counts=True)
     _, (name, count) = directory.comm.alltoallv(directory.homes(names), names, counts)

@@ -1,8 +1,8 @@
 """START HERE: a run from shards to forest, one call for each step.
 
 Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). How
-parts merge is chosen once (`merging/choose.py`); what a step does is told in its own
-module; what devices there are is known to `steps/workers.py` alone.
+parts merge is chosen once (`merging/choose.py`). The module of a step says what the
+step does; only `steps/workers.py` knows which devices there are.
 """
 
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ def solve(
     Raises
     ------
     MndmstError
-        On every rank, if the input, the options or the output will not do.
+        On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
     with comm.raise_on_all():
@@ -58,30 +58,28 @@ def solve(
     for target in (targets.forest, targets.report):
         if target is not None:
             check_writable(comm, target)
-    checkpoint = Checkpoint(
-        comm, targets.checkpoint, config.checkpoint_interval, targets.resume
-    )
+    kept = targets.checkpoint, config.checkpoint_interval, targets.resume
+    with Checkpoint(comm, *kept) as checkpoint:
+        # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
+        run = part_graph(comm, path, config, report)
+        resumed = checkpoint.start(run.graph, run.state, report)
+        run = replace(run, resumed=resumed, save=checkpoint.save)
 
-    # 1. Every rank reads its rows, balanced by arcs; 2. they are dealt to its devices
-    run = part_graph(comm, path, config, report)
-    resumed = checkpoint.start(run.graph, run.state, report)
-    run = replace(run, resumed=resumed, save=checkpoint.save)
+        strategy = choose(run, exception=lightest_cut_edge)
 
-    strategy = choose(run, exception=lightest_cut_edge)
+        # The lightest edges go first, then what they leave of the heavier ones
+        for edges in strategy.portions():
+            # 3. Every device contracts its part; a component stops at the border, if
+            # the lightest edge that leaves it is a cut edge
+            left = strategy.ind_comp(edges)
 
-    # The lightest edges go through the steps first, then what they leave of the rest
-    for edges in strategy.portions():
-        # 3. Every device contracts its part; a component stops at the border, if the
-        # lightest edge that leaves it is a cut edge
-        left = strategy.ind_comp(edges)
+            # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
+            left = strategy.merge_parts(left)
 
-        # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
-        left = strategy.merge_parts(left)
+            # 7. The last leader has what is left, and no border
+            strategy.post_process(left)
 
-        # 7. The last leader has what is left, and no border
-        strategy.post_process(left)
-
-    # 8. Every rank writes the forest edges that begin at its vertices
-    summary = write_forest(run, targets.forest, targets.labels, targets.report)
-    checkpoint.remove()
+        # 8. Every rank writes the forest edges that begin at its vertices
+        summary = write_forest(run, targets.forest, targets.labels, targets.report)
+        checkpoint.remove()
     return summary

@@ -44,23 +44,23 @@ def minimum_spanning_forest(
     """Return the minimum spanning forest of edges in memory.
 
     Edges are compared by (weight, smaller end, larger end), so the forest is unique.
-    Loops do not count, and of parallel edges the lightest does.
+    Self-loops are ignored; of parallel edges only the lightest is kept.
 
     Parameters
     ----------
     src, dst : array-like of integers, shape (edges,)
         Ends of undirected edges, in any order; each edge once or in both directions.
-        NumPy, pandas, PyArrow, or a list. Three arrays of CuPy, or of others with
+        NumPy, pandas, PyArrow, or a list. Three arrays of CuPy, or other arrays with
         `__cuda_array_interface__`, are solved on their device without a copy.
     weight : array-like of numbers, shape (edges,)
-        Zero and negative weights are weights like others. The type is kept; types
+        Zero and negative weights are ordinary weights. The type is kept; types
         of 8 and 16 bits are widened to 32.
     num_vertices : int, optional
         One more than the largest end by default.
     maximum : bool
         Return the maximum spanning forest; ties are decided as before.
     threads : int
-        How many compute; 0 for all cores this process may use.
+        Number of threads; 0 for all cores this process may use.
 
     Returns
     -------
@@ -89,19 +89,19 @@ def minimum_spanning_forest(
 def minimum_spanning_tree(
     csgraph: Any, overwrite: bool = False, *, maximum: bool = False, threads: int = 0
 ) -> Any:
-    """Return the minimum spanning forest of a sparse matrix, as SciPy's function does.
+    """Return the minimum spanning forest of a sparse matrix.
 
-    In place of `scipy.sparse.csgraph.minimum_spanning_tree`. Other than there, an
-    explicit zero is an edge of weight zero and stays in the result, the type of the
-    weights is kept (no rounding of large integers to float64), and the matrix may
-    have indices of 64 bits.
+    A drop-in replacement for `scipy.sparse.csgraph.minimum_spanning_tree`. The
+    differences: an explicit zero is an edge of weight zero and stays in the result, the
+    type of the weights is kept (no rounding of large integers to float64), and the
+    matrix may have indices of 64 bits.
 
     Parameters
     ----------
     csgraph : sparse matrix or array, or array-like, shape (N, N)
-        Entry (i, j) is the weight of an edge; of (i, j) and (j, i) the smaller one
-        counts. Entries that occur twice are not added up: each is an edge, and the
-        lightest counts. In a dense matrix zero, infinity and NaN mean no edge.
+        Entry (i, j) is the weight of an edge; of (i, j) and (j, i) the smaller one is
+        kept. Entries that occur twice are not added up: each is an edge, and the
+        lightest is kept. In a dense matrix zero, infinity and NaN mean no edge.
         A matrix of CuPy is copied to the host.
     overwrite : bool
         Accepted for SciPy's sake; the matrix is never changed.
@@ -156,7 +156,7 @@ def solve(
     """Compute the forest of a sharded graph in a program that runs under MPI.
 
     Collective: every rank of `comm` calls it with the same arguments. A rank that fails
-    alone ends the job (`MPI_Abort`), for the others would wait for it for ever.
+    alone ends the job (`MPI_Abort`), because the others would wait for it for ever.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def solve(
     quiet : bool
         No progress on standard error.
     **options
-        Fields of `Config`, which go before all others: ``merge="ring"``.
+        Fields of `Config`, which override all other settings: ``merge="ring"``.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def solve(
     Raises
     ------
     MndmstError
-        On every rank, if the input, the options or the output will not do.
+        On every rank, if the input, the options or the output cannot be used.
     """
     from ..comm.communicator import Comm, world
     from ..host.memory import give_back_freed
@@ -207,7 +207,7 @@ def solve(
 
 @contextmanager
 def _to_its_end(ranks: "Comm") -> Iterator[None]:
-    """Give a communicator back after the block; end the job if it fails here alone.
+    """Free a communicator after the block; end the job if only this rank fails.
 
     A program may have no abort hook, and the other ranks would wait for ever.
     """

@@ -94,7 +94,7 @@ def entry_heads(matrix: Any) -> np.ndarray:
         entry = int((heads >= n).argmax())
         raise InputError(
             f"entry {entry} of the matrix is in column {indices[entry]}, but there "
-            f"are {n}. Make the matrix anew."
+            f"are {n}. Make the matrix again."
         )
     return heads.astype(id_dtype(n), copy=False)
 

@@ -1,6 +1,6 @@
 """A NetworkX backend: `networkx.minimum_spanning_tree(G, backend="mndmst")`.
 
-NetworkX finds it by the entry points of the package; `backend` below is what it asks.
+NetworkX finds it by the entry points of the package, and calls `backend` below.
 Graphs of NetworkX are dictionaries, so the loops over edges here are Python's; the
 forest itself is computed on arrays.
 """

@@ -97,7 +97,7 @@ class DeviceMemoryError(ConfigError):
 
 
 class Peer(ABC):
-    """Rows on a device that merges with those of other ranks of the host by itself.
+    """Rows on a device that merges directly with those of other ranks of the host.
 
     What the steps return is small and can be sent. Each returns None if it cannot be
     done: a device short of memory, or out of the others' reach.
@@ -105,7 +105,7 @@ class Peer(ABC):
 
     @abstractmethod
     def offer(self) -> Any:
-        """Keep the forest of the rows on the device for `join`, and tell of it.
+        """Keep the forest of the rows on the device for `join`; return its description.
 
         Ghosts are ordinary vertices. Only the edges with their smaller end in the rows
         are offered, as the other ranks that have an edge also know of it: the forest
@@ -194,7 +194,7 @@ class Backend(ABC):
         """
 
     def grow_rows(self, rows: Any, band: Band) -> RowGrowth | None:
-        """Do for rows with ghosts what `band_forest` and then `grow` would do.
+        """Do `band_forest` and then `grow` for rows with ghosts, in one step.
 
         The band is the lightest. A device that is no faster at it in one step leaves
         it to the two, and returns None.

@@ -1,7 +1,7 @@
 """A device that hands its work to the host when its memory does not suffice.
 
-What is free on a GPU when it is asked may be somebody else's a moment later. The
-result does not depend on who computes it, so the CPU takes over.
+Memory that is free on a GPU when the program asks may be taken by another program a
+moment later. The result does not depend on the device, so the CPU takes over.
 """
 
 import sys
@@ -47,7 +47,7 @@ class Fallback(Backend):
     ----------
     device, host : Backend
     say : callable
-        Takes the one message about it.
+        Writes the one message about it.
 
     Attributes
     ----------

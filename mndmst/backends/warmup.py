@@ -65,7 +65,7 @@ def warm_up_kernels(
     Parameters
     ----------
     say : callable
-        Told that kernels are being compiled, if the cache does not have all.
+        Writes a message if kernels have to be compiled.
     """
     if (backend.name, ids, keys) in _warm:
         return
@@ -183,7 +183,7 @@ def _run_shared(edges: EdgeList) -> None:
 
 
 def _run_wire(ids: np.ndarray) -> None:
-    """Run what brings names to other ranks."""
+    """Run the kernels that send names to other ranks."""
     names, counts = np.arange(len(ids))[::-1].copy(), np.array([len(ids)])
     labels, _ = distinct(names)
     distinct(names << 20)

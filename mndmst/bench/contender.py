@@ -1,4 +1,4 @@
-"""What is timed: anything that computes the forest of a graph in memory."""
+"""Contenders: anything that computes the forest of a graph in memory."""
 
 import math
 import time

@@ -1,6 +1,6 @@
 """`mndmst bench devices`: a graph from file to file, on the CPU, on the GPU, on both.
 
-Every run is a process of its own, so that starting counts. The arrangements take turns,
+Every run is a new process, so that start-up counts. The arrangements take turns,
 so that what else happens on the machine happens to all of them.
 """
 

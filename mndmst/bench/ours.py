@@ -33,7 +33,7 @@ class Kernel(Contender):
     rows : Rows
         The whole graph.
     dtype : dtype
-        The weights that the keys stand for.
+        The weights of the keys.
     threads : int
     """
 
@@ -57,7 +57,7 @@ class Kernel(Contender):
 
 
 class Process:
-    """Another process that solves the graph in a folder whenever it is told to.
+    """Another process that solves the graph in a folder on request.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Process:
 
 
 class Ranks(Contender):
-    """One-thread processes, each alone on its core with a graph of its own.
+    """One-thread processes, each alone on its core with its own graph.
 
     Their time is that of the slowest.
     """

@@ -1,7 +1,9 @@
-"""`python -m mndmst.docs`: write the reference of all commands, `commands.md`."""
+"""`python -m mndmst.cli`: write the reference of all commands, `commands.md`."""
 
 from pathlib import Path
 
 from .reference import reference
 
-Path(__file__).with_name("commands.md").write_text(reference())
+PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+
+PAGE.write_text(reference())

@@ -18,9 +18,9 @@ def add(commands: Any) -> None:
     cluster.add_argument("-o", "--output", type=Path, help="cluster file to write")
     rule = cluster.add_mutually_exclusive_group(required=True)
     rule.add_argument("--threshold", type=number, help="cut edges heavier than this")
-    rule.add_argument("--count", type=int, help="so many clusters")
+    rule.add_argument("--count", type=int, help="number of clusters")
     rule.add_argument(
-        "--min-size", type=int, help="HDBSCAN*: fewer points are no cluster"
+        "--min-size", type=int, help="HDBSCAN*: least points of a cluster"
     )
     cluster.add_argument(
         "--leaves", action="store_true", help="HDBSCAN*: clusters that never split"

@@ -13,8 +13,8 @@ def add(commands: Any) -> None:
         "components",
         help="find the connected components (under mpirun or alone)",
         description="Find the connected components of a sharded graph: how many, "
-        "their sizes, and the smallest vertex of each vertex's component. Options that "
-        "are not here can be given in a file or in the environment, as to solve.",
+        "their sizes, and the smallest vertex of each vertex's component. Other "
+        "options of solve can be given in a file or in the environment.",
     )
     components.add_argument(
         "graph", type=Path, help="directory of shards, or its index"
@@ -24,17 +24,25 @@ def add(commands: Any) -> None:
         "--report", type=Path, help="JSON file for the run's report"
     )
     components.add_argument("--config", type=Path, help="TOML file with any options")
-    components.add_argument("--backend", choices=("auto", "cpu", "cuda"))
+    components.add_argument(
+        "--backend",
+        choices=("auto", "cpu", "cuda"),
+        help="devices of a rank; auto: the CPU and, where there is one, a GPU",
+    )
     components.add_argument("--threads", type=int, help="threads of a CPU worker")
     components.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     components.add_argument(
         "--merge",
         choices=MERGES,
-        help="how ranks merge; auto: in shared memory or by messages; "
-        "devices: GPUs alone",
+        help="how ranks merge; auto chooses by the graph and the machine, devices "
+        "also says why if GPUs cannot merge directly",
     )
     components.add_argument("--group-size", type=int, help="ranks that merge into one")
-    components.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    talk = components.add_mutually_exclusive_group()
+    talk.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    talk.add_argument(
+        "-v", "--verbose", action="store_true", help="also say how ranks merge, and why"
+    )
     components.set_defaults(process=_components)
 
 

@@ -13,9 +13,11 @@ def add(commands: Any) -> None:
         description="Read a forest, or any graph that `partition` reads, and write it "
         "as .gr, .mtx, .npz, .parquet, .txt, .tsv or .csv.",
     )
-    convert.add_argument("file", type=Path)
-    convert.add_argument("out", type=Path)
-    convert.add_argument("--format", help="the format, where the suffix does not tell")
+    convert.add_argument("file", type=Path, help="graph or forest to read")
+    convert.add_argument("out", type=Path, help="file to write")
+    convert.add_argument(
+        "--format", help="the format of the input, in place of its suffix"
+    )
     convert.add_argument(
         "--graph",
         type=Path,
@@ -23,7 +25,7 @@ def add(commands: Any) -> None:
         "or --compact-ids",
     )
     convert.add_argument(
-        "--memory", help="what it may hold, such as 8GiB; what is free"
+        "--memory", help="memory to use, such as 8GiB; by default what is free"
     )
     convert.set_defaults(process=_convert)
 

@@ -35,12 +35,15 @@ def add(commands: Any) -> None:
         f"under mpirun; {', '.join(BY_KAGEN)} with KaGen. Weights are a hash of the "
         "seed and the ends, so any number of parts and processes gives the same graph.",
     )
-    generate.add_argument("kind", choices=OWN + BY_KAGEN)
+    generate.add_argument("kind", choices=OWN + BY_KAGEN, help="kind of graph")
     generate.add_argument("out", type=Path, help="directory to make")
     add_building(generate)
-    generate.add_argument("--seed", type=int, default=1)
+    generate.add_argument("--seed", type=int, default=1, help="0 to 2^31 - 1")
     generate.add_argument(
-        "--weights", default="int32", choices=[dtype.name for dtype in WEIGHT_DTYPES]
+        "--weights",
+        default="int32",
+        choices=[dtype.name for dtype in WEIGHT_DTYPES],
+        help="type of weights",
     )
     for name, kind, what in PARAMETERS:
         generate.add_argument(f"--{name}", type=kind, help=what)

@@ -16,13 +16,13 @@ def add(commands: Any) -> None:
         "and devices found here, for bug reports, and under mpirun or srun the "
         "place of each rank.",
     )
-    info.add_argument("path", type=Path, nargs="?")
+    info.add_argument("path", type=Path, nargs="?", help="graph or file of results")
     info.add_argument(
         "--check",
         action="store_true",
-        help="read a graph whole: checksums, ids, weights, a twin for every arc",
+        help="read a graph whole: checksums, ids, weights, the reverse of every arc",
     )
-    info.add_argument("--json", action="store_true", help="for machines")
+    info.add_argument("--json", action="store_true", help="print JSON")
     info.set_defaults(process=_info)
 
 

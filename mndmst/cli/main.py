@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    """Return the arguments; where they will not do, the first process alone says so.
+    """Return the arguments; if they are wrong, only the first process says so.
 
     Raises
     ------

@@ -16,7 +16,9 @@ def add(commands: Any) -> None:
         ".csv file, a point a row, or the name of an example: rings, blobs. Names "
         "of columns in the first row are passed over.",
     )
-    neighbours.add_argument("points", metavar="POINTS")
+    neighbours.add_argument(
+        "points", metavar="POINTS", help=".npy or .csv file, or an example"
+    )
     neighbours.add_argument("out", type=Path, help="directory to make")
     neighbours.add_argument("--k", type=int, default=16, help="neighbours of a point")
     neighbours.add_argument(

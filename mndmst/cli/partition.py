@@ -32,32 +32,30 @@ def add(commands: Any) -> None:
         "--source", type=Path, help="the file that a recipe (.toml) asks for"
     )
     partition.add_argument(
-        "--weights", metavar="RULE", help="in place of the file's; see below"
+        "--weights", metavar="RULE", help="weights in place of the file's; see above"
     )
     partition.add_argument(
         "--symmetrize",
         action="store_true",
-        help="take a format that stores both directions of each edge as one that "
-        "stores any",
+        help="accept edges listed in one direction only, in a format that has both",
     )
     partition.add_argument(
         "--reorder",
         choices=("none", "degree", "bfs", "rcm"),
         default="none",
-        help="number vertices anew, so that neighbours are near each other; "
+        help="give vertices new ids, so that neighbours are near each other; "
         "bfs and rcm take memory for the whole graph",
     )
     partition.add_argument(
         "--num-vertices",
         type=int,
         metavar="N",
-        help="how many vertices there are; one more than the largest id",
+        help="number of vertices; by default one more than the largest id",
     )
     partition.add_argument(
         "--compact-ids",
         action="store_true",
-        help="number the vertices that edges name in the order of their ids, and keep "
-        "those",
+        help="leave out ids that no edge names; the original ids are kept beside",
     )
     add_building(partition)
     partition.set_defaults(process=_partition)
@@ -66,21 +64,26 @@ def add(commands: Any) -> None:
 def add_building(parser: argparse.ArgumentParser) -> None:
     """Add the options of all commands that make shards."""
     parser.add_argument(
-        "--parts", type=int, help="number of shards; 1, or what a recipe says"
+        "--parts",
+        type=int,
+        help="number of shards; by default 1, or what a recipe says",
     )
     parser.add_argument(
-        "--jobs", type=int, help="worker processes; as many as cores if it is large"
+        "--jobs",
+        type=int,
+        help="worker processes; by default as many as cores for a large file",
     )
     parser.add_argument(
-        "--memory", help="what a process may hold, such as 8GiB; half of what is free"
+        "--memory",
+        help="what a process may hold, such as 8GiB; by default half of what is free",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a graph")
     parser.add_argument("--compress", action="store_true", help="smaller, slower parts")
     parser.add_argument(
         "--restart",
         action="store_true",
-        help="go on where a killed run has ended; without one begin anew, and leave a "
-        "graph that the same run has finished",
+        help="continue where a killed run has ended, else start from the beginning; "
+        "leave a graph that the same run has finished",
     )
     parser.add_argument(
         "--timeout",
@@ -98,7 +101,7 @@ class Source(NamedTuple):
     ----------
     file : EdgeFile
     parts : int
-        Shards to make if nobody says otherwise.
+        Shards to make by default.
     check : callable, optional
         Raises an error for a graph that is not the one promised.
     """
@@ -111,8 +114,8 @@ class Source(NamedTuple):
 def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> int:
     """Make shards of what open_source() returns, check and describe them.
 
-    Under mpirun all ranks take part, otherwise worker processes. All that a user may
-    have to mend is looked at when they run, so that one of them alone tells it.
+    Under mpirun all ranks take part, otherwise worker processes. Inputs are checked
+    only when these run, so that one of them reports an error.
     """
     from ..host.launcher import launched_processes
     from ..host.memory import free_bytes
@@ -125,7 +128,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     if launched_processes() > 1:
         from .ranks import begin
 
-        # Not all of them: --memory means something else for `solve`.
+        # Not all options: --memory has another meaning in `solve`.
         known = argparse.Namespace(timeout=arguments.timeout, quiet=arguments.quiet)
         comm = begin(known, polite=True).comm
         team, node = Ranks(comm), comm.node()
@@ -170,7 +173,7 @@ def _jobs(asked: int | None, file: Any, parts: int) -> int:
 
     if asked is None:
         cores = len(os.sched_getaffinity(0))
-        # Only its parts are shared out of a file that one process has to read
+        # One process has to read the file; only its parts are divided
         shares = cores if file.seekable else parts
         return max(1, min(cores, shares, file.length >> 24))
     if asked < 1:

@@ -24,15 +24,16 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
     Parameters
     ----------
     arguments : Namespace
-        Those that are called as options of `Config` are; `config`, a file, `graph`,
-        `output`, `report`, `checkpoint` and `quiet`, where the command has them.
+        Those with names of options of `Config`; `config`, a file, `graph`,
+        `output`, `report`, `checkpoint`, `quiet` and `verbose`, where the command has
+        them.
     polite : bool
-        Whether ranks meet seldom, and after long waits.
+        Whether ranks wait without taking a core.
 
     Raises
     ------
     ConfigError
-        On every rank, for options that cannot be.
+        On every rank, for invalid options.
     OutputError
         On every rank, if an output would replace what the command reads.
     """
@@ -48,8 +49,9 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
             check_outputs(inputs, outputs, given.get("checkpoint"))
     config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))
     active = comm.rank == 0 and not given.get("quiet", True)
-    progress = Progress(active, since=process_start())
+    verbose = given.get("verbose", False)
+    progress = Progress(active, since=process_start(), verbose=verbose)
     unwatched = watch(comm, config.timeout)
     if unwatched:
-        progress.say(f"nobody watches over the network: {unwatched}")
+        progress.say(f"no watchdog: {unwatched}")
     return Job(comm, config, progress)

@@ -11,7 +11,7 @@ def reference() -> str:
     top = parser()
     parts = [
         "# Commands",
-        "`mndmst COMMAND --help` prints the same. Made by `python -m mndmst.docs`.",
+        "`mndmst COMMAND --help` prints the same. Made by `python -m mndmst.cli`.",
         *(_section(name, command) for name, command in _commands(top)),
     ]
     return "\n\n".join(parts) + "\n"

@@ -13,7 +13,13 @@ def add(commands: Any) -> None:
         description="Draw the first run: what its ranks and devices did when, edges "
         "left, bytes sent, memory; with more runs, also how time falls with ranks.",
     )
-    report.add_argument("runs", type=Path, nargs="+", metavar="RUN.json")
+    report.add_argument(
+        "runs",
+        type=Path,
+        nargs="+",
+        metavar="RUN.json",
+        help="file that solve --report has written",
+    )
     report.add_argument(
         "-o", "--output", type=Path, help=".html for a page; .png, .svg or .pdf"
     )

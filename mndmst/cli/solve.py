@@ -23,7 +23,11 @@ def add(commands: Any) -> None:
     solve.add_argument("--labels", action="store_true", help="write each vertex's tree")
     solve.add_argument("--report", type=Path, help="JSON file for the run's report")
     solve.add_argument("--config", type=Path, help="TOML file with any of the options")
-    solve.add_argument("--backend", choices=("auto", "cpu", "cuda"))
+    solve.add_argument(
+        "--backend",
+        choices=("auto", "cpu", "cuda"),
+        help="devices of a rank; auto: the CPU and, where there is one, a GPU",
+    )
     solve.add_argument(
         "--ratio", help="the GPU's share of a rank's arcs, 0 to 1, or auto"
     )
@@ -33,8 +37,8 @@ def add(commands: Any) -> None:
     solve.add_argument(
         "--merge",
         choices=MERGES,
-        help="how ranks merge; auto: in shared memory or by messages; "
-        "devices: GPUs alone",
+        help="how ranks merge; auto chooses by the graph and the machine, devices "
+        "also says why if GPUs cannot merge directly",
     )
     solve.add_argument("--group-size", type=int, help="ranks that merge into one")
     for name, what in (
@@ -49,17 +53,26 @@ def add(commands: Any) -> None:
     ):
         solve.add_argument(f"--{name}", type=float, metavar="X", help=what)
     solve.add_argument(
-        "--checkpoint", type=Path, metavar="DIR", help="save state there"
+        "--checkpoint", type=Path, metavar="DIR", help="save the state there"
     )
-    solve.add_argument("--resume", action="store_true", help="go on from it")
-    solve.add_argument("--checkpoint-interval", type=float, metavar="SECONDS")
+    solve.add_argument("--resume", action="store_true", help="continue from that state")
+    solve.add_argument(
+        "--checkpoint-interval",
+        type=float,
+        metavar="SECONDS",
+        help="least time between two checkpoints, 60; 0 saves as often as possible",
+    )
     solve.add_argument(
         "--timeout",
         type=int,
         metavar="SECONDS",
-        help="end the job if a host is out of reach for so long; 0 waits for ever",
+        help="end the job if a host is out of reach for as long, 120; 0 waits for ever",
     )
-    solve.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    talk = solve.add_mutually_exclusive_group()
+    talk.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    talk.add_argument(
+        "-v", "--verbose", action="store_true", help="also say how ranks merge, and why"
+    )
     solve.set_defaults(process=_solve)
 
 

@@ -14,8 +14,8 @@ def add(commands: Any) -> None:
         "its edges exist, close no cycle, span every component, and no other edge is "
         "lighter than the heaviest tree edge between its ends.",
     )
-    verify.add_argument("graph", type=Path)
-    verify.add_argument("forest", type=Path)
+    verify.add_argument("graph", type=Path, help="directory of shards, or its index")
+    verify.add_argument("forest", type=Path, help="file that solve has written")
     verify.add_argument(
         "--threads",
         type=int,

@@ -1,4 +1,4 @@
-"""What most forests are computed for: clusters.
+"""Clusters from a forest.
 
 The edges of a minimum spanning forest in ascending order are the single-linkage
 dendrogram (Gower and Ross, Applied Statistics 1969); cutting it gives flat clusters,

@@ -2,8 +2,9 @@
 
 With mutual reachability as weights (the larger of the distance and of both ends' core
 distances) the forest of the graph is what HDBSCAN* needs. Neighbours beyond the k
-nearest are left out, so the forest is that of the complete graph where the clusters
-are denser than that; `single_linkage` joins what falls apart at an infinite distance.
+nearest are left out, so the forest equals that of the complete graph only where
+clusters are dense enough; `single_linkage` joins separate parts at an infinite
+distance.
 """
 
 import os
@@ -24,9 +25,12 @@ from ..io.opening import opened
 ARRAY_COPIES, TEXT_COPIES = 3, 12
 EXAMPLES = ("rings", "blobs")
 
+# The squares of differences of coordinates up to it can be added up in float64.
+LARGEST = 1e150
+
 
 def read_points(source: str | Path) -> np.ndarray:
-    """Return points from an .npy or .csv file; a first row of names is passed over.
+    """Return points from an .npy or .csv file; a first row of names is skipped.
 
     Returns
     -------
@@ -62,11 +66,17 @@ def read_points(source: str | Path) -> np.ndarray:
     if not np.isfinite(points).all():
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(f"{path}: point {row} has a coordinate that is no number.")
+    if len(points) and np.abs(points).max() > LARGEST:
+        row = int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
+        raise InputError(
+            f"{path}: point {row} has a coordinate beyond {LARGEST:g}, whose distances "
+            "float64 cannot hold. Mend or scale it."
+        )
     return points
 
 
 def _read_table(file: BinaryIO) -> np.ndarray:
-    """Return numbers separated by commas, a row of names before them passed over."""
+    """Return numbers separated by commas, a row of names before them skipped."""
     text = TextIOWrapper(file, "utf-8-sig")
     try:
         names = _rows_of_names(text)

@@ -58,7 +58,7 @@ class Comm:
 
     @classmethod
     def dup(cls, mpi: Any, polite: bool = False) -> "Comm":
-        """Return the ranks of a communicator, who talk apart from it. Collective."""
+        """Return the ranks of a communicator with separate messages. Collective."""
         comm = cls(mpi.Dup())
         comm._shared.polite = comm.lacks_cores() or polite
         return comm
@@ -171,6 +171,13 @@ class Comm:
         """Return the cores that any of these ranks, on one machine, may use."""
         return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
 
+    def is_one_host(self) -> bool:
+        """Return whether all ranks are on one host. Collective."""
+        node = self.node()
+        one_host = self.min(int(node.size == self.size))
+        node.free()
+        return bool(one_host)
+
     def lacks_cores(self) -> bool:
         """Return whether ranks of this machine have to share a core. Collective."""
         node = self.node()
@@ -179,7 +186,7 @@ class Comm:
         return node.size > len(cores)
 
     def free(self) -> None:
-        """Give the communicator back to MPI."""
+        """Free the communicator."""
         self.mpi.Free()
 
     # Arrays
@@ -230,12 +237,12 @@ class Comm:
     def isendrecv(
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> Callable[[], list[np.ndarray]]:
-        """Begin to trade arrays, which must not change until the trade is over.
+        """Begin to exchange arrays, which must not change until the exchange is over.
 
         Returns
         -------
         finish : callable
-            Waits for the end of the trade, and returns what has arrived.
+            Waits for the end of the exchange, and returns what has arrived.
         """
         arriving = self.mpi.sendrecv(bulk.kinds(arrays), dest, source=source)
         results, requests = bulk.recv(self.mpi, arriving, source)
@@ -252,13 +259,13 @@ class Comm:
         bulk.wait(requests, self._shared)
 
     def progress(self) -> None:
-        """Let MPI deliver what is under way; for who waits for something else."""
+        """Let MPI deliver messages, while this rank waits for something else."""
         self.mpi.Iprobe()
 
     def all_ranks(
         self, name: str, *arguments: Any, idle: bool = False, **more: Any
     ) -> None:
-        """Do a collective of MPI; one to be waited for, where that must be polite."""
+        """Do a collective of MPI; a nonblocking one where ranks share cores."""
         if self._shared.polite:
             request = getattr(self.mpi, f"I{name.lower()}")(*arguments, **more)
             bulk.wait([request], self._shared, idle)

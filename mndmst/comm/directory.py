@@ -1,10 +1,10 @@
 """Which component a vertex belongs to, known by a directory spread over the ranks.
 
-The entry of a vertex lives on its home, the rank that was given its row. Whoever
-contracts components tells the homes of those that lost their name; whoever holds a
-ghost asks its home for its present name. So components can move between ranks
-without anybody having to know where they are (a distributed parent array, as in
-Sanders and Schimek, IPDPS 2023, in place of the ghost lists of MND-MST).
+The entry of a vertex is on its owner, the rank that has its row. A rank that contracts
+components notifies the owners of those that lost their name; a rank that holds a ghost
+asks its owner for its present name. So components can move between ranks, and no rank
+has to know where they are (a distributed parent array, as in Sanders and Schimek, IPDPS
+2023, in place of the ghost lists of MND-MST).
 """
 
 import numpy as np
@@ -30,9 +30,9 @@ class Directory:
     Attributes
     ----------
     vtxdist : ndarray of int64, shape (ranks + 1,)
-        Rank r is the home of the vertices [vtxdist[r], vtxdist[r + 1]).
+        Rank r owns the vertices [vtxdist[r], vtxdist[r + 1]).
     parent : ndarray of uint32 or int64
-        For each vertex at home here the representative that it was last merged
+        For each vertex that this rank owns the representative it was last merged
         into; a representative points to itself.
     """
 
@@ -45,11 +45,11 @@ class Directory:
         self._noted: list[tuple[np.ndarray, np.ndarray]] = []
 
     def homes(self, ids: np.ndarray) -> np.ndarray:
-        """Return how many of some ascending ids are at home on each rank."""
+        """Return how many of some ascending ids each rank owns."""
         return np.diff(np.searchsorted(ids, self.vtxdist))
 
     def record_here(self, old: np.ndarray | range, new: np.ndarray) -> None:
-        """Note that components at home here are now part of others, also here."""
+        """Note that components of this rank are now part of others of this rank."""
         if isinstance(old, range):
             self.parent[old.start - self.first : old.stop - self.first] = new
         else:
@@ -73,7 +73,7 @@ class Directory:
         return bool(self._noted)
 
     def publish(self) -> None:
-        """Tell the owners of components what these are part of now. Collective."""
+        """Notify the owners of components of what these are part of now. Collective."""
         none = np.empty(0, np.int64)
         old, new = self._noted[0] if self._noted else (none, none)
         if len(self._noted) > 1:
@@ -82,7 +82,7 @@ class Directory:
             old, new = old[old != new], new[old != new]
             order = np.argsort(old)
             old, new = old[order], new[order]
-            # A name that was itself given up since: ghosts ask for one step only.
+            # A name may have been given up since then: ghosts ask for one step only.
             while ((newer := present_names(new, old, new)) != new).any():
                 new = newer
         self._noted.clear()
@@ -98,7 +98,7 @@ class Directory:
         return names
 
     def record(self, old: np.ndarray, new: np.ndarray) -> None:
-        """Tell the homes of components that they are now part of others.
+        """Notify the owners of components that they are now part of others.
 
         Collective. `old` must be ascending.
         """
@@ -133,7 +133,7 @@ class Directory:
         return np.concatenate([told[: here.start], mine, told[here.start :]])
 
     def _away_and_here(self, ids: np.ndarray) -> tuple[np.ndarray, slice]:
-        """Return how many ascending ids are away on each rank, and which are here."""
+        """Return how many ascending ids others own, each, and which this rank owns."""
         counts = self.homes(ids)
         before, mine = counts[: self.comm.rank].sum(), counts[self.comm.rank]
         counts[self.comm.rank] = 0
@@ -142,7 +142,7 @@ class Directory:
     def _tell(
         self, counts: np.ndarray, ids: np.ndarray, *columns: Coded
     ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Send ascending ids to their homes; return what has come, and how many."""
+        """Send ascending ids to their owners; return what has come, and how many."""
         sent = Coded(*encode_ascending(ids, counts, self.vtxdist[:-1]))
         received, (data, *others) = self.comm.alltoallv(counts, sent, *columns)
         bases = np.full(self.comm.size, self.first)
@@ -154,7 +154,7 @@ class Directory:
         return self.lookup(asked)[position]
 
     def jump(self, positions: np.ndarray) -> None:
-        """Point some entries at home here to their representatives. Collective.
+        """Point some entries of this rank to their representatives. Collective.
 
         Pointer jumping: every round at least halves the paths. Steps that stay at
         home cost no message; who has met a representative asks no more.
@@ -167,9 +167,9 @@ class Directory:
             positions = positions[ahead != parents]
 
     def members_elsewhere(self, but: int) -> np.ndarray:
-        """Return for each vertex at home here whether other ranks have members.
+        """Return for each vertex of this rank whether other ranks have members.
 
-        Collective. True for the names of components that have vertices at home on
+        Collective. True for the names of components that have vertices owned by
         other ranks; the directory must have been resolved.
 
         Parameters
@@ -187,8 +187,7 @@ class Directory:
     def resolve(self) -> None:
         """Point every vertex to its representative. Collective.
 
-        Paths that leave the rank leave it from few vertices, mostly, so only these
-        ask other ranks.
+        Paths mostly leave the rank from few vertices, so only these ask other ranks.
         """
         self.jump(leading_away(self.parent, self.first, NOBODY))
         self.shorten()
@@ -198,8 +197,8 @@ class Directory:
 
         Parameters
         ----------
-        names : ndarray, shape (vertices at home here,)
-            Components at home here, each of which was its own parent.
+        names : ndarray, shape (vertices of this rank,)
+            Components of this rank, each of which was its own parent.
         """
         threads.map(
             lambda b, e: step_up(names[b:e], self.first, self.parent, self.parent[b:e]),

@@ -12,7 +12,7 @@ from . import bulk
 
 
 class Group(Protocol):
-    """What an exchange asks of a group of ranks; `Comm` is one."""
+    """What an exchange needs of a group of ranks; `Comm` is one."""
 
     mpi: Any
     size: int

@@ -1,8 +1,8 @@
 """Shared memory that MPI libraries have left behind, because a job was killed.
 
-MPICH's ranks on a machine share a file in /dev/shm, which keeps its name until the
-last of them ends in peace; UCX, on which it is built, takes its names away at once. A
-few killed jobs fill what a container has, and then no job starts any more.
+MPICH's ranks on a machine share a file in /dev/shm, which keeps its name until the last
+of them ends normally; UCX, on which it is built, removes its names at once. A few
+killed jobs fill the /dev/shm of a container, and then no job starts any more.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ HARMLESS = signal.SIGURG
 
 
 def remove_leftovers(directory: Path = SHARED_MEMORY, age: float = LEAST_AGE) -> None:
-    """Remove the files of this user's that no process has, on no account others.
+    """Remove the files of this user that no process uses, and no others.
 
     All ranks of a host may do so at once: some may be in MPI before the others.
 

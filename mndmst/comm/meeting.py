@@ -1,8 +1,8 @@
-"""How the ranks of a ring connect: each with the next, and with nobody else.
+"""How the ranks of a ring connect: each with the next, and with no stranger.
 
 A rank listens where only the rank before it can reach it: on the loopback interface if
-both are on one host, else on the address that leads to that rank's host. Whoever
-connects there may be a stranger. The token, which MPI hands out, tells.
+both are on one host, else on the address that leads to that rank's host. A stranger
+may connect there, too; only ranks know the token, which MPI distributes.
 """
 
 import contextlib

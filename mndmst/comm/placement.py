@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
     @property
     def device(self) -> int:
-        """Which of the GPUs it sees is this rank's: they are dealt in turn."""
+        """Which of the GPUs it sees is this rank's: they are assigned round robin."""
         return self.local_rank % len(self.gpus)
 
     @property
@@ -101,7 +101,7 @@ def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
 
 
 def warnings(places: Sequence[Place]) -> list[str]:
-    """Return what is wrong with where the ranks of a job are.
+    """Return what is wrong with the placement of the ranks of a job.
 
     Parameters
     ----------

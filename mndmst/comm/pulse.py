@@ -1,8 +1,8 @@
-"""Tells which rank has been stopped: its process says nothing, though it lives.
+"""Finds a rank that has been stopped: its process is silent, but not ended.
 
-The thread of the watchdog says to its neighbours, every few seconds, that its process
-runs. A process that was suspended (SIGSTOP, or by a scheduler) cannot, and may go on
-later: the job waits, and the rank before it says for whom.
+The thread of the watchdog tells its neighbours every few seconds that its process runs.
+A process that was suspended (SIGSTOP, or by a scheduler) cannot, and may continue
+later: the job waits, and the rank before it says for which rank.
 """
 
 import contextlib

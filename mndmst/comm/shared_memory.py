@@ -1,12 +1,13 @@
 """Arrays that the ranks of one host have in common.
 
-They lie in files without names, which ranks open by way of the one that has made them.
-So they are not bound by what the system gives to /dev/shm, and gone with the last
-process that has them, however that ends. What a rank has written the others see after
-a barrier.
+They are in files without names, which ranks open through the process that has made
+them. So the size of /dev/shm does not limit them, and they disappear with the last
+process that has them, however it ends. The others see what a rank has written after a
+barrier.
 
-Ranks make files of parts, and touch their shares of these at once: the system gives
-the pages of a file one at a time, so 16 ranks would wait 12 µs for each page of one.
+Every rank makes files of parts, and all touch their shares of these at the same time:
+the system provides the pages of a file one at a time, so 16 ranks would wait 12 µs for
+each page of a single file.
 """
 
 import ctypes
@@ -24,26 +25,18 @@ CACHE_LINE = 64
 # There are no more parts, and they are no smaller: to map a file takes as long as to
 # touch some pages.
 PARTS, PART_BYTES = 8, 1 << 20
-# What the system calls so; the module `mmap` has no words for them.
+# Constants of the system that the module `mmap` does not have.
 _MAP_FIXED, _MADV_POPULATE_WRITE = 0x10, 23
 
 Shape = tuple[int, type | np.dtype]
 
 
 class SharedMemory:
-    """Memory of all ranks, which must be on one host; see `of`."""
+    """Memory of all ranks, which must be on one host (`Comm.is_one_host`)."""
 
     def __init__(self, comm: Comm) -> None:
         self.comm = comm
         self._scratch: mmap.mmap | np.ndarray | None = None
-
-    @classmethod
-    def of(cls, comm: Comm) -> "SharedMemory | None":
-        """Return the memory, or None if ranks are on several hosts. Collective."""
-        node = comm.node()
-        one_host = comm.min(int(node.size == comm.size))
-        node.free()
-        return cls(comm) if one_host else None
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
         """Return new arrays of zeros, of some lengths and types. Collective.
@@ -71,7 +64,7 @@ class SharedMemory:
         return _carved(self._scratch, shapes, places)
 
     def lend(self, array: np.ndarray) -> None:
-        """Give what of a shared array is done with for scratch; all must have done."""
+        """Reuse a part of a shared array as scratch; all ranks must be done with it."""
         unaligned = -array.ctypes.data % CACHE_LINE // array.itemsize
         self._scratch = array[unaligned:].view(np.uint8)
 

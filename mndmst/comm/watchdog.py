@@ -2,12 +2,12 @@
 
 The ranks, ordered by host, form a ring of TCP connections, and a thread of each waits
 for news of its two neighbours. The kernel of a machine answers keep-alive probes
-whatever its processes do. So a rank that computes for an hour is well, but one whose
-host or network is gone is not, and the connection of one that was killed closes.
-Whoever learns it first says so and tells its neighbours, who pass it on: the job ends
-everywhere, whatever the launcher does.
+whatever its processes do. So a rank that computes for an hour is not lost, but a rank
+whose host or network has failed is, and the connection of a killed rank closes. The
+rank that learns of it first says so and tells its neighbours, which pass it on: the job
+ends everywhere, whatever the launcher does.
 
-A rank that was suspended may go on later, and does not end the job (`pulse.py`).
+A rank that was suspended may continue later, and does not end the job (`pulse.py`).
 """
 
 import atexit
@@ -46,7 +46,7 @@ def watch(comm: Comm, seconds: int) -> str:
     Returns
     -------
     str
-        Why nobody watches, or nothing.
+        Why there is no watchdog, or nothing.
     """
     if comm.size == 1 or seconds == 0:
         return ""
@@ -121,7 +121,7 @@ class Watchdog:
         Thread(target=self._watch, name="mndmst-watchdog", daemon=True).start()
 
     def dismiss(self) -> None:
-        """Tell the neighbours that this rank leaves in peace."""
+        """Tell the neighbours that this rank ends normally."""
         self._dismissed = True
         self._tell(LEAVING)
         for link, _ in self.links:
@@ -152,7 +152,7 @@ class Watchdog:
             pulse.beat()
 
     def _reason(self, number: int, news: bytes) -> str | None:
-        """Return why the job must end, or None if a neighbour has left in peace."""
+        """Return why the job must end, or None if a neighbour has ended normally."""
         peer = self.links[number][1]
         if news == LEAVING:
             return None

@@ -1,1 +1,1 @@
-"""The documentation, and the page of it that is made from the parser."""
+"""The documentation. `commands.md` is made from the parser (`python -m mndmst.cli`)."""

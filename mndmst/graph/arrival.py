@@ -1,4 +1,4 @@
-"""Arcs that are being read, and who follows behind."""
+"""Arcs that are being read, and threads that follow."""
 
 from threading import Condition
 
@@ -34,7 +34,7 @@ class Arrival:
         Raises
         ------
         InputError
-            If they will not come; the error of whoever reads them says why.
+            If they will not come; the error of the thread that reads them says why.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._failed or self._reached >= arc)

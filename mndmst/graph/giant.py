@@ -1,4 +1,4 @@
-"""A giant component shows in a sample: much of it is that component."""
+"""Find a giant component in a sample of arcs."""
 
 import numpy as np
 

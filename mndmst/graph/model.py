@@ -112,7 +112,7 @@ class Rows:
 
 
 def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
-    """Return the components (int64) of some vertices; a ghost stands for itself.
+    """Return the components (int64) of some vertices; a ghost is its own.
 
     Parameters
     ----------

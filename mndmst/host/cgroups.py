@@ -1,7 +1,7 @@
-"""What the control groups of a process leave it of the memory.
+"""How much memory the control groups of a process leave it.
 
-Batch systems and containers bound a job so. The system tells how much of the whole
-machine is free all the same, and ends a process that goes beyond its group's bound.
+Batch systems and containers limit a job by control groups. The system still reports the
+free memory of the whole machine, and ends a process that exceeds its group's limit.
 """
 
 import sys

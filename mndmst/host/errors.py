@@ -1,4 +1,4 @@
-"""The errors a user can meet and mend."""
+"""The errors that a user can mend."""
 
 
 class MndmstError(Exception):
@@ -19,7 +19,7 @@ class MndmstError(Exception):
 
 
 class InputError(MndmstError):
-    """A graph or forest file that is damaged, incomplete or not what it says."""
+    """A graph or forest file that is damaged, incomplete or inconsistent."""
 
 
 class OutputError(MndmstError):
@@ -35,6 +35,6 @@ class MissingExtraError(MndmstError):
 
 
 class StoppedError(MndmstError):
-    """A run that was told to stop, has saved its state and can go on from it."""
+    """A run that has stopped after a signal, has saved its state and can resume."""
 
     status = 75  # EX_TEMPFAIL of sysexits.h: try again later

@@ -25,8 +25,8 @@ def launched_rank() -> int:
 def prepare_environment() -> None:
     """Set what the MPI library and Numba need on this machine.
 
-    With more ranks than cores a waiting rank must give its core away, or the
-    ranks that compute crawl; with enough cores the same setting would slow every
+    With more ranks than cores a waiting rank must yield its core, or the ranks that
+    compute become slow; with enough cores the same setting would slow every
     message. Where a launcher gives ranks a terminal, Numba's colours for errors would
     end the output with a control code. Settings that the user has made are kept.
     """
@@ -55,10 +55,10 @@ def crowded() -> bool:
 
 
 def end_launcher(seconds: float) -> None:
-    """End the launcher, if it runs on this machine, where it does not end by itself.
+    """End the launcher, if it runs on this machine and does not end by itself.
 
-    It may wait for ever for its helper on a host that is gone. A process of its own
-    sees to it, and outlives this one.
+    It may wait for ever for its helper on a host that has failed. A separate process,
+    which outlives this one, ends it.
     """
     launcher = _ancestor(_LAUNCHERS)
     if launcher:

@@ -52,12 +52,12 @@ class Budget:
     Attributes
     ----------
     given : bool
-        Whether the limit was asked for; else it may become the host's.
+        Whether the user gave the limit; else it may become the host's.
     enough : int
-        Bytes that would do for any graph with as many rows and arcs on each rank.
+        Bytes that suffice for any graph with as many rows and arcs on each rank.
     """
 
-    # A graph that is merged, filtered and contracted takes so many times its bytes:
+    # A graph that is merged, filtered and contracted takes this many times its bytes:
     # itself, what it is merged with, and the sort of its edges.
     COPIES = 4
     # The first band has at most two edges a row, of 24 bytes each with their ends in
@@ -87,7 +87,7 @@ class Budget:
     def fits(self, nbytes: int) -> bool:
         """Return whether a reduced graph of some bytes can be taken in.
 
-        Without a limit too: a leader must not take more than its machine has.
+        Also without a limit: a leader must not take more than its machine has.
         """
         return self.has(self.COPIES * nbytes)
 
@@ -121,7 +121,7 @@ class Budget:
         return (room - kept) // 2
 
     def exceeded(self, path: Path, what: str, ranks: int) -> ConfigError:
-        """Return the error that says that something does not fit, and what would do."""
+        """Return the error for what does not fit; it names a limit that suffices."""
         enough = self.enough // MIB + 2  # what a program holds varies a little
         if not self.given:
             return ConfigError(

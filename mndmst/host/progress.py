@@ -10,21 +10,21 @@ from typing import Any, TextIO
 class Progress:
     """A bar on a terminal, lines in a log.
 
-    The bar needs tqdm and shows the stage, the share of the edges that have been dealt
-    with, their rate, and the time left. Without it, and in a log, there is a line for
+    The bar needs tqdm and shows the stage, the share of the edges that are
+    done, their rate, and the time left. Without it, and in a log, there is a line for
     each stage, in a log at most one in every `cadence` seconds.
 
     Parameters
     ----------
     active : bool
-        Whether this rank speaks.
+        Whether this rank writes.
     stream : file
     cadence : float
         Seconds between lines where the stream is not a terminal.
     since : float, optional
         When the run began, as `time.monotonic` counts; now by default.
     verbose : bool
-        Whether to say what `detail` is given, too.
+        Whether to write details, too.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Progress:
         self.bar.refresh()
 
     def detail(self, text: str) -> None:
-        """Say what only those who ask for more want to know."""
+        """Say a detail, in a verbose run only."""
         if self.verbose:
             self.say(text)
 
@@ -87,7 +87,7 @@ class Progress:
         self.stream.flush()
 
     def close(self) -> None:
-        """Take the bar away; what is printed next begins on a line of its own."""
+        """Remove the bar; what is printed next begins on a new line."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
@@ -107,7 +107,7 @@ def _bar(stream: TextIO) -> Any:
 def process_start() -> float:
     """Return when this process began, as `time.monotonic` counts.
 
-    Where the system does not tell, now.
+    If the system does not say, now.
     """
     now = time.monotonic()
     try:

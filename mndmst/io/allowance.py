@@ -1,7 +1,7 @@
-"""How much of what it reads this process may hold.
+"""How much memory this process may take for what it reads.
 
-A command says once what its option `--memory` allows. Readers ask before they take
-memory whose size a file decides: what it unpacks to, or what its header says.
+A command sets once what its option `--memory` allows. Readers ask before they take
+memory whose size a file determines: what it unpacks to, or what its header says.
 """
 
 import resource
@@ -37,7 +37,7 @@ def room() -> int:
 
 
 def check_room(path: str | Path, nbytes: int, what: str) -> None:
-    """Refuse to take memory that is not there.
+    """Raise an error if some memory cannot be taken.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ def check_room(path: str | Path, nbytes: int, what: str) -> None:
     Raises
     ------
     ConfigError
-        Says what would do.
+        Names a limit that suffices.
     """
     if nbytes > room():
         raise exceeded(path, nbytes, what)
 
 
 def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> ConfigError:
-    """Return the error that says that something does not fit, and what would do.
+    """Return the error for what does not fit; it names a limit that suffices.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> Confi
 
 @contextmanager
 def capped() -> Iterator[None]:
-    """Have the system refuse other libraries more memory than there is room for.
+    """Limit the memory that other libraries can take, by the system.
 
-    They unpack what they read without asking, and raise an error of their own.
+    They unpack what they read without asking, and raise their own errors.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [_data_bytes() + max(room(), LEAST_OF_LIBRARIES)]

@@ -1,4 +1,4 @@
-"""Read the arcs of rows in pieces, and look at each while it is in the cache."""
+"""Read the arcs of rows in pieces, and check each while it is in the cache."""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise

@@ -25,8 +25,8 @@ def build_shards(
 ) -> ShardedGraph:
     """Write edges as a sharded graph, the same one for any number of parts.
 
-    Loops are dropped. Of edges that join the same two vertices, in either direction,
-    the lightest stays, which is the one the order of edges would choose.
+    Self-loops are dropped. Of edges that join the same two vertices, in either
+    direction, the lightest in the order of edges is kept.
 
     Parameters
     ----------
@@ -57,13 +57,13 @@ def build_shards(
 
 
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the CSR rows of the undirected graph that edges stand for.
+    """Return the CSR rows of the undirected graph of some edges.
 
     Returns
     -------
     indptr : ndarray of int64, shape (num_vertices + 1,)
     indices : ndarray like `edges.src`, shape (arcs,)
-        Ascending within a row, no loops, no id twice.
+        Ascending within a row, no self-loops, no id twice.
     weights : ndarray like `edges.weight`, shape (arcs,)
         -0.0 is written as 0.0, which it equals.
     """

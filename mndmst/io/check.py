@@ -20,18 +20,18 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     """Read every row, a bounded piece at a time, and check it.
 
     Checksums, row pointers, ids, their order, weights that are no numbers, and whether
-    every arc has its twin of the same weight (by a sum of hashes).
+    every arc has its reverse of the same weight (by a sum of hashes).
 
     Returns
     -------
     dict
-        `checked_arcs`, and `edges`: distinct ones without loops.
+        `checked_arcs`, and `edges`: distinct ones without self-loops.
 
     Raises
     ------
     InputError
-        At the first fault, with its file and place; arcs without twins are found at
-        the end, and `solve` names one.
+        At the first fault, with its file and place; arcs without their reverse are
+        found at the end, and `solve` names one.
     """
     threads = Threads(len(os.sched_getaffinity(0)))
     edges = arcs = balance = 0
@@ -43,9 +43,9 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
         balance = (balance + int(part)) % (1 << 64)
     if balance:
         raise InputError(
-            f"{graph.path}: some arc has no twin of the same weight. Make the graph "
-            'again from its edges with "mndmst partition", which stores every edge in '
-            "both rows."
+            f"{graph.path}: some arc has no reverse arc of the same weight. Make the "
+            'graph again from its edges with "mndmst partition", which stores every '
+            "edge in both rows."
         )
     return {"checked_arcs": arcs, "edges": edges}
 

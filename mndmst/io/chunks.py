@@ -1,6 +1,6 @@
 """Read chunks of HDF5 datasets by several threads.
 
-HDF5 does one thing at a time, whoever asks. So it is asked only where the chunks lie;
+HDF5 does one thing at a time for all threads. So it only says where the chunks are;
 threads read them straight into place, check their sums and unpack them, none of which
 holds the interpreter lock.
 """

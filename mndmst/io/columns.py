@@ -1,4 +1,4 @@
-"""Write an HDF5 file of columns from all ranks in turn, so that none gathers them."""
+"""Write columns to an HDF5 file rank by rank, so that no rank gathers them."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ def write_columns(
 ) -> None:
     """Write columns that are spread over the ranks; every rank calls it.
 
-    The ranks append in turn to the file that becomes `path` with the other outputs.
+    The ranks append, one after the other, to the file that becomes `path` with the
+    other outputs.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def write_columns(
                     _create_dataset(file, name, lengths[name], kinds[name])
                 file.attrs.update(attributes)
     for turn in range(comm.size):
-        # `together` lets the next rank open the file when this one has closed it.
+        # `raise_on_all` lets the next rank open the file when this one has closed it.
         with comm.raise_on_all(), writing(path):
             if turn == comm.rank:
                 _append(temporary, columns, places)

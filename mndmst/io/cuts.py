@@ -9,7 +9,7 @@ def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
     Parameters
     ----------
     load : ndarray of int64, shape (places,)
-        What lies before each place at which a cut may be; from 0, ascending.
+        The load before each place at which a cut may be; from 0, ascending.
     num_parts : int
 
     Returns

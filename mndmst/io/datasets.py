@@ -1,9 +1,9 @@
-"""Datasets of HDF5 files that anybody may have made: checked before they are read.
+"""Datasets of HDF5 files that are not trusted: checked before they are read.
 
-HDF5 follows links into other files, puts datasets together out of others, loads
-filters, and takes memory for whole chunks, all as a file asks for. What is read here
-lies in the file itself, in chunks of bounded size, behind the filters that mndmst
-uses, and is unpacked by code that knows how much there may be.
+HDF5 follows links into other files, composes datasets of others, loads filters, and
+takes memory for whole chunks, all as a file asks for. What is read here is in the file
+itself, in chunks of bounded size, with the filters that mndmst uses; the code that
+unpacks it knows how much there may be.
 """
 
 from pathlib import Path

@@ -2,10 +2,10 @@
 
 Files are written under temporary names that carry the token of one run, such as
 `part-00000.h5.0123456789abcdef.tmp`, and get their names when all of them are there,
-the index last. A graph that is replaced goes first: its index is set aside under a name
-with the token, then its parts are removed, then the index. So a directory that has an
-index has a whole graph, and whatever is killed in between, the token tells what is left
-of which run.
+the index last. A graph that is replaced is removed first: its index is renamed to a
+name with the token, then its parts are removed, then the index. So a directory that has
+an index has a whole graph, and if a run is killed in between, the token says which run
+has left what.
 
 Of what was there before, only files of the graph that is replaced are removed: its
 index, and the parts that the index lists and whose headers name the same graph.
@@ -35,7 +35,7 @@ _ON_THE_WAY = re.compile(r"(part-\d{5,}|index)\.h5\.[0-9a-f]{16}\.(tmp|old)")
 
 
 def new_token() -> str:
-    """Return what tells the files of one run from those of others."""
+    """Return a token that distinguishes the files of one run from those of others."""
     return secrets.token_hex(8)
 
 
@@ -49,7 +49,7 @@ class Destination:
     overwrite : bool
         Replace the graph that is there.
     token : str
-        Tells the files of this run from others.
+        Distinguishes the files of this run from others.
     uuid : str or None
         Of the graph, if a run with this token was killed while it named the files.
     """

@@ -1,9 +1,9 @@
 """Edge files that are read piece by piece, by one process or by many.
 
-This is what the partitioner asks of a format, and all it knows of one. A file has a
-length in units of its own (bytes of text, entries of a binary file, edges of a random
-graph). Any range of it can be asked for, and ranges that cover the file between them
-give every entry once: text, for one, begins a range at the first line after it.
+This is the interface between the partitioner and a format. A file has a length in its
+own units (bytes of text, entries of a binary file, edges of a random graph). Any range
+of it can be read, and ranges that cover the file together give every entry once: a
+range of text, for example, begins at the first line that begins in it.
 """
 
 from abc import ABC, abstractmethod
@@ -20,12 +20,12 @@ from . import allowance
 from .edges import Edges, joined_edges, narrow_integers
 
 # What a piece is about as large as: entries, or text, which stays in a core's cache
-# from reading to parsing, and whose arrays are not asked of the system anew each time.
+# from reading to parsing, and whose arrays the allocator keeps for reuse.
 PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
 # Edges in memory take their bytes as pieces, joined, and sorted.
 COPIES = 3
-# What is too large is counted, but no further than so many times what is allowed.
+# Entries that do not fit are counted, up to this many times what is allowed.
 FAR = 16
 
 # indptr, heads and weights of some rows
@@ -75,7 +75,7 @@ class EdgeFile(ABC):
         float64. In the end all are float64 if any is, else int32 if all fit.
     both_directions : bool
         Whether the format stores each edge in both directions. The partitioner then
-        refuses an arc without its twin; otherwise each entry is an edge, whichever
+        rejects an arc without its reverse; otherwise each entry is an edge, whichever
         way it is listed, once or twice.
     seekable : bool
         Whether ranges other than (0, length) may be asked for; a compressed file is
@@ -98,9 +98,9 @@ class EdgeFile(ABC):
     vertices_asked: bool = False
 
     def identity(self) -> dict[str, Any]:
-        """Return what tells this list from others, as plain values.
+        """Return what distinguishes this list from others, as plain values.
 
-        A run that goes on where another has ended must have the same.
+        A run that continues another one must have the same.
         """
         known: dict[str, Any] = {"file": self.name, "length": self.length}
         with suppress(OSError):

@@ -23,8 +23,8 @@ class Edges:
     weight : ndarray of one of `order.WEIGHT_DTYPES`, shape (edges,)
     directed : bool
         Whether the list may hold an edge in both directions. If not, each pair is
-        one undirected edge. Either way the lightest of all that join two vertices
-        counts, and loops do not.
+        one undirected edge. In both cases only the lightest of all edges that join
+        two vertices is kept, and self-loops are ignored.
     """
 
     num_vertices: int

@@ -150,7 +150,7 @@ def read_forest(path: str | Path) -> ForestFile:
 
 
 def file_digest(path: str | Path) -> str:
-    """Return the digest of a forest file, computed anew from its edges."""
+    """Return the digest of a forest file, computed again from its edges."""
     digest = PairDigest()
     for src, dst, _ in read_forest(path).pieces():
         digest.add(src, dst)
@@ -158,7 +158,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def describe_forest(path: str | Path) -> dict[str, Any]:
-    """Return what a forest file holds, with digest and total computed anew.
+    """Return what a forest file holds, with digest and total computed again.
 
     Returns
     -------

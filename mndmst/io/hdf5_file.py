@@ -1,7 +1,7 @@
 """The one way to write an HDF5 file: a full disk is an error, never a crash.
 
 HDF5 that cannot flush a file when it closes it keeps the file open, tries again when
-the process ends, and crashes. Here it never learns of a failed write: all its bytes go
+the process ends, and crashes. Here it does not see a failed write: all its bytes go
 through an object that remembers the first error and drops what comes after. So every
 file can be closed, and the error is raised then.
 """
@@ -27,7 +27,7 @@ def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
     path : Path
         A symbolic link is not followed.
     mode : "w", "x" or "r+"
-        Begin the file anew, or make one that must not be there yet, or go on with what
+        Replace the contents, or make a file that must not exist, or continue with what
         a file holds.
 
     Raises

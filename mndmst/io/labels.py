@@ -69,7 +69,7 @@ def write_labels(
 
 
 def describe_labels(path: Path) -> dict[str, Any]:
-    """Return what a file of labels holds, its digest computed anew.
+    """Return what a file of labels holds, its digest computed again.
 
     Returns
     -------

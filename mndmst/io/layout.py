@@ -26,10 +26,11 @@ A graph is a directory::
 
 The group `graph` is laid out as AnnData and SciPy name it. Each undirected edge
 {u, v} stands twice, as arc (u, v) and as arc (v, u), with equal weights, and the
-ids within a row ascend. Loops and parallel arcs are allowed, not useful. A reordered
-graph is one of its own, order of edges included; `original-id` tells which vertex of
-the file it was made of each vertex is. Where vertices of that file have been left out,
-because no edge names them, `original_vertices` is what the ids are below.
+ids within a row ascend. Self-loops and parallel arcs are allowed, but not useful. A
+reordered graph is another graph, with another order of edges; `original-id` has the id
+of each vertex in the file that the graph was made of. Where vertices of that file have
+been left out, because no edge names them, all original ids are below
+`original_vertices`.
 
 All datasets have Fletcher-32 checksums, and the files use the HDF5 1.10 layout,
 whose metadata has checksums too: a flipped byte is an error, not another graph.
@@ -56,7 +57,7 @@ GRAPH_FORMAT = "mndmst-graph"
 SHARD_FORMAT = "mndmst-shard"
 VERSION = 1
 HDF5_LAYOUT = "v110"
-# What HDF5 and NumPy raise on a file whose metadata or values are not as they should.
+# What HDF5 and NumPy raise on a file with wrong metadata or values.
 MALFORMED = (
     *(OSError, RuntimeError, LookupError, ValueError),
     *(TypeError, AttributeError, ArithmeticError),

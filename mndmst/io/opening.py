@@ -1,6 +1,6 @@
 """Open the files a user names for reading: regular files alone, unchanged meanwhile.
 
-A pipe, a socket or a device may give nothing for ever, or bytes without end.
+A pipe, a socket or a device may never give a byte, or bytes without end.
 """
 
 import os
@@ -24,7 +24,7 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 
-# What tells one state of a file from another: its inode, bytes and time of change.
+# What distinguishes states of a file: its inode, bytes and time of change.
 State = tuple[int, int, int]
 
 

@@ -1,4 +1,4 @@
-"""What a command writes: looked at before any work, named at the end of it."""
+"""Outputs of a command: checked before any work, named at the end."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,7 +23,7 @@ def check_outputs(
     Parameters
     ----------
     inputs, outputs : iterable of path or None
-        None stands for one that was not asked for.
+        None for one that was not asked for.
     kept : Path, optional
         The directory of checkpoints, which has neither inputs nor outputs in it.
 

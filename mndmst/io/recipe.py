@@ -1,4 +1,4 @@
-"""Recipes of graphs: where one comes from or how it is made, and what is known of it.
+"""Recipes of graphs: where they come from or how they are made, and known facts.
 
 A recipe is a TOML file; `partitions/README.md` lists its entries. One that says where
 a graph comes from does not fetch it: it checks the file that it is given.
@@ -42,7 +42,7 @@ class Recipe:
     ----------
     path : Path
     parts : int
-        Shards to make if nobody says otherwise.
+        Shards to make by default.
     uuid : str or None
         Of the graph, if it is known.
     source : dict

@@ -1,9 +1,9 @@
 """Files that appear under their names whole, several of them together, or not at all.
 
-A file is made beside its target under a random name that nothing else has, is put on
-disk, and is then renamed. So nothing that was there is written to: no other program's
-file, and nothing that a symbolic link points to. What fails removes the files it has
-made itself, and no others.
+A file is made beside its target under a new random name, is put on disk, and is then
+renamed. So no existing file is written to: no other program's file, and nothing that a
+symbolic link points to. A command that fails removes the files it has made itself, and
+no others.
 """
 
 import os
@@ -71,7 +71,7 @@ class WholeFiles:
     """Files that get their names together, when all of them are on disk.
 
     Used as a context manager, which gives them their names unless the block fails.
-    The first one is named last: who finds it finds the others.
+    The first one is named last: where it exists, the others do, too.
     """
 
     def __init__(self) -> None:

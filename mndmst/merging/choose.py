@@ -9,7 +9,7 @@ from .devices import Devices
 from .host import SharedMemory
 from .messages import Messages
 from .replicated import Replicated
-from .strategy import Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Setting, Strategy
 
 # The first one that does not refuse is taken; the last one never does.
 STRATEGIES: Sequence[type[Strategy]] = (Devices, SharedMemory, Replicated, Messages)
@@ -18,7 +18,7 @@ STRATEGIES: Sequence[type[Strategy]] = (Devices, SharedMemory, Replicated, Messa
 def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strategy:
     """Return the strategy for a run. Collective.
 
-    The report gets its name, and why each one before it was not taken.
+    The report gets its name, and why each strategy before it was not taken.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def _first(
         reason = kind.refuses(run.config.merge, facts)
         if reason is None:
             try:
-                strategy = kind(run, facts, exception, others)
+                strategy = kind(Setting(run, facts, exception, others))
             except NotSuitableError as error:
                 reason = str(error)
             else:
@@ -52,7 +52,7 @@ def _first(
 
 
 def _tell(run: Run, name: str, refused: dict[str, str]) -> None:
-    """Note the choice in the report, and say it to who wants to know."""
+    """Note the choice in the report, and print it in a verbose run."""
     run.report.facts["strategy"] = {"name": name, "refused": refused}
     reasons = "; ".join(f"{other}: {reason}" for other, reason in refused.items())
     run.report.progress.detail(

@@ -1,6 +1,6 @@
-"""Dealing edges out to ranks, so that all have as many.
+"""Dividing edges among ranks, so that all have as many.
 
-They were where their smaller ends are at home: most of them on the first ranks.
+The owners of the smaller ends had them: most of them are on the first ranks.
 """
 
 from collections.abc import Sequence

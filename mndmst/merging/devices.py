@@ -1,11 +1,11 @@
-"""GPUs of one host merge by themselves: only the forest of the graph leaves them.
+"""GPUs of one host merge directly: only the forest of the graph leaves them.
 
-Every device computes the forest of its rank's rows, and that of the first rank the
-forest of these forests. Each edge is offered once, by the owner of its smaller end, so
-what is left of an offer is what its rank has to write, in order.
+Every device computes the forest of its rank's rows, and the device of the first rank
+the forest of these forests. Each edge is offered once, by the owner of its smaller end,
+so what is left of an offer are the edges that its rank writes, in order.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,9 +13,7 @@ import numpy as np
 
 from ..backends.base import Band, Peer
 from ..graph.model import EdgeList
-from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition
-from .strategy import Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Setting, Strategy
 
 Offers = list[Any] | None
 
@@ -23,25 +21,20 @@ Offers = list[Any] | None
 class Devices(Strategy):
     """GPUs of a host merge directly.
 
-    If a device runs out of memory on the way nothing has changed, and the hosts merge.
+    If a device runs out of memory, nothing has changed, and the hosts merge.
     """
 
     name = "devices"
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], Strategy],
-    ) -> None:
-        super().__init__(run, facts, exception, others)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        run = self.run
         (worker,) = run.workers
         peer = worker.backend.peer(worker.placed, run.num_vertices)
         if run.comm.min(int(peer is not None)) == 0 or peer is None:
             raise NotSuitableError("not every rank has all its rows on a GPU")
         self.peer: Peer = peer
-        self._others = others
+        self._others = setting.others
         self._instead: Strategy | None = None
 
     @staticmethod

@@ -1,18 +1,15 @@
 """Ranks of one host merge on arrays they share, where edges have no locality."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..backends.base import Band
 from ..graph.model import EdgeList, ReducedGraph
 from ..kernels.hooks import NUMBER
-from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition
 from ..steps.heavier import giant_component
 from .dealing import dealt, numbered
 from .messages import Messages
 from .shared import Together
-from .strategy import Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Setting
 
 
 class Heavier(NamedTuple):
@@ -42,21 +39,15 @@ class Shared(NamedTuple):
 class SharedMemory(Messages):
     """Ranks of one host merge on shared arrays.
 
-    If the lightest band leaves no giant component, later bands go by messages.
+    If the lightest band leaves no giant component, later bands merge by messages.
     """
 
     name = "shared memory"
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], Strategy],
-    ) -> None:
-        super().__init__(run, facts, exception, others)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self.width = 1.0
-        together = Together.of(run)
+        together = Together.of(self.run)
         if together is None:
             raise NotSuitableError("the host has no room for shared arrays")
         self.together = together
@@ -71,7 +62,7 @@ class SharedMemory(Messages):
         if not facts.one_host:
             return "the ranks are on several hosts"
         if facts.has_locality:
-            return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
+            return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
         if facts.num_vertices > int(NUMBER):
             return f"more than {int(NUMBER):,} vertices"
         if facts.resumed or facts.own_exception:
@@ -101,8 +92,8 @@ class SharedMemory(Messages):
                 left = self.together.hook_rows(edges)
             return Shared(left, "hook", edges.high is None)
         if isinstance(edges, Heavier):
-            with self.run.report.stage("heavy"):
-                return Shared(self.together.leaving(*edges), "heavy", True)
+            with self.run.report.stage("heavier"):
+                return Shared(self.together.leaving(*edges), "heavier", True)
         return super().ind_comp(edges)
 
     def merge_parts(self, left: Any) -> Any:

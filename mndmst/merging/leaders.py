@@ -22,7 +22,7 @@ from .parcels import pack, unpack
 from .ring import ring_rounds
 from .rounds import agree, first_round, global_round
 
-# So many edges, on all ranks together, are a leader's: a round takes longer.
+# With no more edges on all ranks together a leader is faster than a round.
 FEW_EDGES = 1 << 18
 
 
@@ -142,7 +142,7 @@ def _round(
     giant: int | None = None,
     at_home: bool = False,
 ) -> ReducedGraph:
-    """Do a global round; the first one, if edges still are where their ends are."""
+    """Do a global round: `first_round`, while the owners of the ends have the edges."""
     with run.report.stage("global round", edges_before=edges):
         merged = first_round(run, graph, giant) if at_home else global_round(run, graph)
     run.report.level("global round", run.comm.sum(len(merged)))

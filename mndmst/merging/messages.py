@@ -1,7 +1,7 @@
 """Ranks merge by messages: rounds, rings and leaders, as in MND-MST.
 
 The lightest edges, about as many as there are vertices, usually make a giant
-component; of the others only those count that leave a vertex outside it. For spanning
+component; of the others only those matter that leave a vertex outside it. For spanning
 forests this is filter-Kruskal [1]; for connected components, where a light edge is as
 good as any, it is the sampling of Afforest [2].
 
@@ -10,13 +10,11 @@ good as any, it is the sampling of Afforest [2].
     computation via subgraph sampling, IPDPS 2018.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
-from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition
 from ..steps.heavier import (
     Between,
     band_edges,
@@ -28,12 +26,13 @@ from ..steps.local import contract_heavier
 from ..steps.parts import contract_graph, contract_workers, learn_names
 from ..steps.streamed import contract_stored
 from .leaders import finish, merge_ranks
-from .strategy import Facts, Strategy
+from .strategy import Facts, Setting, Strategy
 
 # The width of the first band where most of its edges travel to other ranks: there an
 # edge in the band costs more than a vertex left outside.
 TRAVELLING = 0.75
-# Up to this share of cut arcs a rank goes through all its edges by itself.
+# Up to this share of cut arcs a rank goes through all its edges by itself. It may have
+# to keep an edge for each of them.
 NEAR_SHARE = 0.02
 
 
@@ -43,15 +42,9 @@ class Messages(Strategy):
     name = "messages"
     width = 1.0
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], Strategy],
-    ) -> None:
-        super().__init__(run, facts, exception, others)
-        self.exception = exception
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        run, facts, self.exception, _ = setting
         by_cost = run.config.merge not in ("ring", "boruvka")
         if not facts.has_locality and by_cost:
             self.width = TRAVELLING
@@ -97,7 +90,7 @@ class Messages(Strategy):
 
     def _heavier(self, number: int, giant: int, above: int) -> Any:
         """Return the edges above a band that leave the giant component. Collective."""
-        with self.run.report.stage("heavy"):
+        with self.run.report.stage("heavier"):
             return heavier_edges(self.run, giant, above)
 
     def ind_comp(self, edges: Band | Between) -> Between:
@@ -105,7 +98,7 @@ class Messages(Strategy):
         with self.run.report.stage("indComp"):
             if isinstance(edges, Band):
                 return Between(self._contract_rows(edges), renamed=True)
-            # Components that reach over several ranks are nobody's to contract.
+            # No rank alone may contract components that reach over several ranks.
             if not edges.graph.own.any():
                 return edges
             graph = contract_graph(self.run, edges.graph, self.exception)

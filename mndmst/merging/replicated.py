@@ -4,13 +4,11 @@ Where many arcs lead to other ranks, a rank can contract little by itself, but i
 the lightest edge of each of its vertices. As long as a list of all vertices is small
 beside the rows of a rank, all ranks may know where every vertex hooks, and then the
 component of every vertex [1]. What is left of a band has no ghosts then: any rank may
-have any edge, and no name need be asked for.
+have any edge, and no rank needs to ask for a name.
 
 [1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
     1998, who replicate the vertices and divide the edges.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -30,12 +28,11 @@ from ..kernels.hooks import (
 from ..kernels.kruskal import LOW
 from ..kernels.spanning import spanning_pairs
 from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition
 from ..steps.contract import drop_unused, empty_graph
 from ..steps.heavier import Between
 from .dealing import dealt_in_order
 from .messages import Messages
-from .strategy import Facts, NotSuitableError, Strategy
+from .strategy import Facts, NotSuitableError, Setting
 
 # The part of the bytes of a rank's rows that a list of all vertices may take.
 LIST_SHARE = 0.125
@@ -48,15 +45,10 @@ class Replicated(Messages):
 
     name = "replicated vertices"
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], Strategy],
-    ) -> None:
-        super().__init__(run, facts, exception, others)
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
         self.width = 1.0
+        run = self.run
         room = _room_for(run, 4 * run.num_vertices, run.workers[0].rows.nbytes)
         if not run.comm.min(int(room)):
             raise NotSuitableError("a list of all vertices is too large for a rank")
@@ -67,7 +59,7 @@ class Replicated(Messages):
         if merge in ("ring", "boruvka"):
             return f"--merge {merge} was asked for"
         if facts.has_locality:
-            return f"{facts.cut_share:.0%} of the edges lead to other ranks, few"
+            return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
         if facts.workers > 1 or facts.num_vertices > int(NUMBER):
             return "a rank has two devices, or the graph has too many vertices"
         if facts.resumed or facts.own_exception:
@@ -141,7 +133,7 @@ def _merged(
 ) -> np.ndarray:
     """Merge along the edges of all ranks, on every rank; mark the final ones here.
 
-    Collective. Who is done early would only wait for the names.
+    Collective. A rank that computed less would only wait for the names.
     """
     before = run.comm.exscan(len(key))
     keys, pairs = run.comm.allgatherv(key), run.comm.allgatherv(pairs)
@@ -152,14 +144,14 @@ def _merged(
 def _components(
     run: Run, hook: np.ndarray, best: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Contract along the hooks, and fix their edges. Collective.
+    """Contract along the hooks, and keep their edges. Collective.
 
     Returns
     -------
     component : ndarray of uint32, shape (vertices,)
         The number of each vertex's component.
     names : ndarray of uint32, shape (components,)
-        For each number the vertex it is the number of, ascending.
+        For each number the vertex that its component is called after, ascending.
     """
     first, last = run.directory.first, run.directory.last
     ranges = [(first + b, first + e) for b, e in run.threads.ranges(last - first)]
@@ -171,9 +163,9 @@ def _components(
     names = run.comm.allgatherv(mine[mine & ROOT != 0] & NUMBER)
     number_roots(component, first, last, run.comm.exscan(roots))
     component = run.comm.allgatherv(component[first:last])
-    # Ways are shortened only where a thread climbs itself, and may lead through all
-    # vertices: were those of other ranks left to these, a chain there would be
-    # followed to its end from every vertex here.
+    # A thread shortens the paths of its own range only, and paths may lead through all
+    # vertices: if each rank climbed its own vertices only, a chain on another rank
+    # would be followed to its end from every vertex here.
     everywhere = run.threads.ranges(len(component))
     run.threads.map(lambda b, e: climb(component, b, e), everywhere)
     component &= NUMBER

@@ -1,4 +1,4 @@
-"""Ring rounds: members of a group exchange segments of components and go on.
+"""Ring rounds: members of a group exchange segments of components and contract.
 
 Each round a member cuts off a segment of its components, sends it to its left
 neighbour and takes one from the right; what were cut edges between the two become
@@ -50,7 +50,7 @@ def ring_rounds(
 def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
     """Send a segment to the left neighbour, merge the one from the right.
 
-    While they travel the rank cuts down what it keeps, and numbers its components.
+    While they travel the rank takes out what it keeps, and numbers its components.
     """
     left, right = (group.rank - 1) % group.size, (group.rank + 1) % group.size
     room = np.array([run.budget.room() // run.budget.COPIES])

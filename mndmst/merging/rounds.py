@@ -1,8 +1,8 @@
 """Global Borůvka rounds: for when merging would not pay or would not fit.
 
 The lightest edge of every component is a forest edge, cut edge or not. A rank that
-has all edges of a component knows it; of the others each rank proposes the lightest
-it holds to the component's home, which takes the lightest of all. The home hooks the
+has all edges of a component knows it; for the others each rank proposes the lightest
+it holds to the component's owner, which takes the lightest of all. The owner hooks the
 component onto the other end, and pointer jumping finds the new representatives. The
 graph itself does not move, and every round at least halves the components that still
 have edges.
@@ -38,7 +38,7 @@ class Choice(NamedTuple):
 
 
 def first_round(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
-    """Do a round while edges are still where their ends are at home. Collective.
+    """Do a round while edges are still at the owners of their ends. Collective.
 
     Only ranks where a component has members propose an edge for it, and none does for
     a component that is own. The component that hides its edges (`Between.giant`) is
@@ -81,12 +81,12 @@ def _lightest(graph: ReducedGraph) -> Choice:
 
 
 def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
-    """Return the choices for components at home here, from all proposals. Collective.
+    """Return the choices for the components of this rank. Collective.
 
     Parameters
     ----------
     decided : Choice
-        Where all edges of the component are here, at its home.
+        Where all edges of the component are here, at its owner.
     """
     counts = run.directory.homes(proposals.label)
     run.report.ship(len(proposals.label) - counts[run.comm.rank])
@@ -108,12 +108,12 @@ def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
 
 
 def _hook(run: Run, choice: Choice) -> None:
-    """Hook components at home here onto others and find the representatives."""
+    """Hook components that this rank owns onto others; find the representatives."""
     directory, label, other = run.directory, choice.label, choice.other
     mine = label - directory.first
     directory.parent[mine] = other
     # Two components that chose the same edge: the smaller one stays a root, and
-    # the edge is fixed by the other. Longer cycles cannot be, the order is total.
+    # the other one keeps the edge. Longer cycles cannot be, the order is total.
     back = directory.lookup_any(other)
     root = (back == label) & (label < other)
     directory.parent[mine[root]] = label[root]
@@ -122,7 +122,7 @@ def _hook(run: Run, choice: Choice) -> None:
 
 
 def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
-    """Keep a cut edge on one rank only, and only if both homes have it. Collective.
+    """Keep a cut edge on one rank only, and only if both owners have it. Collective.
 
     What one of them has dropped is the last of a cycle. Not so where one component
     hides its edges (`Between.giant`): then nothing is done.

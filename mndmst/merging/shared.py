@@ -1,10 +1,10 @@
 """All ranks of one host merge at once, on arrays they share.
 
-Where there is no locality nearly every edge leads to another rank. As long as all
-ranks are on one host, they need not tell each other: each reads and writes a range of
-the same arrays, as threads would. Every vertex hooks; then the edges of the band that
-are left are dealt out in equal parts, and Borůvka rounds follow, in which nothing is
-sent but counts (`shared_contraction.py`).
+Without locality nearly every edge leads to another rank. While all ranks are on one
+host, they need no messages: each reads and writes a range of the same arrays, as
+threads would. Every vertex hooks; then the edges of the band that are left are divided
+in equal parts, and Borůvka rounds follow, in which ranks send only counts
+(`shared_contraction.py`).
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..graph.model import EdgeList
 from ..host.errors import ConfigError
 from ..kernels.columns import joined
 from ..kernels.heavier_arcs import Components, heavier_arcs
-from ..kernels.hooks import NUMBER, edges_of_hooks, outside_of
+from ..kernels.hooks import edges_of_hooks, outside_of
 from ..kernels.shared import name_components, name_vertices, replace_numbers
 from ..kernels.spanning import packed
 from ..run.run import Run
@@ -29,7 +29,7 @@ VERTEX_BYTES = 32
 class Together:
     """What the ranks of a host share while they merge; its calls are collective.
 
-    The directory gets to know the components by `publish`.
+    `publish` writes the components to the directory.
 
     Attributes
     ----------
@@ -45,20 +45,18 @@ class Together:
 
     @classmethod
     def of(cls, run: Run) -> "Together | None":
-        """Return the shared state; None if ranks are apart, or short of memory."""
+        """Return the shared state; None on all ranks if one is short of memory."""
         nbytes = VERTEX_BYTES * run.num_vertices
-        able = run.comm.size > 1 and run.num_vertices <= int(NUMBER)
-        if not run.comm.min(int(able and run.budget.has(nbytes))):
+        if not run.comm.min(int(run.budget.has(nbytes))):
             return None
-        memory = SharedMemory.of(run.comm)
         try:
-            return None if memory is None else cls(run, memory)
+            return cls(run, SharedMemory(run.comm))
         except ConfigError:  # on all ranks: there is no room for that much
             return None
 
     @property
     def at_home(self) -> np.ndarray:
-        """The components of the vertices at home here."""
+        """The components of the vertices that this rank owns."""
         return self.component[self.run.directory.first : self.run.directory.last]
 
     def hook_rows(self, band: Band) -> EdgeList:
@@ -158,7 +156,7 @@ class Together:
         self.comm.barrier()
 
     def publish(self) -> None:
-        """Tell the directory the components: each is called after one of its vertices.
+        """Write the components to the directory, each called after one of its vertices.
 
         A vertex without any edge needs no name.
         """

@@ -21,7 +21,7 @@ from ..kernels.spanning import spanning_edges, spanning_pairs
 from ..kernels.threads import Threads
 from .shared_proposals import Columns, Proposals, Range
 
-# Rounds end when so few edges are left; then all ranks merge along them alike.
+# Rounds end when so few edges are left; then all ranks merge along all of them.
 FEW_EDGES = 1 << 16
 # With so many edges for each component that has any, a rank first drops those outside
 # their forest: few components with many edges between them stay so round after round.
@@ -101,7 +101,7 @@ class SharedContraction:
         self.comm.barrier()
 
     def vertices_hooked(self) -> None:
-        """Take note that components are no vertices any more.
+        """Prepare for components that are no single vertices any more.
 
         They have two vertices at least, but for the isolated: so where the other
         vertices hooked there is room for `step`, and for more.

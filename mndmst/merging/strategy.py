@@ -25,12 +25,13 @@ a reduced graph that has ghosts, and it must
 - depend on nothing but the graph.
 
 `lightest_cut_edge` and `any_cut_edge` (EXCPT_BORDER_VERTEX and EXCPT_BORDER_EDGE of
-the paper, in `steps/boruvka.py`) are two. The first stops a component whose lightest
-edge is a cut edge: for forests, where only the lightest edge of a component is known
-to be right. The second leaves cut edges alone and stops no component: for programs
-that may contract any edge. Where edges close a cycle the last of them in the order of
-`graph.order` is dropped, so the answer must not depend on it: true of connected
-components, minimum spanning forests and bottleneck paths, not of shortest paths.
+the paper, in `steps/boruvka.py`) are examples. The first stops a component whose
+lightest edge is a cut edge: for forests, where only the lightest edge of a component is
+known to be right. The second leaves cut edges alone and stops no component: for
+programs that may contract any edge. Where edges close a cycle the last of them in the
+order of `graph.order` is dropped, so the answer must not depend on it: true of
+connected components, minimum spanning forests and bottleneck paths, not of shortest
+paths.
 """
 
 from abc import ABC, abstractmethod
@@ -43,19 +44,19 @@ from ..run.run import Run
 from ..steps.boruvka import ExceptionCondition, any_cut_edge, lightest_cut_edge
 from ..steps.heavier import cut_share
 
-# From this share of cut arcs on a graph has no locality.
+# With a larger share of cut arcs a graph has no locality.
 CUT_SHARE = 0.25
 
 
 class NotSuitableError(Exception):
     """A strategy cannot serve a run after all; the message says why. Nothing changed.
 
-    Raised on every rank alike.
+    Raised on every rank.
     """
 
 
 class Facts(NamedTuple):
-    """What all ranks agree on, and a strategy is chosen by.
+    """What all ranks agree on; it decides which strategy is chosen.
 
     Attributes
     ----------
@@ -93,13 +94,11 @@ class Facts(NamedTuple):
     def of(cls, run: Run, exception: ExceptionCondition) -> "Facts":
         """Collect the facts of a run. Collective."""
         comm = run.comm
-        node = comm.node()
-        mine = [node.size < comm.size, len(run.workers), run.stored is not None]
-        node.free()
-        apart, workers, stored = comm.max(np.array(mine, np.int64)).tolist()
+        mine = np.array([len(run.workers), run.stored is not None], np.int64)
+        workers, stored = comm.max(mine).tolist()
         return cls(
             comm.size,
-            not apart,
+            run.one_host,
             workers,
             bool(stored),
             run.resumed,
@@ -109,15 +108,25 @@ class Facts(NamedTuple):
         )
 
 
-class Strategy(ABC):
-    """How the parts of a run become one. All calls are collective.
+class Setting(NamedTuple):
+    """What a strategy is made for.
 
-    Parameters
+    Attributes
     ----------
     exception : callable
         The exception condition.
     others : callable
         Chooses among the strategies that come after this one.
+    """
+
+    run: Run
+    facts: Facts
+    exception: ExceptionCondition
+    others: Callable[[], "Strategy"]
+
+
+class Strategy(ABC):
+    """How the parts of a run become one. All calls are collective.
 
     Raises
     ------
@@ -127,14 +136,8 @@ class Strategy(ABC):
 
     name: str
 
-    def __init__(
-        self,
-        run: Run,
-        facts: Facts,
-        exception: ExceptionCondition,
-        others: Callable[[], "Strategy"],
-    ) -> None:
-        self.run = run
+    def __init__(self, setting: Setting) -> None:
+        self.run = setting.run
 
     @staticmethod
     @abstractmethod
@@ -156,7 +159,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def ind_comp(self, edges: Any) -> Any:
-        """Contract what each rank holds by itself (indComp); return what is left."""
+        """Contract what each rank holds by itself (indComp); return the rest."""
 
     @abstractmethod
     def merge_parts(self, left: Any) -> Any:

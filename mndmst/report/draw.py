@@ -25,7 +25,8 @@ def timeline(axes: Any, record: Record) -> None:
             axes.broken_barh([(span.begin, span.seconds)], place, color=colour)
     axes.set_ylim(len(ranks) - 0.4, -0.6)
     axes.set_yticks([rank["rank"] for rank in ranks])
-    # The start, mostly loading of libraries and kernels, would squeeze all the rest.
+    # The start, mostly loading of libraries and kernels, would leave no space for the
+    # rest.
     begin = _begin(record)
     axes.set_xlim(left=begin)
     label = f"seconds (from {begin:.2f} s on, after the start)"

@@ -1,7 +1,6 @@
 """One self-contained page of a run, or the same charts as one picture.
 
-Nothing on the page is fetched from anywhere and nothing runs on it: the charts are SVG
-inside the HTML.
+The page fetches nothing and has no scripts: the charts are SVG inside the HTML.
 """
 
 import io

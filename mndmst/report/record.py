@@ -14,8 +14,16 @@ LARGEST = 1 << 28  # bytes of a report
 
 # Stages in groups, each with a colour: what a rank is doing.
 KINDS = {
-    "start and read": ("start", "read", "split", "place", "import", "kernels", "open"),
-    "compute": ("indComp", "band", "heavy", "finish"),
+    "start and read": (
+        "import",
+        "start",
+        "kernels",
+        "read",
+        "split",
+        "place",
+        "resume",
+    ),
+    "compute": ("indComp", "band", "heavier", "finish"),
     "merge": (
         "mergeParts",
         "ring",

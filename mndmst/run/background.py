@@ -14,7 +14,7 @@ from ..io.shards import ShardedGraph
 
 
 class Background:
-    """What the devices do while the rows are read: start, and take the rows in.
+    """What the devices do while the rows are read: start, and receive the rows.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Background:
             self._placing.result()
 
     def placed(self) -> object | None:
-        """Give away the placed rows; None if none were begun."""
+        """Return the placed rows, once; None if none were begun."""
         placing, self._placing = self._placing, None
         return placing.result() if placing else None
 

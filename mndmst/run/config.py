@@ -87,7 +87,7 @@ class Config:
         How ranks merge: by rings and leaders, by global Borůvka rounds, or by messages,
         which begin with rounds and end with one leader. With auto, ranks of one host
         merge on their GPUs or in shared memory where that suits (`merging/choose.py`),
-        and else by messages; devices does the same, and tells if GPUs cannot merge.
+        and else by messages; devices does the same, and says why if GPUs cannot merge.
     group_size : int
         Ranks that merge into one leader.
     light_edges : float
@@ -146,7 +146,7 @@ class Config:
         Raises
         ------
         ConfigError
-            For an option that does not exist or a value that cannot be.
+            For an option that does not exist or an invalid value.
         """
         config = cls()
         if file is not None:
@@ -181,7 +181,7 @@ class Config:
 
 
 def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
-    """Return the options of the first rank, but for the devices this rank's own.
+    """Return the options of the first rank, but this rank's own for its devices.
 
     Collective: ranks may have been given another environment, or files that differ.
 

@@ -1,4 +1,4 @@
-"""What is installed here, for people who ask why something does not work."""
+"""What is installed here, to find out why something does not work."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ def describe_installation() -> dict[str, Any]:
 
 
 def describe_places(comm: Comm) -> list[Place] | None:
-    """Return what each rank has been given on rank 0, None elsewhere. Collective."""
+    """Return the places of all ranks on rank 0, None elsewhere. Collective."""
     gpus = device_ids() if unavailable() is None else []
     return comm.gather(locate(comm).equipped(gpus))
 

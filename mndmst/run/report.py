@@ -37,7 +37,7 @@ class Report:
     def __init__(self, comm: Comm, progress: Progress) -> None:
         self.comm = comm
         self.progress = progress
-        # What lies behind us is the start of Python and of MPI, and imports.
+        # Before this Python and MPI have started, and modules were imported.
         passed = time.monotonic() - progress.started
         self.started = time.perf_counter() - passed
         self.stages: list[dict[str, Any]] = [
@@ -51,7 +51,7 @@ class Report:
 
     @contextmanager
     def stage(self, name: str, **details: Any) -> Iterator[dict[str, Any]]:
-        """Time a stage; the block may add numbers of its own to the entry."""
+        """Time a stage; the block may add numbers to the entry."""
         entry = {"stage": name, **details}
         self.progress.stage(name, **details)
         sent, messages = self.comm.bytes_sent, self.comm.messages_sent
@@ -159,7 +159,7 @@ def text(record: dict[str, Any]) -> str:
     names = list(
         dict.fromkeys(e["stage"] for r in record["ranks"] for e in r["stages"])
     )
-    lines = [f"{'stage':<12} {'seconds (min mean max over ranks)':>36} {'MB sent':>10}"]
+    lines = [f"{'stage':<14} {'seconds (min mean max over ranks)':>36} {'MB sent':>10}"]
     for name in names:
         seconds, sent = [], 0
         for rank in record["ranks"]:
@@ -168,13 +168,16 @@ def text(record: dict[str, Any]) -> str:
             sent += sum(entry["bytes_sent"] for entry in mine)
         mean = sum(seconds) / len(seconds)
         times = f"{min(seconds):.3f} {mean:.3f} {max(seconds):.3f}"
-        lines.append(f"{name:<12} {times:>36} {sent / 1e6:>10.2f}")
+        lines.append(f"{name:<14} {times:>36} {sent / 1e6:>10.2f}")
+    strategy = record["ranks"][0].get("strategy")
+    if strategy:
+        lines.append(f"strategy: {strategy['name']}")
     lines += ["edges left"] + [
         f"  after {level['after']:<20} {level['edges']:>15,}"
         for level in record["levels"]
     ]
     if record.get("choices"):
-        lines.append("ways to merge")
+        lines.append("how ranks merged (edges before)")
     for choice in record.get("choices", ()):
         lines.append(f"  {choice['path']:<26} {choice['edges']:>15,}")
     peak = max(rank["peak_bytes"] for rank in record["ranks"])

@@ -1,4 +1,4 @@
-"""What the steps of a run share on a rank: what never changes, and the state.
+"""What the steps of a run share on a rank: what does not change, and the state.
 
 `Run` is frozen. `State` holds what a checkpoint saves, and nothing else.
 """
@@ -46,7 +46,7 @@ class State:
     forest_edges : list of EdgeList
         Edges of the minimum spanning forest that this rank has found, in no order.
     done : int or None
-        All edges up to this key are dealt with.
+        All edges up to this key are done.
     """
 
     directory: Directory
@@ -56,7 +56,7 @@ class State:
 
 @dataclass(frozen=True)
 class Run:
-    """What never changes while a run computes.
+    """What does not change while a run computes.
 
     Attributes
     ----------
@@ -68,6 +68,8 @@ class Run:
         One or two devices; together their rows are the rank's, in order.
     ratio : float
         The share of the first worker, where there are two.
+    one_host : bool
+        Whether all ranks are on one host.
     stored : StoredRows or None
         The rank's rows, where they pass through memory; the workers have none then.
     resumed : bool
@@ -75,7 +77,7 @@ class Run:
     save : callable or None
         Takes the state at safe points and may save it (`Checkpoint.safe_point`).
     threads : Threads
-        This rank's, for what the host does whatever the devices are.
+        Threads of this rank, for work on the host.
     """
 
     comm: Comm
@@ -87,6 +89,7 @@ class Run:
     ratio: float
     budget: Budget
     report: Report
+    one_host: bool = True
     stored: StoredRows | None = None
     resumed: bool = False
     save: Callable[[State], None] | None = None

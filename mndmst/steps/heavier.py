@@ -25,13 +25,13 @@ from ..run.run import Run
 from .boruvka import cycle_filter
 from .contract import reduced_graph
 
-# Arcs whose keys, and whose components, are looked at.
+# Sampled arcs: for keys, for the giant component, for the share of cut arcs.
 KEY_SAMPLE, GIANT_SAMPLE, CUT_SAMPLE = 8192, 1024, 8192
 # The share of arcs in rows of one component that makes it the giant one.
 GIANT_SHARE = 0.5
 # Bits for all vertices may take this share of the bytes of a rank's rows.
 BITMAP_SHARE = 0.25
-# With fewer cut arcs among all, a rank may as well take ghosts for outsiders.
+# With a smaller share of cut arcs, a rank takes all ghosts for outsiders.
 ASKED_SHARE = 0.1
 
 
@@ -72,7 +72,7 @@ def giant_component(run: Run, component: np.ndarray) -> int | None:
     Parameters
     ----------
     component : ndarray of integers
-        That of each vertex at home here.
+        The component of each vertex that this rank owns.
     """
     arcs = run.comm.sum(sum(worker.rows.num_arcs for worker in run.workers))
 
@@ -214,7 +214,7 @@ def _graph_of_arcs(
 
 
 def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
-    """Return the reduced graph of arcs, in which all components at home here are own.
+    """Return the reduced graph of arcs; components that this rank owns are own.
 
     Parameters
     ----------

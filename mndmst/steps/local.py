@@ -1,9 +1,9 @@
-"""Graphs with locality: a rank goes through all its edges before it asks another one.
+"""Graphs with locality: a rank contracts along all its edges before ranks merge.
 
 Where hardly any arc leads to another rank, a rank has a giant component of its own
 once the light edges are contracted, and of its heavier edges few are in the forest of
-what it holds: those that leave this component, and cut edges. So ranks merge once, in
-place of once for the light edges and once for the others.
+what it holds: those that leave this component, and cut edges. So ranks merge once, not
+once for the light edges and once for the others.
 """
 
 import numpy as np
@@ -17,9 +17,6 @@ from .boruvka import ExceptionCondition, cycle_filter
 from .contract import merge
 from .heavier import GIANT_SAMPLE, GIANT_SHARE, reduced_arcs, walks
 from .parts import contract_here
-
-# Up to this share of cut arcs, for each of which a rank may have to keep an edge.
-NEAR_SHARE = 0.02
 
 
 def contract_heavier(
@@ -88,7 +85,7 @@ def _arcs_that_matter(
 ) -> tuple[np.ndarray, ...]:
     """Return the heavier arcs (tail, head, key) that may be in the forest of some rows.
 
-    Of ghosts nothing is known, and they do not search: so all arcs to them count, also
+    Nothing is known of ghosts, and they do not search: so all arcs to them count, also
     those behind a row's lightest arc into the giant component.
     """
     key_above = rows.keys.dtype.type(above)

@@ -1,4 +1,4 @@
-"""Steps 1 and 2: a graph is read, and dealt to ranks and devices (partGraph)."""
+"""Steps 1 and 2: read a graph, and divide it among ranks and devices (partGraph)."""
 
 from pathlib import Path
 
@@ -16,10 +16,10 @@ from .workers import begin_placing, deal, make_backends, place
 
 
 def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> Run:
-    """Read a graph and deal it to ranks and devices (partGraph). Collective.
+    """Read a graph and divide it among ranks and devices (partGraph). Collective.
 
-    Every rank reads consecutive rows, balanced by arcs, and cuts them once more
-    between its devices by their measured speed (4.3.1).
+    Every rank reads consecutive rows, balanced by arcs, and divides them between its
+    devices by their measured speed (4.3.1).
 
     Parameters
     ----------
@@ -34,13 +34,14 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     Raises
     ------
     MndmstError
-        On every rank, if the graph, the options or the machine will not do.
+        On every rank, if the graph, the options or the machine do not suit.
     """
     budget = Budget(config.memory, one_band=not config.light_edges)
     with report.stage("start"):
         with comm.raise_on_all():
             graph = open_graph(path, check=comm.rank == 0)
         backends = make_backends(comm, config, report)
+        one_host = comm.is_one_host()
     with report.stage("kernels"):
         background = warm_up(comm, backends, graph, report.progress)
         if budget.given:  # what the kernels take is not left for the rows
@@ -68,5 +69,5 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     state = State(Directory(comm, vtxdist))
     return Run(
         comm, config, graph, num_edges, state, workers, ratio, budget, report,
-        stored=stored, threads=Threads(threads),
+        one_host=one_host, stored=stored, threads=Threads(threads),
     )  # fmt: skip

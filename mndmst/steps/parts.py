@@ -1,7 +1,7 @@
 """Parts of a rank: contracted side by side, merged, and contracted once more.
 
-A part is what a worker, or a rank, holds. What was the border between two parts is
-inside one when they have merged.
+A part is what a worker, or a rank, holds. When two parts have merged,
+the border between them is inside one part.
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ def contract_workers(
 ) -> ReducedGraph:
     """Contract a band of the rows of each worker, all at once; return what is left.
 
-    The border between two workers is none any more when they are done, so what they
-    have left is contracted once again.
+    When two workers are done the border between them disappears, so what they have left
+    is contracted once more.
     """
     contractions = run.at_once([
         lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band, exception)
@@ -44,8 +44,8 @@ def contract_here(
 ) -> ReducedGraph:
     """Contract once more what this rank's own rows have left.
 
-    The directory entries of these rows are here, so nobody has to be told. They are
-    pointed at their present names, because other ranks ask for one step only.
+    This rank owns the directory entries of these rows, so it notifies no other rank.
+    They are pointed at their present names, because other ranks ask for one step only.
     """
     before = run.directory.parent.copy()
     contraction = contract(run.backend, graph, exception)

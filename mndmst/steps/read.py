@@ -1,9 +1,9 @@
 """Step 1: every rank reads its rows, straight from the shards.
 
-The number of shards and of ranks are independent. The rows are cut so that every
-rank gets about the same arcs, counting each vertex as `VERTEX_COST` arcs, and stay
-contiguous, so that what locality a graph has survives. Where `--memory` does not hold
-them they are looked at in pieces, and stay in their file (`stored.py`).
+The numbers of shards and of ranks are independent. Every rank gets consecutive rows
+with about the same number of arcs, each vertex counted as `VERTEX_COST` arcs; this
+keeps the locality of a graph. Rows that `--memory` does not hold are read in pieces,
+and stay in their file (`io/stored_rows.py`).
 """
 
 from collections.abc import Callable, Iterable
@@ -83,7 +83,7 @@ def read_rows(
     stored : StoredRows or None
         All of them, where the memory allowed does not hold those of every rank.
     num_edges : int
-        Distinct undirected edges of the whole graph, without loops.
+        Distinct undirected edges of the whole graph, without self-loops.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def _arc_bytes(graph: ShardedGraph) -> int:
 def _asymmetry(
     comm: Comm, graph: ShardedGraph, pieces: Callable[[], Iterable[Rows]]
 ) -> InputError:
-    """Return an error that names an arc without its twin. Collective."""
+    """Return an error that names an arc without its reverse. Collective."""
     buckets = np.zeros(BUCKETS, np.uint64)
     for rows in pieces():
         arrays = (rows.indptr, rows.indices)
@@ -223,7 +223,7 @@ def _lonely(graph: ShardedGraph, tail, head, key) -> InputError:
     weight = keys_to_weights(key[order][first : first + 1], graph.weight_dtype)[0]
     part = int(np.searchsorted(graph.vtxdist, u, side="right")) - 1
     return InputError(
-        f"{graph.parts[part]}: the arc ({u}, {v}) of weight {weight} has no twin "
+        f"{graph.parts[part]}: the arc ({u}, {v}) of weight {weight} has no reverse "
         f"({v}, {u}) of the same weight. Make the graph again from its edges with "
         '"mndmst partition", which stores every edge in both rows.'
     )

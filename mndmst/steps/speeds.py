@@ -1,10 +1,10 @@
 """The speeds of a rank's two devices, measured on samples.
 
 MND-MST (4.3.1) times both devices on 5 to 10 random induced subgraphs of 5 % of the
-vertices. Here they are timed on random runs of consecutive rows, cut edges included:
-that is the work a worker gets, whereas a random 5 % of the vertices induces only 0.25 %
-of the edges, which says more about launch latency. What is timed is the light band,
-which both devices solve at once in a run. It takes some 0.2 s.
+vertices. Here they are timed on random runs of consecutive rows, cut edges included,
+because a worker gets such rows. A random 5 % of the vertices induces only 0.25 % of the
+edges, which says more about launch latency. The light band is timed, which both devices
+solve at the same time in a run. Measuring takes about 0.2 s.
 """
 
 import time
@@ -21,7 +21,7 @@ from .parts import joined
 from .split import Speeds, split
 
 SAMPLE = 8192  # arcs that a quantile or a share is estimated from
-RUN_ARCS = 1 << 19  # no run of rows has more, so that all takes little time
+RUN_ARCS = 1 << 19  # no run of rows has more, to keep measuring short
 PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
 
 

@@ -1,9 +1,9 @@
-"""Step 2: a rank's rows are dealt to its GPU and its CPU by measured speed.
+"""Step 2: a rank's rows are divided between its GPU and its CPU by measured speed.
 
-MND-MST (4.3.1) divides rows by the speeds of the devices. That does not tell whether
+MND-MST (4.3.1) divides rows by the speeds of the devices. That does not say whether
 both together are faster than the better one alone: two parts have a border, which is
-contracted and merged on the host. So we predict the time of all three arrangements
-and take the best; ratios of 0 and 1 are outcomes like any other.
+contracted and merged on the host. So the time of all three arrangements is predicted,
+and the best is taken. Its ratio may be 0 or 1.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 from ..backends.base import Backend
 from ..graph.model import Rows
 
-# Two workers must be expected to save so much: predictions are that uncertain.
+# Two workers must be predicted to save this much, as predictions are uncertain.
 LEAST_GAIN = 0.1
 
 

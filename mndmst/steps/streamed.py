@@ -1,9 +1,9 @@
 """Independent computation on rows that stay in their file.
 
-They pass through memory in pieces. A piece is a part like that of another device: its
-border to what has passed is none any more when it has, so both are contracted once
-again. Little waits at the borders where a graph has locality. Where it has none, what
-waits takes as much memory as the rows: then the limit is refused.
+They pass through memory in pieces. A piece is a part like that of another device. Its
+border to the pieces before it disappears when it has passed, so both are contracted
+again. Little waits at the borders if a graph has locality. If it has none, what waits
+takes as much memory as the rows, and the limit is rejected.
 """
 
 from ..backends.base import Band
@@ -45,9 +45,9 @@ def contract_stored(
 
 
 class Passing:
-    """What rows leave behind that pass in pieces.
+    """What rows that pass in pieces leave behind.
 
-    The directory is told at once what becomes part of what.
+    The directory learns at once which component becomes part of which.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Passing:
         return cycle_filter(run.backend, merge(renamed, run.threads))
 
     def contract_again(self, graph: ReducedGraph) -> ReducedGraph:
-        """Contract what waited at borders that are none any more."""
+        """Contract what waited at borders that have disappeared."""
         return self._record(contract(self.run.backend, graph, self.exception))
 
     def _record(self, found: Contraction) -> ReducedGraph:

@@ -1,6 +1,6 @@
-"""Which devices a rank has, and what each of them is given.
+"""Which devices a rank has, and which rows each of them gets.
 
-This is the only module of the algorithm that knows that there are a CPU and GPUs.
+No other module of the algorithm knows that there are a CPU and GPUs.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -21,16 +21,16 @@ from ..run.run import Worker
 from .speeds import measure
 from .split import bounded_ratio, split
 
-# Fewer arcs are the CPU's: it is done with them before both would have merged.
+# Fewer arcs go to the CPU alone: two devices would take longer, to merge.
 LEAST_ARCS = 1 << 20
 
 
 def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
     """Return this rank's devices, the GPU first. Collective.
 
-    The GPUs a machine shows are dealt to its ranks in turn; each rank gets an equal
+    The GPUs of a machine are assigned to its ranks round robin. Each rank gets an equal
     share of the cores, and one core fewer for its CPU worker if it drives a GPU.
-    Warns where that does not go well (see `placement`).
+    Warns of poor placement (see `placement`).
 
     Raises
     ------
@@ -60,7 +60,7 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
 def begin_placing(
     background: Background, backends: list[Backend], rows: Rows, config: Config
 ) -> None:
-    """Begin to bring all rows to the first device, if it may get them all."""
+    """Begin to copy all rows to the first device, if it may get them all."""
     shared = len(backends) > 1
     if shared and (isinstance(config.ratio, int | float) or rows.num_arcs < LEAST_ARCS):
         return
@@ -74,12 +74,12 @@ def deal(
     config: Config,
     report: Report,
 ) -> tuple[tuple[Worker, ...], float]:
-    """Deal a rank's rows to its devices.
+    """Divide a rank's rows between its devices.
 
     Parameters
     ----------
     background : Background
-        May have brought all rows to the first device.
+        May have copied all rows to the first device.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def _ratio(
 
 
 def place(workers: tuple[Worker, ...], report: Report) -> tuple[Worker, ...]:
-    """Bring every worker's rows to its device, all at once, if they are not there."""
+    """Copy every worker's rows to its device, all at once, if they are not there."""
 
     def bring(worker: Worker) -> Worker:
         with report.work(worker.backend.name):

@@ -1,8 +1,8 @@
 """Step 8: every rank writes the forest edges that begin at its vertices.
 
-The ranks have fixed edges wherever these became final. Each edge goes to the home
-of its smaller end, so the forest is sorted over all ranks, the file is the same for
-every number of ranks, and nobody holds all of it.
+Forest edges are on the ranks that found them. Each edge goes to the owner of its
+smaller end, so the forest is sorted over all ranks, the file is the same for every
+number of ranks, and no rank holds all of it.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Summary:
     Attributes
     ----------
     num_vertices, num_edges : int
-        Of the graph: distinct undirected edges without loops.
+        Of the graph: distinct undirected edges without self-loops.
     forest_edges, trees : int
     weight : int or float
         Exact for integers, correctly rounded for floats.
@@ -66,7 +66,7 @@ class Summary:
 def write_forest(
     run: Run, path: Path | None, with_labels: bool, record_path: Path | None
 ) -> Summary:
-    """Bring the forest in order, add it up and write it. Collective.
+    """Sort the forest, compute its weight and digest, and write it. Collective.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ def write_forest(
 def to_homes(
     directory: Directory, fixed: list[EdgeList], threads: Threads = ALONE
 ) -> EdgeList:
-    """Send every edge to the home of its smaller end; return them in order.
+    """Send every edge to the owner of its smaller end; return them in order.
 
-    Collective. Takes the edges out of the list. If the longest list is at home and in
+    Collective. Takes the edges out of the list. If the longest list is in place and in
     order, as one GPU leaves it, and rows that pass in pieces, it stays where it is.
     """
     longest = max(fixed, key=len)
@@ -137,7 +137,7 @@ def to_homes(
 
 
 def _in_place(directory: Directory, edges: EdgeList) -> bool:
-    """Return whether edges are in order, and at home here."""
+    """Return whether edges are in order, and this rank owns their smaller ends."""
     u, v = edges.u, edges.v
     if len(u) == 0 or u[0] < directory.first or u[-1] >= directory.last:
         return False
@@ -145,7 +145,7 @@ def _in_place(directory: Directory, edges: EdgeList) -> bool:
 
 
 def at_home(directory: Directory, lists: list[EdgeList], threads: Threads) -> EdgeList:
-    """Return of all ranks' edges those whose smaller end is at home here, in order.
+    """Return those edges of all ranks whose smaller end this rank owns, in order.
 
     Collective. Of parallel edges only the lightest is left.
     """
@@ -158,7 +158,7 @@ def at_home(directory: Directory, lists: list[EdgeList], threads: Threads) -> Ed
 
 
 def _parted(directory: Directory, edges: EdgeList) -> tuple[EdgeList, EdgeList]:
-    """Return the edges whose smaller end is at home here, and the others."""
+    """Return the edges whose smaller end this rank owns, and the others."""
     here = (edges.u >= directory.first) & (edges.u < directory.last)
     if here.all():  # as most of them are where there is locality
         return edges, edges.take(np.empty(0, np.int64))
@@ -174,7 +174,7 @@ def _joined(lists: Sequence[EdgeList]) -> list[np.ndarray]:
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:
-    """Return for each vertex at home here the smallest of its tree. Collective."""
+    """Return the smallest vertex of the tree of each vertex owned here. Collective."""
     directory.resolve()
     names, first = np.unique(directory.parent, return_index=True)
     names = names.astype(np.int64)

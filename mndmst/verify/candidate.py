@@ -16,7 +16,7 @@ LIMIT = 10  # problems of one kind that are named
 
 
 class Examination(NamedTuple):
-    """What a forest file shows by itself and beside the graph's header.
+    """What a forest file shows, alone and together with the graph's header.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Examination(NamedTuple):
         Attributes that do not agree with the edges or the graph.
     digest : str
     weight : int or float
-        Both computed anew from the edges.
+        Both computed again from the edges.
     """
 
     faults: list[str]
@@ -117,7 +117,7 @@ class Candidate(NamedTuple):
     key, ranked : ndarray of uint32 or uint64, shape (edges,)
         The keys of the edges, as in the file and in the order.
     edge, link : ndarray of uint32 or int64
-        See `kernels.build_links`.
+        See `verify.kernels.build_links`.
     closing : ndarray of int64
         Edges that close a cycle with those before them in the order.
     smallest : ndarray of uint32 or int64

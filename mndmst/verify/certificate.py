@@ -23,7 +23,7 @@ from .rows import KINDS, Findings, check_rows, merge, pieces
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of a forest file after its verification.
+    """The result of verifying a forest file.
 
     Attributes
     ----------
@@ -32,14 +32,14 @@ class Verdict:
     n : int
         Vertices of the graph.
     m : int or None
-        Its undirected edges, without loops, parallel ones counted once; None if the
-        forest was refuted before the graph was read.
+        Its undirected edges, without self-loops, parallel ones counted once; None if
+        the forest was refuted before the graph was read.
     edges, trees : int
         Of the forest.
     weight : int or float
-        Sum of the edges' weights, computed anew.
+        Sum of the edges' weights, computed again.
     digest : str
-        Computed anew.
+        Computed again.
     problems : list of str
         Why it is refuted; at most ten of each kind.
     seconds : float
@@ -136,10 +136,10 @@ def _hold(
     candidate: Candidate,
     threads: int,
 ) -> Findings:
-    """Hold all rows of the graph to the forest, each rank its share of the arcs."""
+    """Test all rows of the graph against the forest, each rank its share."""
     check = partial(check_rows, graph, forest, candidate)
     with comm.raise_on_all():
-        # No row at first: the kernels are compiled before threads ask for them.
+        # No row at first: the kernels are compiled before threads use them.
         parts = [check(0, 0)]
         shares = pieces(graph, comm.rank, comm.size)
         if threads > 1:

@@ -1,4 +1,4 @@
-"""The graph's side of the certificate: rows read in pieces and held to the forest."""
+"""Rows of the graph, read in pieces and tested against the forest."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class Findings(NamedTuple):
     problems : dict of str to list of str
         For each of `KINDS` the first problems.
     distinct : int
-        Undirected edges, without loops, parallel ones counted once.
+        Undirected edges, without self-loops, parallel ones counted once.
     balance : int
         Zero, modulo 2**64, over all rows of a symmetric graph.
     """
@@ -91,7 +91,7 @@ def _row_at(graph: ShardedGraph, part: int, parts: int) -> int:
 def check_rows(
     graph: ShardedGraph, forest: ForestFile, candidate: Candidate, begin: int, end: int
 ) -> Findings:
-    """Hold the rows [begin, end) to the forest.
+    """Test the rows [begin, end) against the forest.
 
     Raises
     ------
@@ -149,7 +149,7 @@ class Piece(NamedTuple):
 
 
 def _absent_edges(rows: Piece, candidate: Candidate) -> Iterator[tuple[str, list[str]]]:
-    """Yield the problems of forest edges that are not in these rows as they say."""
+    """Yield the problems of forest edges that differ from these rows."""
     ends = rows.first, rows.first + len(rows.indptr) - 1
     low, high = (
         bisect_left(candidate.a, end, key=lambda node: int(candidate.ids(node)))

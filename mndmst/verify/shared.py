@@ -14,8 +14,8 @@ from ..host.errors import ConfigError
 def share_array(node: Comm, array: np.ndarray | None) -> np.ndarray:
     """Return rank 0's array on every rank of a machine (`Comm.node`).
 
-    The ranks see one copy in shared memory, which is given back when none refers to
-    it any more; no rank may change it.
+    The ranks see one copy in shared memory, which is freed when no rank refers to it
+    any more; no rank may change it.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def share_array(node: Comm, array: np.ndarray | None) -> np.ndarray:
         return array
     facts = None if array is None else (array.nbytes, array.shape, array.dtype)
     nbytes, shape, dtype = node.bcast(facts)
-    # A file in memory, not an MPI window: its room can be claimed beforehand, where
+    # A file in memory, not an MPI window: its room can be reserved beforehand, while
     # touching a window that does not fit kills the process.
     handle = claim(node, nbytes)
     memory = mmap.mmap(handle, 0)
@@ -41,8 +41,8 @@ def share_array(node: Comm, array: np.ndarray | None) -> np.ndarray:
 def claim(node: Comm, nbytes: int) -> int:
     """Return a new file with so much room, open on all ranks. Collective.
 
-    It lies in memory if there is enough. It has lost its name by the time it gets its
-    room, so that this is given back when the ranks end, however they do.
+    It is in memory if there is enough. Its name is removed before room is reserved, so
+    that the room is free again when the ranks end, however they end.
 
     Raises
     ------

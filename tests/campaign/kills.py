@@ -12,6 +12,7 @@ from processes import Run, finish, on_ranks, start
 
 from mndmst.io.forest import file_digest
 from mndmst.io.shards import open_graph
+from mndmst.run.checkpoint.folder import LOCK
 
 from . import TESTS
 from .case import Case, CaseError, contents, expect
@@ -67,7 +68,7 @@ def solve(draw: random.Random, folder: Path) -> int:
     expect(run.result["digest"] == right.digest, f"not the oracle's forest: {run}")
     expect(file_digest(forest) == right.digest, "the file has another forest")
     left = sorted(path.name for path in kept.iterdir())
-    expect(left == ["lock"], f"the checkpoint's folder has {left}")
+    expect(left == [LOCK], f"the checkpoint's folder has {left}")
     return faults
 
 

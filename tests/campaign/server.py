@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from mndmst.__main__ import main as run_command
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.backends.warmup import warm_up_kernels
 from mndmst.cli import main as cli  # noqa: F401
-
-from .__main__ import main as run_command
 
 # What a command that loses all measure may take of the machine.
 MOST_BYTES = 6 << 30

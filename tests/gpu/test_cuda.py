@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from shapes import IDS, KEYS, SHAPES, check, check_labels, csr, edges_of, kruskal
 
+from mndmst.backends import cpu_device
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
 from mndmst.graph.model import EdgeList, ReducedGraph, Rows
@@ -249,10 +250,9 @@ def test_too_little_memory(backend, monkeypatch):
 
 
 def test_numba_agrees(backend):
-    numba = pytest.importorskip("mndmst.backends.cpu")
     n, u, v, key = edges_of("dense", np.random.default_rng(8), np.uint64)
     rows = csr(n, u, v, key, np.uint32)
-    host = numba.CpuBackend()
+    host = cpu_device()
     mine, theirs = (b.msf(b.place(rows)).edges for b in (backend, host))
     theirs = theirs.take(np.lexsort((theirs.v, theirs.u)))
     check(mine, (theirs.u, theirs.v, theirs.key), np.uint32, np.uint64)

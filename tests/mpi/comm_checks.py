@@ -141,8 +141,7 @@ def check_prefix(comm: Comm) -> None:
 
 
 def check_shared_memory(comm: Comm) -> None:
-    memory = SharedMemory.of(comm)
-    assert memory is not None
+    memory = SharedMemory(comm)
     mine, bits, none = memory.arrays((comm.size, np.int64), (3, np.bool_), (0, float))
     assert not mine.any() and len(none) == 0
     comm.barrier()
@@ -161,8 +160,7 @@ def check_shared_memory(comm: Comm) -> None:
 
 
 def check_memory_that_cannot_be_shared(comm: Comm) -> None:
-    memory = SharedMemory.of(comm)
-    assert memory is not None
+    memory = SharedMemory(comm)
     limits = resource.getrlimit(resource.RLIMIT_AS)
     if comm.rank == comm.size - 1:  # cannot have that much
         resource.setrlimit(resource.RLIMIT_AS, (1 << 40, limits[1]))

@@ -22,8 +22,8 @@ from typing import Any
 
 from mndmst import pipeline
 from mndmst.__main__ import main
+from mndmst.cli import main as cli
 from mndmst.cli import ranks
-from mndmst.cli.main import main as cli
 from mndmst.comm import mpi_library, pulse
 from mndmst.comm.communicator import Comm
 from mndmst.host.launcher import launched_rank

@@ -46,7 +46,7 @@ def run(command: str, directory: Path) -> str:
 
 
 def test_reference_is_that_of_the_parser() -> None:
-    """If this fails: python -m mndmst.docs."""
+    """If this fails: python -m mndmst.cli."""
     assert (DOCS / "commands.md").read_text() == reference()
 
 
@@ -78,6 +78,19 @@ def test_python_pages(checkout: Path) -> None:
     assert len(found) >= 4
     script = "\n".join(found + blocks(DOCS / "files.md", "python"))
     run(f"python - <<'END'\n{script}END", checkout)
+
+
+def test_every_stage_is_explained() -> None:
+    """The names of stages in the code have a row in files.md."""
+    sources = [path.read_text() for path in (ROOT / "mndmst").rglob("*.py")]
+    names = {
+        name
+        for source in sources
+        for name in re.findall(r'report\.stage\("([^"]+)"', source)
+    }
+    rows = re.findall(r"^\| `([^`]+)` \|", (DOCS / "files.md").read_text(), re.M)
+    assert len(names) > 20
+    assert names - set(rows) == set()
 
 
 def test_links_lead_somewhere() -> None:

@@ -185,13 +185,13 @@ def test_a_signal_to_stop_before_anything_is_computed(
     assert run.stderr.count(f"mndmst: stopped by SIG{signal.upper()}; nothing") == 1
     assert run.stderr.count(f"--checkpoint {kept}\n") == 1
     assert not list(forest.parent.iterdir())
-    assert [path.name for path in kept.iterdir()] == ["lock"]
+    assert [path.name for path in kept.iterdir()] == [LOCK]
 
 
 def test_a_rank_that_is_stopped_for_a_while(
     graph: Known, forest: Path, solve: Solve
 ) -> None:
-    run = solve(graph, forest, "pause", "join_band")
+    run = solve(graph, forest, "pause", "hook_rows")
     assert run.result["digest"] == graph.digest
     assert "mndmst: rank 1 on " in run.stderr
     assert "mndmst: rank 1 runs again" in run.stderr
@@ -199,7 +199,7 @@ def test_a_rank_that_is_stopped_for_a_while(
 
 def test_a_job_with_a_stopped_rank_can_be_ended(graph: Known, forest: Path) -> None:
     options = ("solve", graph.path, "-o", forest, "--backend", "cpu")
-    job = start(on_ranks(RANKS, PROGRAM, "stop", 1, "join_band", *options))
+    job = start(on_ranks(RANKS, PROGRAM, "stop", 1, "hook_rows", *options))
     assert job.stderr is not None
     found = None
     for line in iter(job.stderr.readline, b""):

@@ -25,10 +25,10 @@ def test_every_row_is_read_once(tmp_path: Path, monkeypatch, arcs: int) -> None:
     assert facts["checked_arcs"] == open_graph(path).num_arcs
 
 
-def test_an_arc_without_twin_is_found(tmp_path: Path) -> None:
+def test_an_arc_without_its_reverse_is_found(tmp_path: Path) -> None:
     arcs = graphs.Graph(3, np.array([0, 1]), np.array([1, 0]), np.array([4, 5]))
     path = graphs.write_arcs(tmp_path / "graph", arcs)
-    with pytest.raises(InputError, match="no twin"):
+    with pytest.raises(InputError, match="no reverse arc"):
         check_graph(open_graph(path))
 
 

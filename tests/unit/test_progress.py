@@ -41,7 +41,7 @@ def test_a_terminal_gets_a_bar() -> None:
     progress.edges("read", 2_000_000)
     progress.stage("ring", round=3)
     progress.edges("ring", 500_000)
-    progress.edges("heavy", 900_000)  # the bar stays where it was
+    progress.edges("heavier", 900_000)  # the bar stays where it was
     assert progress.bar.n == 1_500_000
     progress.say("between")
     progress.close()
@@ -51,3 +51,12 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "] between\n" in shown
     progress.say("after")
     assert terminal.getvalue().endswith("] after\n")
+
+
+def test_details_are_for_those_who_ask() -> None:
+    log = io.StringIO()
+    Progress(True, log).detail("not heard")
+    Progress(True, log, verbose=True).detail("heard")
+    Progress(False, log, verbose=True).detail("not heard")
+    assert log.getvalue().splitlines()[0].endswith("] heard")
+    assert log.getvalue().count("\n") == 1

@@ -26,8 +26,7 @@ from .streamed import Need, StreamedRows
 from .tools import Tools
 from .transfer import Transfer
 
-# Below so many edges a reduced graph is solved on the host before the device has
-# been told about it.
+# With fewer edges the host solves a reduced graph before a device has begun.
 SMALL_EDGES = 100_000
 
 # What the CUDA runtime calls a lack of memory. It says so also where it cannot even

@@ -1,7 +1,7 @@
-"""Forests that GPUs of one host hand to each other, past their hosts.
+"""Forests that GPUs of one host send to each other directly.
 
-A process opens what another has on its device by a handle (CUDA IPC). Copies take the
-way there is between the two: NVLink, the bus, or none on one device.
+A process opens memory of another one's device by a handle (CUDA IPC). Copies use the
+link between the two: NVLink, the bus, or none on one device.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -55,7 +55,7 @@ class Need(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The least bytes that will do."""
+        """The least bytes that suffice."""
         return self.fixed + self.listed * self.edges
 
 

@@ -1,4 +1,4 @@
-"""What the steps on a device work with."""
+"""Tools that the steps on a device share."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -14,7 +14,7 @@ from ...host.errors import ConfigError, MndmstError
 
 PARTS = 16
 
-# Open MPI wants to be told that root and more ranks than cores are welcome, and would
+# Open MPI needs to know that root and more ranks than cores are allowed, and would
 # bind few ranks to a core each; see launch/env.sh.
 _ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",

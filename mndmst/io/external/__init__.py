@@ -1,16 +1,16 @@
 """From an edge file of any size to shards, in bounded memory, by many processes.
 
 1. Survey: every process reads a share of the file and counts the ends of edges by
-   blocks of vertices. Text and packed files are kept as arrays on the way.
+   blocks of vertices. Text and packed files are kept as arrays meanwhile.
 2. Plan: the counts cut the vertices into parts, and parts into buckets that fit into
    memory. All processes make the same plan.
-3. Route: every arc is written to the bucket of its row, and so is its twin, unless
+3. Route: every arc is written to the bucket of its row, and so is its reverse, unless
    the survey has found every edge listed in both directions. Where it has found them
    in the order of rows too, as CSR files list them, a bucket is a range of the file.
 4. Sort: every process sorts the buckets of some parts and writes these.
 
-What is on the way lies in a directory beside the output. It stays there if the
-processes are killed; a restart then goes on with the parts that are missing.
+Intermediate files are in a directory beside the output. They stay there if the
+processes are killed; a restart then makes the parts that are missing.
 """
 
 from collections.abc import Callable, Iterator
@@ -62,7 +62,7 @@ def partition(team: Team, file: EdgeFile, options: Options) -> ShardedGraph:
         If the memory does not suffice, there are far more parts than vertices, or
         another run has left what there is to go on from.
     InputError
-        If the file is damaged, an arc has no twin where all should, or there are far
+        If the file is damaged, an arc has no reverse where all should, or there are far
         more vertices than its edges can name.
     OutputError
         If the output is not empty, has not enough room or cannot be written, or

@@ -34,12 +34,12 @@ def locked(team: Team, place: Path, name: Path) -> Iterator[bool]:
     place : Path
         The directory, without links.
     name : Path
-        What messages call it.
+        The name in messages.
 
     Yields
     ------
     bool
-        Whether that can be; some network file systems have no locks.
+        Whether the lock works; some network file systems have no locks.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def locked(team: Team, place: Path, name: Path) -> Iterator[bool]:
             file = _take(path, name, fcntl.LOCK_EX, os.O_CREAT | os.O_EXCL)
     failed = True
     try:
-        # All of them share it; nobody else has had it to himself since
+        # All of them share it; no other run has had it alone since
         with team.raise_on_all():
             if team.rank == 0:
                 _lock(file, name, fcntl.LOCK_SH)

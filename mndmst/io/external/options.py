@@ -20,17 +20,16 @@ class Options:
     memory : int
         Bytes that each process may hold.
     symmetrize : bool
-        Take a file that should list every edge in both directions as one that lists
-        it in any.
+        Accept a file of a format with both directions that lists edges in one only.
     reorder : str
         One of `renumber.ORDERS`.
     overwrite, compress : bool
         As in `Destination` and `ShardWriter`.
     restart : bool
-        Go on where a run that was killed has ended, if there is one; a graph that the
-        same run has finished stays.
+        Continue where a run that was killed has ended, if there is one; a graph that
+        the same run has finished stays.
     quiet : bool
-        Say nothing on standard error.
+        Write nothing to standard error.
     num_vertices : int, optional
         How many vertices there are; by default what the file says, or one more than
         its largest id.
@@ -57,7 +56,7 @@ class Options:
 
     @property
     def work(self) -> Path:
-        """The directory for what is on the way."""
+        """The directory for intermediate files."""
         return self.place.with_name(f"{self.place.name}.partition-work")
 
     def check(self) -> None:

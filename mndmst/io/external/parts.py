@@ -1,4 +1,4 @@
-"""Write the parts that are not there yet, and name the graph by what it holds."""
+"""Write the parts that are missing, and name the graph by its contents."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ def write_parts(
     rows_of : callable
         As in `sort.write_part`.
     work : Path
-        The directory for what is on the way.
+        The directory for intermediate files.
     """
     parts = writer.num_parts
     with writer, team.raise_on_all():
@@ -60,7 +60,7 @@ def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
 
 
 def _noted(work: Path, part: int) -> list[int] | None:
-    """Return what a part adds to the sums that tell graphs apart; None if not done."""
+    """Return what a part adds to the sums that identify a graph; None if not done."""
     with suppress(OSError, ValueError):
         sums: list[int] = json.loads(part_note(work, part).read_text())
         return sums

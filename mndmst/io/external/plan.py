@@ -1,4 +1,4 @@
-"""Where rows go: parts, as they will be stored, and buckets that fit into memory."""
+"""How rows are divided: parts, as they are stored, and buckets that fit into memory."""
 
 import shutil
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Plan:
     num_vertices : int
     weight_dtype : dtype
     mirrored : bool
-        Whether an edge as listed stands for both its arcs.
+        Whether each listed edge means both its arcs.
     in_rows : bool
         Whether the arcs are listed in the order of rows, so that those of a bucket
         are next to each other and need not be routed.
@@ -72,11 +72,11 @@ class Plan:
 
     @property
     def head_bits(self) -> int:
-        """How many bits of a sort key tell the neighbour."""
+        """How many bits of a sort key hold the neighbour."""
         return max(1, (self.num_vertices - 1).bit_length())
 
     def buckets(self) -> Buckets:
-        """Return what tells kernels a vertex's bucket."""
+        """Return the tables by which kernels find a bucket."""
         shift = max(0, (self.num_vertices - 1).bit_length() - GUIDE_BITS)
         vertices = np.arange(0, self.num_vertices, 1 << shift)
         guide = np.searchsorted(self.first[1:], vertices, "right").astype(np.int32)
@@ -84,7 +84,7 @@ class Plan:
 
 
 def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
-    """Refuse far more vertices than the edges of a file can name.
+    """Raise an error for far more vertices than the edges of a file can name.
 
     Parameters
     ----------

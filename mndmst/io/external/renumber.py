@@ -3,11 +3,11 @@
 Kolganov (2016) numbers well-connected vertices next to each other, for a GPU's cache.
 `bfs` numbers them as a breadth-first search meets them, `rcm` by the reverse of Cuthill
 and McKee's order (1969; George, 1971), the same search with vertices of least degree
-first. `degree` puts vertices with many neighbours first: what is known of these is
-looked up most, and then lies together. It takes 8 bytes a vertex and process while it
-counts; for the others one process reads the whole graph into memory.
+first. `degree` puts vertices with many neighbours first: their data is used most, and
+is then close together. It takes 8 bytes a vertex and process while it counts; for the
+others one process reads the whole graph into memory.
 
-Both maps between numbers lie beside what else is on the way, and are mapped from there.
+Both maps between numbers are memory-mapped files in the working directory.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""How a run goes on where one that was killed has ended, or finds that all is done.
+"""How a run continues where a killed run has ended, or finds that all is done.
 
-The plan lies in the working directory as soon as all arcs are in buckets; each part
-that is done has a note there. A run with `restart` also leaves a record in the index
-of the graph, so that the same run once more finds it finished.
+The plan is in the working directory as soon as all arcs are in buckets; each part
+that is done has a note there. A run with `restart` also writes a record to the index
+of the graph, so that the same run finds it finished when it is started again.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def record_of(described: dict[str, Any]) -> str:
 def prepare(
     options: "Options", described: dict[str, Any], has_locks: bool
 ) -> tuple[Found, Destination]:
-    """Make the directories ready, and return what is in them to go on from.
+    """Prepare the directories, and return what a run can continue from.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _begin_anew(options: "Options", before: Destination) -> Destination:
 
 
 def give_up(work: Path, target: Destination) -> None:
-    """Remove all that a run has made, which is not at work any more."""
+    """Remove all that a run which has ended has made."""
     replace(target, uuid=_naming(work)).abandon()
     remove_work(work, target.token)
 

@@ -37,7 +37,7 @@ def write_part(
     Returns
     -------
     tuple of int
-        What the part adds to the sums that tell graphs apart.
+        What the part adds to the sums that identify a graph.
     """
     buckets = range(plan.begins[part], plan.begins[part + 1])
     sums = np.zeros(2, np.uint64)
@@ -49,7 +49,7 @@ def write_part(
 
 
 def _write_bucket(file: PartWriter, first: int, rows: Rows) -> np.ndarray:
-    """Write rows, which nobody holds any more when the next bucket comes."""
+    """Write rows, which are freed before the next bucket is read."""
     indptr, heads, weights = rows
     file.append(indptr, heads, weights)
     keys = weights.view(key_dtype(weights.dtype))

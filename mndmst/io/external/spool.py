@@ -1,4 +1,4 @@
-"""A copy of what a process has read of a file that is dear to read again."""
+"""A copy of what a process has read of a file that is expensive to read again."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -31,12 +31,12 @@ class Survey:
     symmetric : bool
         Whether every edge is listed in both directions.
     in_rows : bool
-        Whether the entries are arcs in the order of rows, each once and no loop, and
+        Whether the entries are arcs in the order of rows, each once, no self-loop, and
         can be read again by their numbers.
     shift : int
         A block has 2^shift vertices.
     counts : ndarray of int64, shape (blocks,)
-        The ends of edges in each block, loops not counted.
+        The ends of edges in each block, self-loops not counted.
     """
 
     num_vertices: int
@@ -91,15 +91,15 @@ def survey_edges(
     """Look at all edges, once or twice. Collective.
 
     A file whose entries can be read again by their numbers may be rows that list both
-    directions. As long as that seems so, heads are not counted: they would be as many
-    as tails in the end. What ends the seeming begins the survey anew.
+    directions. While that seems so, heads are not counted, as they would be as many as
+    tails in the end. If it turns out to be false, the survey starts again.
 
     Parameters
     ----------
     spool : Spool
         See `own_pieces`.
     told : callable
-        Yields what an iterator does, and tells the user of it.
+        Passes an iterator on, and reports progress.
 
     Raises
     ------
@@ -162,7 +162,7 @@ class _Found:
         count(piece.src, piece.dst, self.shift, self.counts)
 
     def _add_rows(self, piece: RowPiece) -> None:
-        """Count rows; those that are wrong are left to be told of by another look."""
+        """Count rows; a second look reports those that are wrong."""
         keys = self._add_weights(piece.weights)
         surplus, in_order = look_at_rows(
             piece.indptr, piece.heads, keys, piece.first, np.uint64(self.bound),

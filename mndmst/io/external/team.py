@@ -1,7 +1,7 @@
 """Processes that partition a graph together: ranks of MPI, or workers of one machine.
 
-All of them run the same code and meet in two calls. What is large goes through files,
-so neither MPI nor shared memory is needed.
+All of them run the same code and meet in two calls. Large data goes through files, so
+neither MPI nor shared memory is needed.
 """
 
 import ctypes
@@ -68,7 +68,7 @@ class Ranks(Team):
 
     def allgather(self, value: Any) -> list[Any]:
         """Return the small values of all ranks on every rank."""
-        self.comm.barrier()  # which waits politely, as what follows does not
+        self.comm.barrier()  # yields the core while it waits; the next call does not
         values: list[Any] = self.comm.bcast(self.comm.gather(value))
         return values
 
@@ -79,7 +79,7 @@ class Ranks(Team):
 
 
 class Alone(Team):
-    """One process by itself."""
+    """One process alone."""
 
     rank, size = 0, 1
 

@@ -1,4 +1,4 @@
-"""Find an arc without its twin in a file that should list both."""
+"""Find an arc without its reverse in a file that should list both."""
 
 import numpy as np
 
@@ -12,10 +12,11 @@ CLASSES = 1 << 16
 
 
 def lonely_arc(file: EdgeFile) -> InputError:
-    """Return an error that names an arc whose twin is missing or weighs differently.
+    """Return an error for an arc whose reverse is missing or has another weight.
 
     The file is read twice: once for sums over classes of pairs of vertices, which are
-    zero where all arcs have twins, and once for the arcs of a class where it is not.
+    zero where all arcs have their reverse, and once for the arcs of a class where it is
+    not.
     """
     sums = np.zeros(CLASSES, np.uint64)
     for piece in file.pieces(0, file.length):
@@ -35,8 +36,8 @@ def lonely_arc(file: EdgeFile) -> InputError:
         u, v = v, u
     return InputError(
         f"{file.name}: the arc ({u}, {v}) of weight {w} (vertices counted from 0) has "
-        f"no twin ({v}, {u}) of the same weight. Give --symmetrize if the file lists "
-        "edges in one direction only."
+        f"no reverse ({v}, {u}) of the same weight. Give --symmetrize if the file "
+        "lists edges in one direction only."
     )
 
 

@@ -1,9 +1,9 @@
-"""Which vertices a graph has: as many as are asked for, or those that edges name.
+"""Which vertices a graph has: as many as the user says, or those that edges name.
 
 The ids that occur are found in bounded memory: every process sorts those of its share,
 as many at a time as there is room for, and writes them; one merges what all have
-written. They lie in ascending order beside what else is on the way, are mapped from
-there, and an id's place among them is its new number.
+written, to a memory-mapped file in the working directory. An id's place in that file
+is its new number.
 """
 
 from collections.abc import Iterator

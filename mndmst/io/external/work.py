@@ -1,8 +1,8 @@
-"""The directory beside a graph for what is on the way, and whose it is.
+"""The working directory beside a graph, and which run owns it.
 
 It holds an empty file whose name is the token of the run that made it. A directory
-without one was made by somebody else. Only files with the names we give are removed
-from it, so whatever else has got there stays, and the directory with it.
+without one is not ours. Only files with the names we give are removed from it, so any
+other file stays, and the directory with it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Graphs in other formats, told by the file's suffix; one module per format.
+"""Graphs in other formats, named by the file's suffix; one module per format.
 
 A format is a function that opens a file as an `EdgeFile`, to be read in pieces of
 bounded size by any number of processes, or, for formats that cannot be read so or are
@@ -91,7 +91,7 @@ def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
     path : str or Path
         A directory is taken for shards.
     format : str, optional
-        One of `NAMES`; by default the suffix of the path tells.
+        One of `NAMES`; by default the suffix of the path.
 
     Returns
     -------

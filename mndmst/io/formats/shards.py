@@ -1,4 +1,4 @@
-"""The project's own shards, to shard them anew or to convert them."""
+"""The project's own shards, to shard them again or to convert them."""
 
 from pathlib import Path
 

@@ -201,7 +201,7 @@ class _Bounded:
         return self.file.read(wanted)
 
     def close(self) -> None:
-        """Leave that to whoever has opened the file."""
+        """Do nothing: the function that opened the file closes it."""
 
 
 def _capped(batches: Iterator[Any]) -> Iterator[Any]:

@@ -35,7 +35,7 @@ class Lines:
         The number of the first vertex.
     columns : int
         `NO_WEIGHT`: only ends; `WEIGHT_LAST`: ends and weight; `WEIGHT_AND_MORE`:
-        and more that is not read (of `kernels.edge_lines`).
+        and more that is not read (of `io.kernels.edge_lines`).
     what : str
         Says in messages how a line should look.
     """

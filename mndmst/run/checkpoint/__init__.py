@@ -1,10 +1,10 @@
-"""What a run leaves behind at safe points, and how another run goes on from it.
+"""What a run saves at safe points, and how another run resumes from it.
 
 At a safe point the directory knows everything that has been contracted. Then three
-things say all about a run, whatever ranks and devices it has: the forest edges fixed
-so far, the component of every vertex, and the key up to which the bands of weights
-are done. A run that resumes, on any number of ranks, reads its rows, takes these, and
-goes on with the edges between components (coordinated checkpointing, as in Elnozahy,
+things describe a run, whatever ranks and devices it has: the forest edges found so far,
+the component of every vertex, and the key up to which the bands of weights are done. A
+run that resumes, on any number of ranks, reads its rows and these three, and continues
+with the edges between components (coordinated checkpointing, as in Elnozahy,
 Alvisi, Wang and Johnson, ACM Computing Surveys 2002; graphs in flight need no copy).
 """
 
@@ -36,6 +36,8 @@ COST_SHARE = 0.05
 
 class Checkpoint:
     """When a run saves its state. Inactive without a folder. Collective.
+
+    Used as a context manager, which lets the folder go at its end.
 
     Parameters
     ----------
@@ -75,9 +77,19 @@ class Checkpoint:
                 raise ConfigError("--resume: give --checkpoint DIR too")
         if folder is not None:
             self._kept = Folder(comm, folder)
-            check_writable(comm, folder / MANIFEST)
-            stop_signals.catch()
-            self._stop_early(comm)
+            try:
+                check_writable(comm, folder / MANIFEST)
+                stop_signals.catch()
+                self._stop_early(comm)
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> "Checkpoint":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def start(self, graph: ShardedGraph, state: "State", report: Report) -> bool:
         """Take over the checkpoint in the folder, if asked to. Collective.
@@ -182,10 +194,14 @@ class Checkpoint:
             entry["bytes"] = save(self._kept, self._graph, directory.vtxdist, saved)
 
     def remove(self) -> None:
-        """Remove the checkpoint, for the forest is written; let the folder go."""
+        """Remove the checkpoint, for the forest is written."""
+        if self._kept is not None:
+            self._kept.clear()
+
+    def close(self) -> None:
+        """Let the folder go, and signals do what they did before."""
         if self._kept is not None:
             stop_signals.restore()
-            self._kept.clear()
             self._kept.close()
 
 

@@ -44,7 +44,7 @@ class Saved(NamedTuple):
     done : int or None
         All bands of weights up to this key are done.
     parent : ndarray of uint32 or int64
-        The directory's entries of the vertices at home here.
+        The directory's entries of the vertices that this rank owns.
     fixed : EdgeList
         Forest edges; on all ranks together every one once.
     """

@@ -164,7 +164,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, why: str) -> InputError:
-    """Return the error for a checkpoint that will not do."""
+    """Return the error for a checkpoint that is damaged."""
     return InputError(
         f"{path}: the checkpoint is damaged ({why}). Copy it again from where it is "
         "whole, or start without --resume."
