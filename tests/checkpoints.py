@@ -7,7 +7,7 @@ from mpi4py import MPI
 
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
-from mndmst.run.checkpoint.files import State, load, save
+from mndmst.run.checkpoint.files import Saved, load, save
 from mndmst.run.checkpoint.folder import Folder
 
 COMM = Comm(MPI.COMM_SELF)
@@ -16,23 +16,23 @@ GRAPH = {"uuid": "one", "num_vertices": N, "num_arcs": 2400, "weight_dtype": "fl
 VTXDIST = np.array([0, N])
 
 
-def state(edges: int = 200, done: int | None = 77) -> State:
+def state(edges: int = 200, done: int | None = 77) -> Saved:
     random = np.random.default_rng(edges)
     columns = [random.integers(0, N, edges).astype(np.uint32) for _ in range(3)]
-    return State(done, np.arange(N, dtype=np.uint32) // 7 * 7, EdgeList(*columns))
+    return Saved(done, np.arange(N, dtype=np.uint32) // 7 * 7, EdgeList(*columns))
 
 
-def same(one: State, other: State) -> bool:
+def same(one: Saved, other: Saved) -> bool:
     arrays = [(s.parent, s.fixed.u, s.fixed.v, s.fixed.key) for s in (one, other)]
     fine = all(map(np.array_equal, *arrays))
     return fine and one.done == other.done
 
 
-def read(folder: Path) -> State:
+def read(folder: Path) -> Saved:
     return load(COMM, folder, GRAPH, VTXDIST)
 
 
-def keep(path: Path, saved: State) -> int:
+def keep(path: Path, saved: Saved) -> int:
     """Save a state in a directory, as a run of its own; return the bytes."""
     folder = Folder(COMM, path)
     try:

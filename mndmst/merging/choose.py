@@ -13,6 +13,8 @@ from .strategy import Facts, NotSuitableError, Setting, Strategy
 
 # The first one that does not refuse is taken; the last one never does.
 STRATEGIES: Sequence[type[Strategy]] = (Devices, SharedMemory, Replicated, Messages)
+# Why a strategy that was taken has let others take over: only devices do.
+GIVEN_UP = "a device has too little memory, or cannot reach another"
 
 
 def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strategy:
@@ -25,7 +27,7 @@ def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strat
     exception : callable
         The exception condition (`strategy.py`).
     """
-    return _first(run, Facts.of(run, exception), exception, STRATEGIES)
+    return _first(run, Facts.of(run, exception), exception, STRATEGIES, {})
 
 
 def _first(
@@ -33,11 +35,12 @@ def _first(
     facts: Facts,
     exception: ExceptionCondition,
     kinds: Sequence[type[Strategy]],
+    refused: dict[str, str],
 ) -> Strategy:
-    """Return the first strategy that suits a run."""
-    refused: dict[str, str] = {}
+    """Return the first strategy that suits a run, after others have refused."""
     for number, kind in enumerate(kinds):
-        others = partial(_first, run, facts, exception, kinds[number + 1 :])
+        later, given_up = kinds[number + 1 :], refused | {kind.name: GIVEN_UP}
+        others = partial(_first, run, facts, exception, later, given_up)
         reason = kind.refuses(run.config.merge, facts)
         if reason is None:
             try:
@@ -47,7 +50,7 @@ def _first(
             else:
                 _tell(run, strategy.name, refused)
                 return strategy
-        refused[kind.name] = reason
+        refused = refused | {kind.name: reason}
     raise AssertionError("the last strategy never refuses")
 
 
@@ -59,5 +62,4 @@ def _tell(run: Run, name: str, refused: dict[str, str]) -> None:
         f"merging by {name}" + (f" ({reasons})" if reasons else "")
     )
     if run.config.merge == Devices.name and name != Devices.name:
-        reason = refused.get(Devices.name, "a device has too little memory")
-        run.report.progress.say(f"merging by {name}: {reason}")
+        run.report.progress.say(f"merging by {name}: {refused[Devices.name]}")

@@ -44,6 +44,8 @@ class Devices(Strategy):
             return f"--merge {merge} was asked for"
         if facts.ranks == 1:
             return "there is one rank"
+        if not facts.one_host:
+            return "the ranks are on several hosts"
         if facts.workers > 1 or facts.stored:
             return "not every rank has all its rows on one device"
         if facts.resumed or facts.own_exception:

@@ -64,7 +64,7 @@ class SharedMemory(Messages):
         if facts.has_locality:
             return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
         if facts.num_vertices > int(NUMBER):
-            return f"more than {int(NUMBER):,} vertices"
+            return f"there are more than {int(NUMBER):,} vertices"
         if facts.resumed or facts.own_exception:
             return "the run resumes, or has an exception condition of its own"
         return None

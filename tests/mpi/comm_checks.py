@@ -56,7 +56,7 @@ def matrices(size: int) -> dict[str, np.ndarray]:
     }
 
 
-def check_exchange(comm: Comm) -> None:
+def check_alltoallv(comm: Comm) -> None:
     for counts in matrices(comm.size).values():
         for bulk.PIECE_BYTES in (1, 100, 64 << 20):
             sent = exchange(comm, counts)
@@ -64,14 +64,14 @@ def check_exchange(comm: Comm) -> None:
             assert sent == 9 * others + 3 * 8 * (comm.size - 1)
 
 
-def check_exchange_takes_no_columns(comm: Comm) -> None:
+def check_alltoallv_takes_no_columns(comm: Comm) -> None:
     counts = np.full(comm.size, comm.rank, np.int32)
     received, columns = comm.alltoallv(counts)
     np.testing.assert_array_equal(received, np.arange(comm.size))
     assert columns == []
 
 
-def check_exchange_of_bytes(comm: Comm) -> None:
+def check_alltoallv_of_bytes(comm: Comm) -> None:
     counts = np.arange(comm.size)
     sizes = counts + comm.rank  # unlike the counts of the plain columns
     plain = np.repeat(counts, counts)
@@ -84,7 +84,7 @@ def check_exchange_of_bytes(comm: Comm) -> None:
     assert (columns[1] == comm.rank).all()
 
 
-def check_trade(comm: Comm) -> None:
+def check_sendrecv(comm: Comm) -> None:
     left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     arrays = [np.full(1000 + comm.rank, comm.rank), np.empty(0, np.uint8)]
     for bulk.PIECE_BYTES in (100, 64 << 20):
@@ -93,19 +93,19 @@ def check_trade(comm: Comm) -> None:
         assert (len(got[1]), got[1].dtype) == (0, np.uint8)
 
 
-def check_trades_that_go_on_meanwhile(comm: Comm) -> None:
+def check_isendrecv(comm: Comm) -> None:
     left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     arrays = [np.full(1 << 16, 2 * comm.rank + turn) for turn in (0, 1)]
-    trades = [comm.isendrecv([array], left, right) for array in arrays]
+    pending = [comm.isendrecv([array], left, right) for array in arrays]
     assert comm.sum(1) == comm.size
-    assert [set(trade()[0]) for trade in trades] == [{2 * right}, {2 * right + 1}]
+    assert [set(finish()[0]) for finish in pending] == [{2 * right}, {2 * right + 1}]
 
 
 def check_waiting_politely(comm: Comm) -> None:
     polite = comm._shared.polite
     for comm._shared.polite in (False, True):
         assert comm.sum(1) == comm.size
-        check_exchange_of_bytes(comm)
+        check_alltoallv_of_bytes(comm)
     comm._shared.polite = polite
 
 
@@ -132,7 +132,7 @@ def check_reductions(comm: Comm) -> None:
     )
 
 
-def check_prefix(comm: Comm) -> None:
+def check_exscan(comm: Comm) -> None:
     assert comm.exscan(comm.rank + 1) == sum(range(comm.rank + 1))
     assert comm.exscan(2**50) == comm.rank * 2**50
     two = np.array([1, comm.rank])
@@ -172,14 +172,14 @@ def check_memory_that_cannot_be_shared(comm: Comm) -> None:
     resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
-def check_share_and_collect(comm: Comm) -> None:
+def check_bcast_and_gather(comm: Comm) -> None:
     root = comm.size - 1
     assert comm.bcast({"rank": comm.rank}, root) == {"rank": root}
     all_ranks = list(range(comm.size))
     assert comm.gather(comm.rank, root) == (all_ranks if comm.rank == root else None)
 
 
-def check_concatenate(comm: Comm) -> None:
+def check_allgatherv(comm: Comm) -> None:
     own = np.full(comm.rank % 3, comm.rank, np.uint64)
     expected = np.repeat(np.arange(comm.size), np.arange(comm.size) % 3)
     np.testing.assert_array_equal(comm.allgatherv(own), expected)
@@ -227,7 +227,7 @@ def check_node(comm: Comm) -> None:
     node.free()
 
 
-def check_together(comm: Comm) -> None:
+def check_raise_on_all(comm: Comm) -> None:
     with comm.raise_on_all():
         pass
     for culprits in ({comm.size - 1}, set(range(comm.size))):

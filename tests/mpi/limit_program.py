@@ -40,8 +40,7 @@ class Limited:
 
 def check_all_patterns(comm: Comm) -> None:
     """Move columns of some thousand bytes in every way."""
-    comm_checks.check_exchange_of_bytes(comm)
-    comm_checks.check_exchange_by_way_of_others(comm)
+    comm_checks.check_alltoallv_of_bytes(comm)
     counts = np.full(comm.size, 50)
     comm_checks.exchange(comm, np.full((comm.size, comm.size), 50))
     sizes = np.full(comm.size, 333)
@@ -50,9 +49,9 @@ def check_all_patterns(comm: Comm) -> None:
     assert came.tolist() == [comm.rank] * len(data)
     left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     arrays = [np.full(1000 + comm.rank, comm.rank), np.arange(77, dtype=np.uint8)]
-    trades = [comm.isendrecv(arrays, left, right) for _ in range(2)]
-    for trade in trades:
-        mine, other = trade()
+    pending = [comm.isendrecv(arrays, left, right) for _ in range(2)]
+    for finish in pending:
+        mine, other = finish()
         assert mine.tolist() == [right] * (1000 + right)
         assert other.tolist() == list(range(77))
     if comm.rank % 2 == 0 and comm.rank + 1 < comm.size:

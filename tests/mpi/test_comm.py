@@ -1,4 +1,4 @@
-"""The MPI patterns of comm.py, on real ranks."""
+"""The patterns of `comm/communicator.py`, on real ranks."""
 
 import re
 from collections.abc import Callable

@@ -23,8 +23,8 @@ AGAIN = """if True:
     import mndmst
     from mndmst.comm.communicator import Comm
     from mndmst.comm.mpi_library import start
-    world, made, apart = start().COMM_WORLD, [], Comm.apart
-    Comm.apart = lambda *given: made.append(apart(*given)) or made[-1]
+    world, made, dup = start().COMM_WORLD, [], Comm.dup
+    Comm.dup = lambda *given: made.append(dup(*given)) or made[-1]
     found = [mndmst.solve(GRAPH, comm=c).digest for c in (None, world, None)]
     try:
         mndmst.solve(GRAPH, threads=1.5)

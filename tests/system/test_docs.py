@@ -105,6 +105,21 @@ def test_links_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_the_tests_that_pages_name_exist() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *DOCS.glob("*.md")]
+    named = {
+        name
+        for page in pages
+        for name in re.findall(r"`(?:tests/)?([\w/]*\btest_\w+\.py)`", page.read_text())
+    }
+    assert len(named) > 20
+    tests = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/**/*.py")}
+    unknown = {
+        name for name in named if not any(path.endswith(f"/{name}") for path in tests)
+    }
+    assert unknown == set()
+
+
 def test_newcomers_path_is_in_the_readme(checkout: Path) -> None:
     """From a clone to a picture in five commands; fewer points here."""
     for package in ("scipy", "matplotlib"):

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
-ROOT = Path(__file__).parents[2]
 HEAVY = ("mpi4py.MPI", "numba", "cupy", "h5py", "scipy", "kagen")
 
 

@@ -1,4 +1,4 @@
-"""The shape of the repository: what lies at its top, and how long files are."""
+"""The shape of the repository: how long files are."""
 
 import ast
 import subprocess
@@ -6,12 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import ROOT
 
-ROOT = Path(__file__).parents[2]
-TOP = {
-    *("pyproject.toml", "README.md", "ARCHITECTURE.md", "LICENSE", "CITATION.cff"),
-    *("mndmst", "launch", "partitions", "tests", "docker", "slurm"),
-}
 LONGEST = 300
 MOST_PARAMETERS = 7
 SOURCES = {".py", ".cu", ".cuh", ".sh", ".sbatch", ".toml", ".md"}
@@ -26,12 +22,6 @@ def files() -> list[Path]:
     if listing.returncode:
         pytest.skip("not a git checkout")
     return [Path(name) for name in listing.stdout.split("\0") if name]
-
-
-def test_the_top_level_is_as_designed(files: list[Path]) -> None:
-    top = {file.parts[0] for file in files}
-    assert {name for name in top if not name.startswith(".")} == TOP
-    assert Path(".ci/run") in files
 
 
 def test_no_file_is_long(files: list[Path]) -> None:

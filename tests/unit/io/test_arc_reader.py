@@ -18,7 +18,9 @@ from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.kernels.threads import Threads
 from mndmst.steps.read import read_rows
 
-ALONE = SimpleNamespace(rank=0, size=1, together=nullcontext, sum=lambda value: value)
+ALONE = SimpleNamespace(
+    rank=0, size=1, raise_on_all=nullcontext, sum=lambda value: value
+)
 
 
 @pytest.fixture(autouse=True)

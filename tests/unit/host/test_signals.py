@@ -76,14 +76,14 @@ def test_after_all_nothing_is_left(number: int) -> None:
 def test_the_program_without_checkpoints_ends_at_once(number: int) -> None:
     ended = run(
         """
-from mndmst import cli
-from mndmst.__main__ import main
+from mndmst.cli import main
+from mndmst.__main__ import main as run
 def parse(argv):
-    arguments = cli.parser().parse_args(argv)
+    arguments = main.parser().parse_args(argv)
     os.kill(os.getpid(), number)
     return arguments
-cli.parse = parse
-main(["info"])
+main.parse = parse
+run(["info"])
 """,
         number,
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_numba_backend import backend, expected, rows_of, triples
+from test_cpu_backend import backend, expected, rows_of, triples
 
 from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band

@@ -18,6 +18,7 @@ from mndmst.io.datasets import LARGEST_CHUNK, checked_dataset, read_dataset
 from mndmst.io.forest import describe_forest
 from mndmst.io.formats import read_edges
 from mndmst.io.shards import open_graph
+from mndmst.io.whole_file import WholeFiles
 
 
 def external(file: h5py.File, name: str, other: Path) -> None:
@@ -80,7 +81,8 @@ def make_forest(folder: Path) -> Path:
 
 def make_clusters(folder: Path) -> Path:
     labels = {"labels": np.zeros(60, np.int64)}
-    write_clusters(folder / "clusters.h5", {"num_vertices": 60}, labels)
+    with WholeFiles() as files:
+        write_clusters(folder / "clusters.h5", {"num_vertices": 60}, labels, files)
     return folder / "clusters.h5"
 
 

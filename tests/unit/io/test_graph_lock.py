@@ -6,12 +6,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import Run, finish, python, start
+from processes import finish, python, start
 from test_external import made, random_edges
 
 from mndmst.host.errors import OutputError
@@ -60,9 +59,7 @@ def holder(*arguments: object) -> subprocess.Popen:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_the_second_of_two_runs_is_told_so(
-    tmp_path: Path, mndmst: Callable[..., Run], jobs: int
-) -> None:
+def test_the_second_of_two_runs_is_told_so(tmp_path: Path, jobs: int) -> None:
     out = tmp_path / "graph"
     link = tmp_path / "link"
     link.symlink_to(out)
@@ -71,14 +68,16 @@ def test_the_second_of_two_runs_is_told_so(
     np.save(tmp_path / "points.npy", np.random.default_rng(1).random((50, 2)))
     (tmp_path / "recipe.toml").write_text('[generate]\nkind = "gnm"\nn = 9\nm = 9\n')
     (tmp_path / "few.txt").write_text("0 1 2\n")
-    for command in (
+    commands = (
         ("partition", tmp_path / "few.txt", out, "--restart"),
         ("partition", tmp_path / "few.txt", link, "--overwrite"),
         ("partition", tmp_path / "recipe.toml", out, "--overwrite"),
         ("generate", "gnm", out, "--n", 9, "--m", 9, "--overwrite"),
         ("neighbours", tmp_path / "points.npy", out, "--overwrite"),
-    ):
-        run = mndmst(*command)
+    )
+    others = [start(python("-m", "mndmst", *command)) for command in commands]
+    for command, other in zip(commands, others, strict=True):
+        run = finish(other, 60)
         assert run.returncode == 1, run
         assert run.stderr.strip().splitlines()[-1:] == [
             f"mndmst: error: {command[2]}: another run is writing a graph there. Wait "

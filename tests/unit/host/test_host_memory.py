@@ -103,13 +103,18 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return path, kruskal(*graph).digest
 
 
+def let_be_free(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
+    for module in (memory, read):
+        monkeypatch.setattr(module, "free_bytes", lambda: nbytes)
+
+
 def test_rows_that_do_not_fit_the_host_pass_in_pieces(
     wide: tuple[Path, str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path, digest = wide
-    monkeypatch.setattr(memory, "free_bytes", lambda: 36 << 20)
+    let_be_free(monkeypatch, 36 << 20)
     assert mndmst.solve(path, quiet=False, backend="cpu").digest == digest
     assert "may not fit the memory of the hosts" in capsys.readouterr().err
 
@@ -118,7 +123,7 @@ def test_a_host_with_no_room_at_all_is_told_of(
     wide: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, _ = wide
-    monkeypatch.setattr(memory, "free_bytes", lambda: 1 << 20)
+    let_be_free(monkeypatch, 1 << 20)
     with pytest.raises(ConfigError, match=r"of its host.* \d+ MiB each would do"):
         mndmst.solve(path, backend="cpu")
 
@@ -129,7 +134,7 @@ def test_more_is_kept_where_the_host_has_more(
     kept: list[int] = []
     monkeypatch.setattr(read, "keep_freed", kept.append)
     for free in (1 << 32, 1 << 36):
-        monkeypatch.setattr(memory, "free_bytes", lambda free=free: free)
+        let_be_free(monkeypatch, free)
         mndmst.solve(wide[0], backend="cpu")
     assert (1 << 29) < kept[0] < (1 << 30)
     assert kept[1] - kept[0] == ((1 << 36) - (1 << 32)) // read.KEPT_SHARE

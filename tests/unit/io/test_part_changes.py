@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from graphs import random, write_graph
-from mndmst.steps.stored import Clock, StoredRows
 
 from mndmst.host.errors import InputError
 from mndmst.io.arc_reader import ArcReader
 from mndmst.io.shards import ShardedGraph, open_graph
+from mndmst.io.stored_rows import Clock, StoredRows
 from mndmst.kernels.threads import ALONE
 
 N = 20_000

@@ -1,6 +1,7 @@
 """Compiled kernels are kept apart for every state of the sources."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -24,18 +25,37 @@ def place(monkeypatch: pytest.MonkeyPatch, base: Path) -> Path:
 def test_a_change_of_any_source_is_another_place(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    sources = tmp_path / "sources"
-    sources.mkdir()
-    (sources / "one.py").write_text("x = 1\n")
-    (sources / "two.py").write_text("y = 1\n")
-    monkeypatch.setattr(cache, "SOURCES", sources)
-    before = place(monkeypatch, tmp_path)
-    assert before.parent == tmp_path
-    assert place(monkeypatch, tmp_path) == before
-    os.utime(sources / "two.py", (1, 1))
-    touched = place(monkeypatch, tmp_path)
-    (sources / "three.py").write_text("")
-    assert len({before, touched, place(monkeypatch, tmp_path)}) == 3
+    package = tmp_path / "package"
+    sources = [
+        package / name
+        for name in (
+            "kernels/one.py", "backends/cpu/two.py", "io/kernels/three.py",
+            "verify/kernels.py",
+        )
+    ]  # fmt: skip
+    for source in sources:
+        source.parent.mkdir(parents=True)
+        source.write_text("x = 1\n")
+    monkeypatch.setattr(cache, "PACKAGE", package)
+    places = [place(monkeypatch, tmp_path)]
+    assert places[0].parent == tmp_path
+    assert place(monkeypatch, tmp_path) == places[0]
+    for source in sources:
+        os.utime(source, (1, 1))
+        places.append(place(monkeypatch, tmp_path))
+        source.with_name("kernels_too.py").write_text("")
+        if source.parent.name != "verify":  # one file is all of its kernels
+            places.append(place(monkeypatch, tmp_path))
+    assert len(set(places)) == len(places) == 8
+
+
+def test_every_file_with_kernels_counts() -> None:
+    """Numba is imported in these files alone, or a change would go unseen."""
+    importing = re.compile(r"^ *(from|import) (numba|\S*\bjit)\b", re.MULTILINE)
+    package = Path(cache.__file__).parents[1]
+    having = {p for p in package.rglob("*.py") if importing.search(p.read_text())}
+    assert len(having) > 30
+    assert having <= set(cache.kernel_files(package)) | {package / "backends/warmup.py"}
 
 
 def test_where_nothing_can_be_written_another_place_serves(

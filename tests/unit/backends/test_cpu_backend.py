@@ -1,7 +1,5 @@
 """Each step of the CPU backend against Kruskal's algorithm in plain Python."""
 
-import resource
-import sys
 from functools import cache
 from threading import Thread
 
@@ -16,7 +14,6 @@ from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
 from mndmst.graph.order import weights_to_keys
-from mndmst.host.memory import Budget, resident_bytes
 from mndmst.kernels.threads import Threads
 from mndmst.steps.boruvka import contract
 from mndmst.steps.contract import reduced_graph
@@ -173,22 +170,3 @@ def test_no_room_for_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Thread, "start", start)
     with pytest.raises(MemoryError, match="can't start new thread"):
         Threads(2).map(abs, [(-1,), (-2,)])
-
-
-def faults_of_large_arrays() -> int:
-    """Return how many pages are handed out for 32 MiB that are filled, then freed."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    held = [np.ones(1 << 17) for _ in range(32)]
-    del held
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be told")
-def test_what_is_freed_stays_with_the_worker_until_memory_is_counted() -> None:
-    CpuBackend(1)
-    faults_of_large_arrays()
-    held = resident_bytes()
-    assert faults_of_large_arrays() < 1000
-    assert Budget(1 << 40).room() > (1 << 40) - held
-    # Faults do not tell: huge pages may take the place of those given back.
-    assert resident_bytes() < held - (24 << 20)

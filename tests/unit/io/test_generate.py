@@ -2,11 +2,11 @@
 
 import sys
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from oracle import kruskal
+from processes import ROOT
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import ConfigError, MissingExtraError
@@ -26,7 +26,7 @@ SMALL = {
     "grid2d": {"side": 16, "keep": 0.7},
     "grid3d": {"side": 6, "keep": 0.7},
 }
-PARTITIONS = Path(__file__).parents[2] / "partitions"
+PARTITIONS = ROOT / "partitions"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -64,7 +64,7 @@ def shards(path: Path) -> None:
 
 def checkpoint(path: Path) -> None:
     ends = np.arange(N, dtype=np.uint32)
-    state = files.State(7, ends, EdgeList(ends, ends, ends))
+    state = files.Saved(7, ends, EdgeList(ends, ends, ends))
     graph = {
         "uuid": "u", "num_vertices": N, "num_arcs": 5, "weight_dtype": "int32"
     }  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+from processes import ROOT
 from square import DATA
 
 from mndmst.cli.partition import FORMATS
@@ -16,7 +17,6 @@ from mndmst.io.build import build_shards, symmetric_rows
 from mndmst.io.formats import NAMES
 from mndmst.io.recipe import check_shards, load_recipe, open_recipe
 
-ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "partitions").glob("*.toml"))
 FOLDER = Path(os.environ.get("MNDMST_TEST_DATA") or ROOT.parent / "shared/data")
 SQUARE = """

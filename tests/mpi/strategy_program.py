@@ -1,0 +1,91 @@
+"""Solve a graph by a watched strategy; rank 0 prints what was seen on all, as JSON.
+
+Arguments: a graph, a strategy, and what happens to it. For `messages` that is a way
+(`ways.py`): calls of an exception condition of one's own are counted. For `devices` it
+is the step at which the last rank's device fails: `peer`, `offer`, `join` or `accept`;
+that of the first rank does `join`.
+"""
+
+import json
+import sys
+from unittest.mock import patch
+
+from host_peer import HostPeer
+from ways import taking
+
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.communicator import world
+from mndmst.host.progress import Progress
+from mndmst.io.totals import forest_digest
+from mndmst.merging.choose import choose
+from mndmst.pipeline import Targets, solve
+from mndmst.run.report import Report
+from mndmst.steps.boruvka import lightest_cut_edge
+from mndmst.steps.part_graph import part_graph
+from mndmst.steps.write import smallest_vertices
+
+comm = world()
+path, strategy, event = sys.argv[1:]
+
+
+def count_calls(way):
+    """Return who called an exception condition, and with how many whole graphs."""
+    seen = []
+
+    def exception(backend, graph):
+        seen.append(graph.complete)
+        return lightest_cut_edge(backend, graph)
+
+    with taking(way) as config:
+        run = part_graph(comm, path, config, Report(comm, Progress(False)))
+        chosen = choose(run, exception)
+        for edges in chosen.portions():
+            left = chosen.ind_comp(edges)
+            left = chosen.merge_parts(left)
+            chosen.post_process(left)
+    joined = comm.sum(sum(len(edges) for edges in run.state.forest_edges))
+    return {
+        "strategy": run.report.facts["strategy"],
+        "forest_edges": joined,
+        "labels": forest_digest(comm, smallest_vertices(run.directory)),
+        "calls": comm.allgather(len(seen)).tolist(),
+        "complete": comm.sum(sum(seen)),
+    }
+
+
+def fail_at(step):
+    """Return the forest of ranks of which one's device fails at a step."""
+    fails = comm.rank == (0 if step == "join" else comm.size - 1)
+    passed = []
+
+    class Failing(HostPeer):
+        """Fails on one rank; notes its steps."""
+
+    def method(name):
+        done = getattr(HostPeer, name)
+
+        def call(self, *given):
+            passed.append(name)
+            return None if fails and name == step else done(self, *given)
+
+        return call
+
+    for name in ("offer", "join", "accept"):
+        setattr(Failing, name, method(name))
+
+    def peer(*given):
+        return None if fails and step == "peer" else Failing(*given)
+
+    with patch.object(CpuBackend, "peer", peer), taking({"merge": "devices"}) as config:
+        found = solve(comm, path, config, Targets(), Progress(False))
+    report = found.report or {"ranks": [{"strategy": None}]}
+    return {
+        "strategy": report["ranks"][0]["strategy"],
+        "digest": found.digest,
+        "passed": comm.gather(passed),
+    }
+
+
+found = count_calls(json.loads(event)) if strategy == "messages" else fail_at(event)
+if comm.rank == 0:
+    print(json.dumps(found))

@@ -1,0 +1,66 @@
+"""What a strategy is bound to: exceptions are called, and others take over from it."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import graphs
+import pytest
+from oracle import kruskal, smallest_of_trees
+
+PROGRAM = Path(__file__).with_name("strategy_program.py")
+GRAPH = graphs.random(300, 2500, seed=3)
+ANSWER = kruskal(*GRAPH)
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("graph") / "graph"
+    return graphs.write_graph(folder, GRAPH, parts=2)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "way"),
+    [
+        (1, {"two_workers": True, "ratio": 0.5}),
+        (2, {}),
+        (2, {"light_edges": 0}),
+        (2, {"merge": "ring", "leader_edges": 0}),
+        (2, {"stored": 40}),
+    ],
+)
+def test_an_exception_of_ones_own_is_called_on_every_rank(
+    mpirun: Callable, path: Path, ranks: int, way: dict[str, Any]
+) -> None:
+    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, path, "messages", json.dumps(way))
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["strategy"]["name"] == "messages"
+    assert len(found["calls"]) == ranks and min(found["calls"]) > 0
+    assert found["complete"] == 0  # it is asked about borders only
+    assert found["forest_edges"] == len(ANSWER.src)
+    labels = smallest_of_trees(GRAPH.n, ANSWER.src, ANSWER.dst)
+    digest = hashlib.sha256(labels.astype("<i8").tobytes()).hexdigest()
+    assert found["labels"] == digest
+
+
+@pytest.mark.parametrize("step", ["peer", "offer", "join", "accept"])
+def test_a_device_that_fails_lets_the_next_strategy_take_over(
+    mpirun: Callable, path: Path, step: str
+) -> None:
+    run = mpirun(2, "-m", "mpi4py", PROGRAM, path, "devices", step)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["digest"] == ANSWER.digest
+    assert found["strategy"]["name"] == "shared memory"
+    (reason,) = found["strategy"]["refused"].values()
+    assert "GPU" in reason if step == "peer" else "too little memory" in reason
+    steps = ("peer", "offer", "join", "accept")
+    passed = list(steps[1 : steps.index(step) + 1])
+    without_join = [name for name in passed if name != "join"]
+    first = without_join if step == "offer" else passed
+    assert found["passed"] == [first, without_join]

@@ -1,0 +1,183 @@
+"""The choice of a strategy: by facts alone, with a reason for each that was refused."""
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import graphs
+import numpy as np
+import pytest
+from oracle import kruskal
+
+from mndmst.backends.base import Backend, Growth
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.communicator import world
+from mndmst.graph.model import ReducedGraph
+from mndmst.host.progress import Progress
+from mndmst.merging.choose import GIVEN_UP, STRATEGIES, choose
+from mndmst.merging.strategy import CUT_SHARE, Facts, NotSuitableError, Strategy
+from mndmst.run.config import MERGES, Config
+from mndmst.run.report import Report
+from mndmst.run.run import Run
+from mndmst.steps import part_graph as step
+from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
+
+DEVICES, SHARED, REPLICATED, MESSAGES = (kind.name for kind in STRATEGIES)
+GRAPH = graphs.random(60, 400, seed=1)
+# Ranks of a host, each with one device, and a graph without locality.
+FACTS = Facts(
+    ranks=4,
+    one_host=True,
+    workers=1,
+    stored=False,
+    resumed=False,
+    cut_share=0.75,
+    num_vertices=1000,
+    own_exception=False,
+)
+CHOICES: list[tuple[str, dict[str, Any], str]] = [
+    ("auto", {}, DEVICES),
+    ("auto", {"cut_share": 0.0}, DEVICES),
+    ("devices", {}, DEVICES),
+    ("auto", {"workers": 2}, SHARED),
+    ("devices", {"workers": 2}, SHARED),
+    ("auto", {"one_host": False}, REPLICATED),
+    ("devices", {"one_host": False}, REPLICATED),
+    ("messages", {}, REPLICATED),
+    ("auto", {"workers": 2, "one_host": False}, MESSAGES),
+    ("auto", {"workers": 2, "cut_share": CUT_SHARE}, MESSAGES),
+    ("auto", {"one_host": False, "cut_share": CUT_SHARE}, MESSAGES),
+    ("messages", {"cut_share": CUT_SHARE}, MESSAGES),
+    ("ring", {}, MESSAGES),
+    ("boruvka", {}, MESSAGES),
+    ("auto", {"ranks": 1, "cut_share": 0.0}, MESSAGES),
+    ("auto", {"ranks": 1, "workers": 2, "cut_share": 0.0}, MESSAGES),
+    ("auto", {"stored": True, "cut_share": 0.0}, MESSAGES),
+    ("auto", {"resumed": True}, MESSAGES),
+    ("auto", {"own_exception": True}, MESSAGES),
+    ("auto", {"workers": 2, "num_vertices": 1 << 33}, MESSAGES),
+]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Run]:
+    """Make a run with a small graph; what it says goes to its `stream`."""
+
+    def make(merge: str = "auto", **options: Any) -> Run:
+        path = graphs.write_graph(tmp_path / "graph", GRAPH)
+        progress = Progress(True, io.StringIO(), verbose=True)
+        config = Config(backend="cpu", merge=merge, **options)
+        return step.part_graph(world(), path, config, Report(world(), progress))
+
+    return make
+
+
+@pytest.fixture
+def choose_by(
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, Facts], tuple[Run, Strategy]]:
+    """Choose by given facts; strategies begin without their resources."""
+
+    def begin(self: Strategy, run: Run, *others: Any) -> None:
+        self.run, self.others = run, others[-1]  # type: ignore[attr-defined]
+
+    for kind in STRATEGIES:
+        monkeypatch.setattr(kind, "__init__", begin)
+
+    def make(merge: str, facts: Facts) -> tuple[Run, Strategy]:
+        monkeypatch.setattr(Facts, "of", lambda *_: facts)
+        made = run(merge)
+        return made, choose(made)
+
+    return make
+
+
+def said(run: Run) -> str:
+    return run.report.progress.stream.getvalue()  # type: ignore[attr-defined]
+
+
+def check_reasons(reasons: dict[str, str]) -> None:
+    """Each is part of a sentence, in plain words."""
+    for reason in reasons.values():
+        assert re.fullmatch(r"[a-z0-9-][^\n]*[a-z0-9]", reason), reason
+        verb = r"\b(is|are|was|has|have|lead|leads|resumes)\b"
+        assert re.search(verb, reason) and len(reason.split()) >= 4, reason
+
+
+@pytest.mark.parametrize(("merge", "changed", "name"), CHOICES)
+def test_facts_decide(
+    choose_by: Callable, merge: str, changed: dict[str, Any], name: str
+) -> None:
+    run, strategy = choose_by(merge, FACTS._replace(**changed))
+    assert strategy.name == name
+    told = run.report.facts["strategy"]
+    names = [kind.name for kind in STRATEGIES]
+    assert told["name"] == name
+    assert list(told["refused"]) == names[: names.index(name)]
+    check_reasons(told["refused"])
+    assert f"merging by {name}" in said(run)
+    assert all(reason in said(run) for reason in told["refused"].values())
+
+
+@pytest.mark.parametrize("merge", MERGES)
+def test_messages_serve_every_run(merge: str) -> None:
+    hardest = Facts(1000, False, 2, True, True, 1.0, 1 << 40, True)
+    reasons = {kind.name: kind.refuses(merge, hardest) for kind in STRATEGIES}
+    assert reasons.pop(MESSAGES) is None
+    assert all(reasons.values())
+    check_reasons({name: str(reason) for name, reason in reasons.items()})
+
+
+def test_one_that_cannot_begin_is_refused(
+    choose_by: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise NotSuitableError("the host has no room for shared arrays")
+
+    monkeypatch.setattr(STRATEGIES[0], "__init__", fail)
+    run, strategy = choose_by("auto", FACTS)
+    assert strategy.name == SHARED
+    refused = run.report.facts["strategy"]["refused"]
+    assert refused == {DEVICES: "the host has no room for shared arrays"}
+
+
+def test_one_that_gives_up_lets_the_next_take_over(choose_by: Callable) -> None:
+    run, devices = choose_by("devices", FACTS)
+    assert devices.name == DEVICES
+    assert devices.others().name == SHARED
+    told = run.report.facts["strategy"]
+    assert told == {"name": SHARED, "refused": {DEVICES: GIVEN_UP}}
+    assert f"merging by {SHARED}: {GIVEN_UP}" in said(run)
+    check_reasons(told["refused"])
+
+
+@pytest.mark.parametrize("exception", [lightest_cut_edge, any_cut_edge])
+def test_the_facts_of_a_rank_alone(
+    run: Callable[..., Run], exception: Callable[..., Growth]
+) -> None:
+    assert Facts.of(run(), exception) == Facts(1, True, 1, False, False, 0, 60, False)
+
+
+def test_an_exception_of_ones_own_is_called_at_borders_between_devices(
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rank with one device has no border, and nothing to except."""
+    called: list[ReducedGraph] = []
+
+    def nothing(backend: Backend, graph: ReducedGraph) -> Growth:
+        called.append(graph)
+        return Growth(np.zeros(len(graph), np.bool_), np.arange(len(graph.labels)))
+
+    devices = lambda *_: [CpuBackend(1), CpuBackend(1)]  # noqa: E731
+    monkeypatch.setattr(step, "make_backends", devices)
+    made = run(ratio=0.5)
+    strategy = choose(made, nothing)
+    assert strategy.name == MESSAGES
+    assert Facts.of(made, nothing).own_exception
+    for edges in strategy.portions():
+        strategy.post_process(strategy.merge_parts(strategy.ind_comp(edges)))
+    assert called and not any(graph.complete for graph in called)
+    found = sum(len(edges) for edges in made.state.forest_edges)
+    assert found == len(kruskal(*GRAPH).src)
