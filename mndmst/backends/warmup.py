@@ -14,32 +14,43 @@ import numpy as np
 from llvmlite.binding import get_host_cpu_name
 
 from ..graph.model import EdgeList, ReducedGraph, Rows
+from ..kernels.columns import room_for
+from ..kernels.edge_ops import compact as compact_by_hash
+from ..kernels.edge_ops import lightest_edges, living, marked, used_ends
 from ..kernels.edge_order import in_order, in_row_order
+from ..kernels.follow import follow, in_both, leading_away, step_up
+from ..kernels.heavier_arcs import Components, cut_arcs, heavier_arcs
 from ..kernels.homes import by_home, lightest_proposals
 from ..kernels.hooks import ROOT, outside_of
 from ..kernels.inspect import inspect_rows
-from ..kernels.kruskal import still_apart
-from ..kernels.lists import compact as compact_by_hash
-from ..kernels.lists import lightest_edges, living, marked, used_ends
-from ..kernels.names import follow, in_both, leading_away, step_up
+from ..kernels.kruskal import keep_remaining
 from ..kernels.numbering import compact, distinct
-from ..kernels.outside import cut_arcs, heavy_arcs
-from ..kernels.proposals import NOBODY, decide, find_places, left_apart, mark, propose
+from ..kernels.proposals import (
+    NOBODY,
+    Proposable,
+    Room,
+    decide,
+    find_places,
+    left_apart,
+    mark,
+    propose,
+)
 from ..kernels.rows import copy_rows, count_occupied
 from ..kernels.shared import (
-    count_lone,
+    count_isolated,
     name_components,
     name_vertices,
     number_roots_apart,
     renumber,
-    settle,
+    replace_numbers,
 )
 from ..kernels.sorting import sort_positions
 from ..kernels.spanning import packed, pair_order
 from ..kernels.threads import GRAIN, MANY, Threads
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
 from .base import Backend, Band
-from .cpu.band_edges import between
+from .cpu.band_edges import JoiningEdges, joining_edges
+from .cpu.cuts import Segment
 from .cpu.msf import msf
 from .cpu.select import select
 
@@ -118,7 +129,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     order = np.arange(len(a), dtype=np.uint64)
     roots = np.arange(len(labels), dtype=np.uint32)
     packed(a.astype(np.int64), b.astype(np.int64), Threads(1))
-    still_apart(order, packed(a, b, Threads(1)), roots, 0, len(a))
+    keep_remaining(order, packed(a, b, Threads(1)), roots, 0, len(a))
     lightest_edges(a, b, edges.key, len(labels))
     alive, _, _ = living(a, b, labels)
     used_ends(a, b, len(labels))
@@ -132,16 +143,13 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     count_occupied(part.indptr)
     names = vertices.astype(rows.indices.dtype)
     outside = outside_of(8, names, part.indptr, 0, 32)
-    heavy_arcs(
-        part.indptr, part.indices, part.keys, 8, names, 8, np.zeros(8, np.uint8),
-        rows.keys.dtype.type(0), outside, 0, len(outside),
-    )  # fmt: skip
-    cut_arcs(part.indptr, part.indices, part.keys, 8, rows.keys.dtype.type(0), 0, 32)
-    csr = rows.indptr, rows.indices, rows.keys
+    zero = rows.keys.dtype.type(0)
+    for label in (names, np.zeros(32, np.uint32)):
+        heavier_arcs(part.csr, Components.of_rows(label, 8), zero, 40, outside)
+    cut_arcs(part.csr, zero, 0, 32)
     component, pairs = (np.zeros(64, dtype) for dtype in (np.uint32, np.uint64))
-    key, ends = np.empty(64, rows.keys.dtype), np.empty(64, rows.indices.dtype)
-    band = rows.keys.dtype.type(0), rows.keys.dtype.type(1)
-    between(*csr, component, *band, 0, 1, ends, ends.copy(), key, pairs)
+    out = JoiningEdges(*room_for(rows, 64), pairs)
+    joining_edges(rows.csr, component, Segment.of(rows, 0, 1, 0, 1), out)
     for column in (rows.indices, rows.keys):  # where rows stream through a GPU
         two = np.arange(2, dtype=np.uint32)
         copy_rows(column, rows.indptr, two, rows.indptr[:3], 0, column[:2].copy())
@@ -154,22 +162,22 @@ def _run_shared(edges: EdgeList) -> None:
     pairs = packed(edges.u, edges.v, Threads(1))
     owner, places = np.zeros(1, np.uint32), np.zeros((1, 3), np.int64)
     find_places(pairs, 6, owner, NOBODY, 0, places[0])
-    columns = [np.empty(2 * len(pairs), np.uint32) for _ in range(4)]
-    columns[2] = columns[2].astype(edges.key.dtype)
-    hook = np.arange(64, dtype=np.uint32)
+    hook, keys = np.arange(64, dtype=np.uint32), edges.key.dtype
     for position in (np.uint32, np.int64):  # 64 bits beyond 2^32 edges
-        columns[3] = columns[3].astype(position)
-        best, least = np.zeros(64, columns[2].dtype), np.zeros(64, position)
+        types = (np.uint32, np.uint32, keys, position)
+        room = Room(*(np.empty(2 * len(pairs), dtype) for dtype in types))
+        best, least = np.zeros(64, keys), np.zeros(64, position)
         own = np.arange(len(pairs), dtype=position)
-        propose(edges.key, pairs, own, 6, owner, NOBODY, places[0], *columns)
-        decide(*columns, places, 0, 0, best, least, hook)
+        own_edges = Proposable(edges.key, pairs, own)
+        propose(own_edges, 6, owner, NOBODY, places[0], room)
+        decide(room, places, 0, 0, best, least, hook)
         mark(least, np.empty(64, np.bool_))
         ends_and_key = (column.copy() for column in (edges.u, edges.v, edges.key))
         left_apart(*ends_and_key, pairs, own, hook)
-    lone = count_lone(hook, 0, 64, NOBODY)
-    number_roots_apart(hook | ROOT, hook, 0, 64, NOBODY, 0, lone)
+    isolated = count_isolated(hook, 0, 64, NOBODY)
+    number_roots_apart(hook | ROOT, hook, 0, 64, NOBODY, 0, isolated)
     renumber(hook.copy(), hook, 64, 0)
-    settle(np.zeros(64, np.uint32), hook, 0, 0, 64)
+    replace_numbers(np.zeros(64, np.uint32), hook, 0, 0, 64)
     name_components(hook, 0, 64, np.zeros(1, np.uint32))
     name_vertices(hook, hook, 0, np.empty(64, edges.u.dtype))
 

@@ -10,7 +10,7 @@ has to know where they are (a distributed parent array, as in Sanders and Schime
 import numpy as np
 
 from ..graph.order import id_dtype
-from ..kernels.names import follow, leading_away, step_up
+from ..kernels.follow import follow, leading_away, step_up
 from ..kernels.numbering import distinct
 from ..kernels.threads import Threads
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near

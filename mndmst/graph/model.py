@@ -6,10 +6,32 @@ original ends of every edge carried along, because the order needs them.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from .arrival import Arrival
+
+
+class Csr(NamedTuple):
+    """Rows as kernels take them; see `Rows`."""
+
+    first: int
+    indptr: np.ndarray
+    indices: np.ndarray
+    keys: np.ndarray
+
+
+class EdgeColumns(NamedTuple):
+    """Edges as kernels take them: both ends, and the key; in no order."""
+
+    u: np.ndarray
+    v: np.ndarray
+    key: np.ndarray
+
+    def part(self, begin: int, end: int) -> "EdgeColumns":
+        """Return the edges [begin, end), not copied."""
+        return EdgeColumns(self.u[begin:end], self.v[begin:end], self.key[begin:end])
 
 
 @dataclass(frozen=True)
@@ -56,6 +78,11 @@ class Rows:
     def nbytes(self) -> int:
         """Bytes of the three arrays."""
         return self.indptr.nbytes + self.indices.nbytes + self.keys.nbytes
+
+    @property
+    def csr(self) -> Csr:
+        """The rows for a kernel."""
+        return Csr(self.first, self.indptr, self.indices, self.keys)
 
     @property
     def complete(self) -> bool:
@@ -134,6 +161,11 @@ class EdgeList:
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return self.u.nbytes + self.v.nbytes + self.key.nbytes
+
+    @property
+    def columns(self) -> EdgeColumns:
+        """The edges for a kernel."""
+        return EdgeColumns(self.u, self.v, self.key)
 
     @classmethod
     def empty(cls, ids: np.dtype, keys: np.dtype) -> "EdgeList":

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .model import EdgeList
+from .model import EdgeColumns, EdgeList
 
 
 def places_among(edges: EdgeList, others: EdgeList) -> np.ndarray:
@@ -22,11 +22,11 @@ class Ordered:
 
     Parameters
     ----------
-    columns : list of ndarray
-        Room for u, v and key of all that will come; what is not used is not touched.
+    columns : EdgeColumns
+        Room for all that will come; what is not used is not touched.
     """
 
-    def __init__(self, columns: list[np.ndarray]) -> None:
+    def __init__(self, columns: EdgeColumns) -> None:
         self.columns = columns
         self.count = 0
 

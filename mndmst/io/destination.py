@@ -24,10 +24,10 @@ from .layout import (
     INDEX_NAME,
     MALFORMED,
     SHARD_FORMAT,
+    flush_to_disk,
     open_hdf5,
     part_name,
     read_attribute,
-    settle,
     writing,
 )
 
@@ -125,7 +125,7 @@ class Destination:
         with writing(path):
             waiting = [name for name in names if self.temporary(name).exists()]
             for name in waiting:
-                settle(self.temporary(name))
+                flush_to_disk(self.temporary(name))
             if self._graph_in(index) and self.overwrite:
                 index.rename(self._aside)
             for old in self._graph_in(self._aside) - {INDEX_NAME}:
@@ -138,7 +138,7 @@ class Destination:
                         "not replaced. Move it away, and make the graph again."
                     )
                 self.temporary(name).rename(path / name)
-            settle(path)
+            flush_to_disk(path)
 
     def abandon(self) -> None:
         """Remove what a run with this token has left, which has ended.

@@ -126,7 +126,7 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
-def settle(path: Path) -> None:
+def flush_to_disk(path: Path) -> None:
     """Have the system put a file or directory on disk before it is relied on.
 
     Some file systems cannot do that for directories.

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from ..host.errors import OutputError
-from .layout import settle, writing
+from .layout import flush_to_disk, writing
 
 
 class OwnFile(NamedTuple):
@@ -105,7 +105,7 @@ class WholeFiles:
         with writing(target):
             temporary = self.begin(target)
             yield temporary
-            settle(temporary)
+            flush_to_disk(temporary)
 
     def publish(self) -> None:
         """Put all files on disk and give them their names, the first one last.
@@ -118,11 +118,11 @@ class WholeFiles:
         for own, target in self._begun:
             with writing(target):
                 check_target(target)
-                settle(own.path)
+                flush_to_disk(own.path)
         for own, target in reversed(self._begun):
             with writing(target):
                 own.publish(target)
-                settle(target.parent)
+                flush_to_disk(target.parent)
 
     def discard(self) -> None:
         """Remove the files that have no name yet."""

@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..graph.model import EdgeList, Rows, positions
-from .lists import first_of_pairs, repeats
+from ..graph.model import EdgeColumns, EdgeList, Rows, positions
+from .edge_ops import first_of_pairs, repeats
 from .threads import Threads
 
 # Where in a page a column begins, times its number; a multiple of a cache line.
 PAGE, STAGGER = 4096, 1088
 
 
-def room_for(rows: Rows, length: int) -> list[np.ndarray]:
-    """Return u, v, key for edges; NumPy's large arrays get huge pages, Numba's not.
+def room_for(rows: Rows, length: int) -> EdgeColumns:
+    """Return columns for edges; NumPy's large arrays get huge pages, Numba's not.
 
     The columns begin at different places of a page. Those of a graph with a power of
     two of vertices would begin at one: what is read of them at a time shares a set of
@@ -27,7 +27,7 @@ def room_for(rows: Rows, length: int) -> list[np.ndarray]:
         room = np.empty(nbytes + PAGE, np.uint8)
         begin = (number * STAGGER - room.ctypes.data) % PAGE
         columns.append(room[begin : begin + nbytes].view(dtype))
-    return columns
+    return EdgeColumns(*columns)
 
 
 def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.ndarray]:

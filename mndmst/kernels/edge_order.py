@@ -7,7 +7,7 @@ both ends would, and of parallel edges the lightest is found without jumping abo
 
 import numpy as np
 
-from ..graph.model import EdgeList
+from ..graph.model import EdgeColumns, EdgeList
 from .columns import joined
 from .intrinsics import prefetch
 from .jit import njit
@@ -29,29 +29,34 @@ def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
     count = len(edges)
     if count == 0 or in_row_order(edges.u, edges.v):
         return edges
-    taken = _sorted_by_u(edges, threads)
+    columns = _sorted_by_u(edges, threads)
     ranges = threads.ranges(count)
-    kept = threads.map(lambda begin, end: _order_runs(*taken, begin, end), ranges)
+    kept = threads.map(lambda begin, end: _order_runs(*columns, begin, end), ranges)
     if sum(end - begin for begin, end in kept) == count:
-        return EdgeList(*taken)
-    parts = [[column[begin:end] for column in taken] for begin, end in kept]
+        return EdgeList(*columns)
+    parts = [columns.part(begin, end) for begin, end in kept]
     return EdgeList(*joined(parts, threads))
 
 
-def _sorted_by_u(edges: EdgeList, threads: Threads) -> list[np.ndarray]:
-    columns = [edges.u, edges.v, edges.key]
-    results = [np.empty_like(column) for column in columns]
+def _sorted_by_u(edges: EdgeList, threads: Threads) -> EdgeColumns:
+    columns = edges.columns
+    result = EdgeColumns(*(np.empty_like(column) for column in columns))
     u = edges.u if edges.u.itemsize == 4 else edges.u.view(np.uint64)
-    moves = (sort_positions(u, threads), *columns, *results)
-    threads.map(lambda b, e: _take(b, e, *moves), threads.ranges(len(edges)))
-    return results
+    order = sort_positions(u, threads)
+    threads.map(
+        lambda begin, end: _gather(order[begin:end], columns, result.part(begin, end)),
+        threads.ranges(len(edges)),
+    )
+    return result
 
 
 @njit(nogil=True, cache=True)
-def _take(begin, end, order, u, v, key, new_u, new_v, new_key):
-    """Write the edges at the positions in a range to that range of other columns."""
-    begin, end = np.uint64(begin), np.uint64(end)
-    for i in range(begin, end):
+def _gather(order, edges, out):
+    """Copy the edges at some positions."""
+    u, v, key = edges
+    new_u, new_v, new_key = out
+    end = np.uint64(len(order))
+    for i in range(end):
         if i + np.uint64(AHEAD) < end:
             ahead = np.intp(order[i + np.uint64(AHEAD)])
             prefetch(u, ahead)
@@ -97,12 +102,14 @@ def _order_run(v, key, low, high):
             v[low + i], key[low + i] = run_v[order[i]], run_key[order[i]]
         return
     for i in range(low + 1, high):
-        far, least = v[i], key[i]
+        head, least = v[i], key[i]
         j = i
-        while j > low and (v[j - 1] > far or (v[j - 1] == far and key[j - 1] > least)):
+        while j > low and (
+            v[j - 1] > head or (v[j - 1] == head and key[j - 1] > least)
+        ):
             v[j], key[j] = v[j - 1], key[j - 1]
             j -= 1
-        v[j], key[j] = far, least
+        v[j], key[j] = head, least
 
 
 @njit(nogil=True, cache=True)

@@ -5,9 +5,11 @@ two in each, whose smaller end becomes the root. All steps share their work betw
 threads by ranges of vertices or edges.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ..graph.model import EdgeList, Rows
+from ..graph.model import EdgeColumns, EdgeList, Rows
 from .intrinsics import choose, prefetch
 from .jit import njit
 from .threads import Threads
@@ -22,25 +24,25 @@ FETCH_AHEAD = np.uint64(32)
 STEPS = 2
 
 
-class Hooks:
+class Hooks(NamedTuple):
     """Where each row hooks, and the key of the arc along which it does.
 
-    `select` fills both in. Rows without such an arc hook to themselves.
-
-    Parameters
-    ----------
-    rows : Rows
+    Rows without such an arc hook to themselves.
     """
 
-    def __init__(self, rows: Rows) -> None:
-        self.hook = np.empty(len(rows), np.uint32)
-        self.best = np.empty(len(rows), rows.keys.dtype)
+    hook: np.ndarray
+    best: np.ndarray
+
+    @classmethod
+    def for_rows(cls, rows: Rows) -> "Hooks":
+        """Return room for the hooks of some rows; `select` fills it in."""
+        return cls(np.empty(len(rows), np.uint32), np.empty(len(rows), rows.keys.dtype))
 
     def link(
         self,
         component: np.ndarray,
         threads: Threads,
-        forest: list[np.ndarray] | None = None,
+        forest: EdgeColumns | None = None,
     ) -> int:
         """Contract along the hooks; return how many components there are.
 
@@ -49,11 +51,11 @@ class Hooks:
         component : ndarray of uint32, shape (rows,)
             Set to the component of each row, with the bit ROOT.
         threads : Threads
-        forest : list of ndarray, optional
-            u, v, key: take the edges of the hooks, if given. Components are numbered
-            from 0 then; else each is called after one of its rows.
+        forest : EdgeColumns, optional
+            Takes the edges of the hooks, if given. Components are numbered from 0
+            then; else each is called after one of its rows.
         """
-        hook, best = self.hook, self.best
+        hook = self.hook
         ranges = threads.ranges(len(hook))
         roots = threads.map(lambda b, e: link(hook, b, e, component), ranges)
         if forest is not None:
@@ -61,8 +63,8 @@ class Hooks:
 
             def number(i, begin, end):
                 number_roots(component, begin, end, numbers[i])
-                bounds = begin - numbers[i], end - numbers[i + 1]
-                hooked_edges(hook, best, component, 0, begin, end, *bounds, *forest)
+                out = forest.part(begin - numbers[i], end - numbers[i + 1])
+                hooked_edges(self, component, 0, begin, end, out)
 
             threads.map(number, [(i, *bounds) for i, bounds in enumerate(ranges)])
         threads.map(lambda b, e: climb(component, b, e), ranges)
@@ -89,7 +91,8 @@ def edges_of_hooks(
     """
     count = np.count_nonzero(component[first:last] & ROOT == 0)
     u, v, key = (np.empty(count, dtype) for dtype in (hook.dtype,) * 2 + (best.dtype,))
-    hooked_edges(hook, best, component, first, first, last, 0, count, u, v, key)
+    out = EdgeColumns(u, v, key)
+    hooked_edges(Hooks(hook, best), component, first, first, last, out)
     return EdgeList(u, v, key)
 
 
@@ -121,15 +124,17 @@ def number_roots(parent, begin, end, number):
 
 
 @njit(nogil=True, cache=True)
-def hooked_edges(hook, best, parent, first, begin, end, place, stop, u, v, key):
+def hooked_edges(hooks, parent, first, begin, end, out):
     """Write the edges along which the vertices in [begin, end) hook.
 
-    They fill the places [place, stop); nothing behind is touched, since it may be
-    another thread's. `best` begins with the key of the vertex `first`.
+    `out` has room for them and no more. `hooks.best` begins with the key of the
+    vertex `first`.
     """
-    place, first = np.uint64(place), np.uint64(first)
+    hook, best = hooks
+    u, v, key = out
+    place, first = np.uint64(0), np.uint64(first)
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        if place == np.uint64(stop):
+        if place == np.uint64(len(key)):
             break
         other = np.uint64(hook[vertex])
         u[place], v[place] = min(vertex, other), max(vertex, other)
@@ -171,7 +176,7 @@ def climb(parent, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def apart(u, v, key, component, pairs):
+def keep_joining(u, v, key, component, pairs):
     """Keep, in place, the edges between different components.
 
     Returns how many are left; `pairs` (uint64) gets both components of each.
@@ -201,24 +206,25 @@ def but_hooks(u, v, key, hook):
 
 
 @njit(nogil=True, cache=True)
-def hooked_and_ends(u, v, first, hook, component, begin, end, hooked, a, b):
+def hooked_and_ends(edges, first, hook, component, hooked, a, b):
     """Write whether a row hooks along each edge, and the components at its ends.
 
     Components have ids of vertices; a ghost is its own one.
     """
+    u, v, _ = edges
     first, rows = np.uint64(first), np.uint64(len(hook))
-    for i in range(np.uint64(begin), np.uint64(end)):
+    for i in range(np.uint64(len(u))):
         x, y = np.uint64(u[i]) - first, np.uint64(v[i]) - first
-        near, far = x < rows, y < rows
-        a[i] = first + np.uint64(component[x] & NUMBER) if near else x + first
-        b[i] = first + np.uint64(component[y] & NUMBER) if far else y + first
-        if near and far:
+        own_x, own_y = x < rows, y < rows
+        a[i] = first + np.uint64(component[x] & NUMBER) if own_x else x + first
+        b[i] = first + np.uint64(component[y] & NUMBER) if own_y else y + first
+        if own_x and own_y:
             hooked[i] = (np.uint64(hook[x]) == y) | (np.uint64(hook[y]) == x)
 
 
 @njit(nogil=True, cache=True)
-def settle(component, parent, begin, end):
-    """Update the components of the vertices in [begin, end)."""
+def replace_by_parents(component, parent, begin, end):
+    """Replace the components of the vertices in [begin, end) by their parents."""
     for vertex in range(np.uint64(begin), np.uint64(end)):
         component[vertex] = parent[component[vertex] & NUMBER]
 

@@ -110,7 +110,7 @@ def kruskal(order, pairs, parent, kept):
 
 
 @njit(nogil=True, cache=True)
-def still_apart(order, pairs, parent, begin, end):
+def keep_remaining(order, pairs, parent, begin, end):
     """Keep, in place, the positions in [begin, end) of edges between components.
 
     They move to the front of the range; returns how many there are. `parent` is flat:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from .edge_ops import compact as compact_by_hash
 from .intrinsics import set_bits, trailing_zeros
 from .jit import njit
-from .lists import compact as compact_by_hash
 from .sorting import sort_positions
 from .threads import ALONE, Threads
 

@@ -8,6 +8,8 @@ common memory. One component may be idle, and proposals for it go to nobody: if 
 very many edges, one owner would have most of the work.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .hooks import FETCH_AHEAD, HALF, NUMBER
@@ -17,6 +19,23 @@ from .kruskal import LOW
 
 # No component is called so: none is idle.
 NOBODY = int(LOW)
+
+
+class Proposable(NamedTuple):
+    """Edges: their keys, both ends in one word, and their positions."""
+
+    key: np.ndarray
+    pairs: np.ndarray
+    position: np.ndarray
+
+
+class Room(NamedTuple):
+    """Proposals: a component, what is at the other end of its edge, key, position."""
+
+    component: np.ndarray
+    other: np.ndarray
+    key: np.ndarray
+    position: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -48,19 +67,19 @@ def find_places(pairs, shift, owner, idle, first, places):
 
 
 @njit(nogil=True, cache=True)
-def propose(
-    key, pairs, position, shift, owner, idle, places, component, other, keys, of
-):
+def propose(edges, shift, owner, idle, places, room):
     """Write the proposals.
 
     Parameters
     ----------
+    edges : Proposable
     places : ndarray of int64, shape (owners + 2,)
         What `find_places` has found.
-    component, other, keys, of : ndarray
-        Written: the component and what is at the other end of its edge, the edge's
-        key, and its position.
+    room : Room
+        Written.
     """
+    key, pairs, position = edges
+    component, other, keys, of = room
     nobody, none = np.uint32(len(places) - 2), np.uint64(idle)
     place = places.copy()
     for i in range(len(pairs)):
@@ -82,12 +101,12 @@ def mark(least, chosen):
 
 
 @njit(nogil=True, cache=True)
-def decide(component, other, keys, position, places, me, begin, best, least, hook):
+def decide(room, places, me, begin, best, least, hook):
     """Hook components of an owner along the lightest edge proposed to each so far.
 
     Parameters
     ----------
-    component, other, keys, position : ndarray
+    room : Room
         Proposals to all owners.
     places : ndarray of int64, shape (workers, owners + 2)
         Where those of each worker to each owner are.
@@ -99,6 +118,7 @@ def decide(component, other, keys, position, places, me, begin, best, least, hoo
     hook : ndarray of uint32
         Set to the other end, where it changes.
     """
+    component, other, keys, position = room
     begin = np.uint64(begin)
     for worker in range(len(places)):
         for i in range(

@@ -12,7 +12,7 @@ from .jit import njit
 
 
 @njit(nogil=True, cache=True)
-def count_lone(hook, begin, end, idle):
+def count_isolated(hook, begin, end, idle):
     """Return how many in [begin, end) hook to themselves: they have no edge.
 
     But for an idle one, which has not been asked.
@@ -24,17 +24,17 @@ def count_lone(hook, begin, end, idle):
 
 
 @njit(nogil=True, cache=True)
-def number_roots_apart(parent, hook, begin, end, idle, number, lone):
+def number_roots_apart(parent, hook, begin, end, idle, number, isolated):
     """Give the roots in [begin, end) consecutive numbers, those without edges others.
 
-    As `hooks.number_roots`, from `number` and `lone` on; see `count_lone`.
+    As `hooks.number_roots`, from `number` and `isolated` on; see `count_isolated`.
     """
     for vertex in range(np.uint64(begin), np.uint64(end)):
         root = (parent[vertex] & ROOT) != 0
         alone = (hook[vertex] == vertex) & (vertex != np.uint64(idle))
-        named = np.uint32(ROOT | choose(alone, np.uint32(lone), np.uint32(number)))
+        named = np.uint32(ROOT | choose(alone, np.uint32(isolated), np.uint32(number)))
         parent[vertex] = choose(root, named, parent[vertex])
-        lone += root & alone
+        isolated += root & alone
         number += root & ~alone
 
 
@@ -60,7 +60,7 @@ def renumber(number, step, alive, shift):
 
 
 @njit(nogil=True, cache=True)
-def settle(component, number, shift, begin, end):
+def replace_numbers(component, number, shift, begin, end):
     """Update the components of the vertices in [begin, end).
 
     Parameters
@@ -101,7 +101,7 @@ def name_components(component, begin, end, names):
 
 @njit(nogil=True, cache=True)
 def name_vertices(component, names, first, parent):
-    """Write the name of each vertex's component; that of a lone one is its own.
+    """Write the name of each vertex's component; that of a isolated one is its own.
 
     Parameters
     ----------

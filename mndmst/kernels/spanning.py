@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .kruskal import flatten, in_order, kruskal, pack_pairs, still_apart
-from .lists import first_of_pairs
+from .edge_ops import first_of_pairs
+from .kruskal import flatten, in_order, keep_remaining, kruskal, pack_pairs
 from .sorting import sort_positions
 from .threads import ALONE, MANY, Threads
 
@@ -38,7 +38,7 @@ def spanning_pairs(
         light = int(LIGHT_SHARE * len(order))
         kruskal(order[:light], pairs, parent, kept)
         _flatten(parent, threads)
-        order = _still_apart(order[light:], pairs, parent, threads)
+        order = _remaining(order[light:], pairs, parent, threads)
     kruskal(order, pairs, parent, kept)
     _flatten(parent, threads)
     return kept
@@ -48,13 +48,13 @@ def _flatten(parent: np.ndarray, threads: Threads) -> None:
     threads.map(lambda *r: flatten(parent, *r), threads.ranges(len(parent)))
 
 
-def _still_apart(
+def _remaining(
     order: np.ndarray, pairs: np.ndarray, parent: np.ndarray, threads: Threads
 ) -> np.ndarray:
     """Return the positions of the edges that join two components yet."""
 
     def work(begin, end):
-        return order[begin:][: still_apart(order, pairs, parent, begin, end)]
+        return order[begin:][: keep_remaining(order, pairs, parent, begin, end)]
 
     return np.concatenate(threads.map(work, threads.ranges(len(order))))
 

@@ -110,10 +110,10 @@ class Messages(Strategy):
             return contract_stored(run, run.stored, self.exception)
         left = contract_workers(run, band, self.exception)
         if self._goes_on and band.high is not None:
-            rest = contract_heavier(run, left, band.high, self.exception)
-            if rest is not None:
+            remaining = contract_heavier(run, left, band.high, self.exception)
+            if remaining is not None:
                 self._done = True
-                return rest
+                return remaining
         return left
 
     def merge_parts(self, left: Between) -> ReducedGraph:

@@ -19,9 +19,9 @@ from ..kernels.hooks import (
     HALF,
     NUMBER,
     ROOT,
-    apart,
     climb,
     edges_of_hooks,
+    keep_joining,
     link,
     number_roots,
 )
@@ -118,7 +118,7 @@ def _forest(
 ) -> tuple[EdgeList, np.ndarray]:
     """Return the forest of this rank's edges, and both ends of each in one word."""
     *ends_and_key, pairs = keep_in_place(
-        lambda u, v, key, pairs: apart(u, v, key, component, pairs),
+        lambda u, v, key, pairs: keep_joining(u, v, key, component, pairs),
         [edges.u, edges.v, edges.key, np.empty(len(edges), np.uint64)],
         run.threads,
     )

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..comm.communicator import Coded
 from ..graph.model import EdgeList, ReducedGraph
+from ..kernels.edge_ops import lightest_edges
+from ..kernels.follow import in_both
 from ..kernels.homes import lightest_proposals
-from ..kernels.lists import lightest_edges
-from ..kernels.names import in_both
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
 from ..run.run import Run
 from ..steps.boruvka import cycle_filter
@@ -76,8 +76,8 @@ def _lightest(graph: ReducedGraph) -> Choice:
     """Return for each component the lightest edge that is here."""
     best = lightest_edges(graph.a, graph.b, graph.edges.key, len(graph.labels))
     here = np.arange(len(best))
-    far = np.where(graph.a[best] == here, graph.b[best], graph.a[best])
-    return Choice(graph.labels, graph.labels[far], graph.edges.take(best))
+    other = np.where(graph.a[best] == here, graph.b[best], graph.a[best])
+    return Choice(graph.labels, graph.labels[other], graph.edges.take(best))
 
 
 def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:

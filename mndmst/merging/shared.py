@@ -14,9 +14,9 @@ from ..comm.shared_memory import SharedMemory
 from ..graph.model import EdgeList
 from ..host.errors import ConfigError
 from ..kernels.columns import joined
-from ..kernels.finish import heavy_edges
+from ..kernels.heavier_arcs import Components, heavier_arcs
 from ..kernels.hooks import edges_of_hooks, outside_of
-from ..kernels.shared import name_components, name_vertices, settle
+from ..kernels.shared import name_components, name_vertices, replace_numbers
 from ..kernels.spanning import packed
 from ..run.run import Run
 from ..steps.write import at_home
@@ -110,11 +110,12 @@ class Together:
             whole = worker.rows.as_whole()
 
             def walk(begin, end, rows=whole):
-                return heavy_edges(
-                    rows.indptr, rows.indices, rows.keys, self.component, giant,
-                    rows.keys.dtype.type(above), self.run.num_vertices,
-                    outside_of(giant, self.component, rows.indptr, begin, end),
-                )  # fmt: skip
+                outside = outside_of(giant, self.component, rows.indptr, begin, end)
+                components = Components.of_rows(self.component, giant)
+                key = rows.keys.dtype.type(above)
+                arcs = heavier_arcs(rows.csr, components, key, rows.last, outside)
+                tail, head, weight, _ = arcs
+                return np.minimum(tail, head), np.maximum(tail, head), weight
 
             home = worker.rows.first, worker.rows.last
             columns += self.run.threads.map(walk, self.contraction.ranges(home))
@@ -139,17 +140,17 @@ class Together:
         columns = shared.left_apart(columns, self.component)
         left = self.comm.sum(len(columns[0]))
         run.report.level(after, left)
-        self._settle(*shared.join(columns, run.state.forest_edges))
+        self._renumber(*shared.join(columns, run.state.forest_edges))
 
-    def _settle(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:
+    def _renumber(self, part: tuple[int, int], number: np.ndarray, shift: int) -> None:
         """Give all vertices their present components."""
         shared = self.contraction
-        before = shared.count - shared.lone - shift  # that `number` tells of
+        before = shared.count - shared.isolated - shift  # that `number` tells of
         present = shared.hook[:before]
         present[slice(*part)] = number
         self.comm.barrier()
         self.run.threads.map(
-            lambda b, e: settle(self.component, present, shift, b, e),
+            lambda b, e: replace_numbers(self.component, present, shift, b, e),
             shared.ranges(shared.share_of(self.run.num_vertices)),
         )
         self.comm.barrier()
@@ -160,7 +161,7 @@ class Together:
         A vertex without any edge needs no name.
         """
         directory, shared = self.run.directory, self.contraction
-        names = shared.step[: shared.count - shared.lone]
+        names = shared.step[: shared.count - shared.isolated]
         names[slice(*shared.share_of(len(names)))] = 0
         self.comm.barrier()
         self.run.threads.map(

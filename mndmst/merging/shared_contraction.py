@@ -16,7 +16,7 @@ from ..kernels.hooks import HALF, climb, link
 from ..kernels.kruskal import LOW
 from ..kernels.numbering import distinct
 from ..kernels.proposals import NOBODY, left_apart
-from ..kernels.shared import count_lone, number_roots_apart, renumber
+from ..kernels.shared import count_isolated, number_roots_apart, renumber
 from ..kernels.spanning import spanning_edges, spanning_pairs
 from ..kernels.threads import Threads
 from .shared_proposals import Columns, Proposals, Range
@@ -40,13 +40,13 @@ class SharedContraction:
     ----------
     hook : ndarray of uint32, shape (vertices,)
         Shared: where each component hooks, itself if nowhere.
-    step : ndarray of uint32, shape (components without lone vertices,)
+    step : ndarray of uint32, shape (components without isolated vertices,)
         Shared: what became of each component in a round.
     alive : int
         Components that may have edges; they have the numbers below.
-    count, lone : int
+    count, isolated : int
         All components, and the vertices without any edge, which have the numbers from
-        count - lone on.
+        count - isolated on.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SharedContraction:
         self.comm, self.threads, self.memory = comm, threads, memory
         self.hook = hook
         self.count = self.alive = len(hook)
-        self.lone = 0
+        self.isolated = 0
 
     def link(self, part: Range, step: np.ndarray) -> list[int]:
         """Find the roots of the hooks in a range; return how many each thread has.
@@ -78,8 +78,10 @@ class SharedContraction:
         Those that hook nowhere are taken for finished, but for an idle one.
         """
         ranges = self.ranges(part)
-        lone = self.threads.map(lambda b, e: count_lone(self.hook, b, e, idle), ranges)
-        counts = np.stack([np.subtract(roots, lone), lone])
+        isolated = self.threads.map(
+            lambda b, e: count_isolated(self.hook, b, e, idle), ranges
+        )
+        counts = np.stack([np.subtract(roots, isolated), isolated])
         every = self.comm.allgather(
             counts.sum(axis=1)
         )  # now all have found their roots
@@ -101,10 +103,10 @@ class SharedContraction:
     def vertices_hooked(self) -> None:
         """Prepare for components that are no single vertices any more.
 
-        They have two vertices at least, but for the lone: so where the other vertices
-        hooked there is room for `step`, and for more.
+        They have two vertices at least, but for the isolated: so where the other
+        vertices hooked there is room for `step`, and for more.
         """
-        self.lone = self.count - self.alive
+        self.isolated = self.count - self.alive
         _, self.step, rest = np.split(self.hook, [self.alive, 2 * self.alive])
         self.memory.lend(rest)
 
@@ -123,14 +125,14 @@ class SharedContraction:
         Returns
         -------
         part : (int, int)
-            This rank's range of the numbers that components had, but lone vertices.
+            This rank's range of the numbers that components had, but isolated vertices.
         number : ndarray of uint32
             What these are now.
         shift : int
-            Is to be added to the numbers of lone vertices.
+            Is to be added to the numbers of isolated vertices.
         """
         before = self.count
-        self.alive = self.count - self.lone
+        self.alive = self.count - self.isolated
         first = part = self.share_of(self.alive)
         number = np.arange(*part, dtype=np.uint32)
         columns = self._without_cycles(columns)
@@ -139,8 +141,8 @@ class SharedContraction:
         while left:
             self.hook[slice(*part)] = np.arange(*part, dtype=np.uint32)
             idle = NOBODY
-            alike = left <= FEW_EDGES
-            if not alike:
+            replicated = left <= FEW_EDGES
+            if not replicated:
                 key, pairs, position = columns[2:]
                 proposals = proposals or Proposals(
                     self.comm, self.threads, self.memory, key.dtype, position
@@ -149,7 +151,7 @@ class SharedContraction:
                     key, pairs, position, self.alive, self.hook
                 )
             else:
-                chosen = self._hook_alike(columns)
+                chosen = self._hook_replicated(columns)
             fixed.append(EdgeList(*columns[:3]).take(chosen))
             alive, count = self.alive, self.count
             self.number(part, self.step, self.link(part, self.step), idle)
@@ -160,7 +162,7 @@ class SharedContraction:
                 ),
                 self.threads.ranges(len(number)),
             )
-            if alike:  # nothing is left between components
+            if replicated:  # nothing is left between components
                 self.comm.barrier()  # all have looked at `step`
                 break
             columns = self._without_cycles(self.left_apart(columns, self.step))
@@ -184,7 +186,7 @@ class SharedContraction:
         kept = np.flatnonzero(spanning_pairs(key, pairs, parent, self.threads))
         return [column[kept] for column in columns]
 
-    def _hook_alike(self, columns: Columns) -> np.ndarray:
+    def _hook_replicated(self, columns: Columns) -> np.ndarray:
         """Hook components onto their trees in the forest; mark its edges here."""
         position = columns[-1]
         ends = position[[0, -1]].tolist() if len(position) else [0, 0]

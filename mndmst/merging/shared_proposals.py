@@ -22,7 +22,15 @@ from ..graph.giant import most_frequent
 from ..kernels.columns import taken
 from ..kernels.hooks import HALF
 from ..kernels.kruskal import LOW
-from ..kernels.proposals import NOBODY, decide, find_places, mark, propose
+from ..kernels.proposals import (
+    NOBODY,
+    Proposable,
+    Room,
+    decide,
+    find_places,
+    mark,
+    propose,
+)
 from ..kernels.threads import Threads
 
 # Edges that a worker proposes at once.
@@ -37,13 +45,10 @@ Columns = list[np.ndarray]
 Range = tuple[int, int]
 
 
-class _Room(NamedTuple):
-    """The proposals of all workers for a batch; see `kernels.proposals`."""
+class _Batch(NamedTuple):
+    """The proposals of all workers for a batch, and where those to each owner are."""
 
-    component: np.ndarray
-    other: np.ndarray
-    keys: np.ndarray
-    position: np.ndarray
+    proposals: Room
     places: np.ndarray
 
 
@@ -80,7 +85,7 @@ class Proposals:
         *arrays, self._chosen = memory.scratch(*columns, *columns, (total, np.bool_))
         shape = workers, workers + 2
         self._rooms = [
-            _Room._make(half)._replace(places=half[-1].reshape(shape))
+            _Batch(Room(*half[:-1]), half[-1].reshape(shape))
             for half in (arrays[: len(columns)], arrays[len(columns) :])
         ]
 
@@ -179,24 +184,20 @@ class _Round(NamedTuple):
     lightest: list[tuple[np.ndarray, ...]]
     hook: np.ndarray
 
-    def propose(self, room: _Room, worker: int, begin: int, end: int) -> None:
+    def propose(self, room: _Batch, worker: int, begin: int, end: int) -> None:
         """Propose a worker's edges of a batch to their owners."""
         shift, owner, _ = self.owners
         pairs, places = self.pairs[begin:end], room.places[self.me + worker]
         place = 2 * BATCH * (self.me + worker)
         find_places(pairs, shift, owner, self.idle, place, places)
-        propose(
-            self.key[begin:end], pairs, self.position[begin:end], shift, owner,
-            self.idle, places, room.component, room.other, room.keys, room.position,
-        )  # fmt: skip
+        edges = Proposable(self.key[begin:end], pairs, self.position[begin:end])
+        propose(edges, shift, owner, self.idle, places, room.proposals)
 
-    def decide(self, room: _Room, worker: int) -> None:
+    def decide(self, room: _Batch, worker: int) -> None:
         """Take the lightest of the edges of a batch proposed to a worker."""
         me, (best, least) = self.me + worker, self.lightest[worker]
-        decide(
-            room.component, room.other, room.keys, room.position, room.places, me,
-            self.owners.ranges[me][0], best, least, self.hook,
-        )  # fmt: skip
+        begin = self.owners.ranges[me][0]
+        decide(room.proposals, room.places, me, begin, best, least, self.hook)
 
 
 def _last(dtype: np.dtype) -> int:

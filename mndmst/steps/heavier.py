@@ -3,7 +3,7 @@
 The forest of the lightest edges, about as many as there are vertices, usually has
 one giant component. Any heavier forest edge then has an end outside it, so only the
 vertices outside look further into their rows, lightest arc first, until they reach
-the giant component (see `kernels.finish` for why this is enough).
+the giant component (see `kernels.heavier_arcs` for why this is enough).
 """
 
 from collections.abc import Callable, Iterator
@@ -17,8 +17,8 @@ from ..backends.base import SPARSE_ARCS_PER_VERTEX, Band
 from ..comm.directory import NOBODY
 from ..graph.giant import most_frequent
 from ..graph.model import EdgeList, ReducedGraph, Rows
+from ..kernels.heavier_arcs import UNKNOWN, Arcs, Components, heavier_arcs
 from ..kernels.hooks import outside_of
-from ..kernels.outside import UNKNOWN, heavy_arcs
 from ..kernels.rows import count_occupied
 from ..kernels.spanning import pair_order
 from ..run.run import Run
@@ -112,35 +112,40 @@ def heavier_edges(run: Run, giant: int, above: int) -> Between:
     there: its members know the lightest edge that leaves it.
     """
     directory = run.directory
-    known = _bits_of_outsiders(run, giant)
+    outside = _bits_of_outsiders(run, giant)
     columns = []
     for worker in run.workers:
         rows, first = worker.rows, worker.rows.first
         label = directory.parent[first - directory.first : rows.last - directory.first]
-        columns += walks(run, rows, label, giant, known, above)
-    tail, head, key, far = (np.concatenate(c) for c in zip(*columns, strict=True))
-    unknown = np.flatnonzero(far == UNKNOWN)
-    far[unknown] = directory.lookup_any(head[unknown])
-    near = directory.parent[tail - directory.first].astype(np.int64)
-    graph = _graph_of_arcs(run, (tail, head, key, near, far), giant)
+        columns += walks(run, rows, Components(label, giant, outside), above)
+    arcs = Arcs(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+    head_component = arcs.head_component
+    unknown = np.flatnonzero(head_component == UNKNOWN)
+    asked = arcs.head[unknown].astype(np.int64)
+    head_component[unknown] = directory.lookup_any(asked)
+    tails = arcs.tail.astype(np.int64) - directory.first
+    tail_component = directory.parent[tails].astype(np.int64)
+    ends = tail_component, head_component
+    graph = _graph_of_arcs(run, (*arcs[:3], *ends), giant)
     return Between(graph, giant)
 
 
 def walks(
-    run: Run, rows: Rows, label: np.ndarray, giant: int, known: np.ndarray, above: int
+    run: Run, rows: Rows, components: Components, above: int
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return tail, head, key and far component of arcs, a list for each thread."""
+    """Return the columns of `Arcs` behind a key that may matter, for each thread."""
 
     def outsiders(begin, end):
+        label, giant = components.label, components.giant
         return outside_of(giant, label, rows.indptr, begin, end)
 
     chosen = np.concatenate(run.threads.map(outsiders, run.threads.ranges(len(rows))))
 
+    key = rows.keys.dtype.type(above)
+
     def walk(begin, end):
-        return heavy_arcs(
-            rows.indptr, rows.indices, rows.keys, rows.first, label, giant, known,
-            rows.keys.dtype.type(above), chosen, begin, end,
-        )  # fmt: skip
+        outsiders = chosen[begin:end]
+        return heavier_arcs(rows.csr, components, key, rows.last, outsiders)
 
     return run.threads.map(walk, run.threads.ranges(len(chosen)))
 
@@ -190,8 +195,8 @@ def band_edges(run: Run, band: Band) -> Between:
         for name in ("u", "v", "key")
     )
     ends = np.concatenate([u, v]).astype(np.int64)
-    near, far = np.split(run.directory.lookup_any(ends), 2)
-    return Between(_graph_of_arcs(run, (u, v, key, near, far), None))
+    a, b = np.split(run.directory.lookup_any(ends), 2)
+    return Between(_graph_of_arcs(run, (u, v, key, a, b), None))
 
 
 def _graph_of_arcs(
@@ -215,14 +220,17 @@ def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
     ----------
     columns : (tail, head, key, component, component)
     """
-    apart = np.flatnonzero(columns[3] != columns[4])
-    tail, head, key, near, far = (column[apart] for column in columns)
+    joining = np.flatnonzero(columns[3] != columns[4])
+    tail, head, key, tail_component, head_component = (c[joining] for c in columns)
     ids = run.directory.parent.dtype
     tail, head = tail.astype(ids), head.astype(ids)
     u, v = np.minimum(tail, head), np.maximum(tail, head)
     upward = tail < head
     order = pair_order(u, v, key, run.threads)
-    ends = (np.where(upward, near, far)[order], np.where(upward, far, near)[order])
+    ends = (
+        np.where(upward, tail_component, head_component)[order],
+        np.where(upward, head_component, tail_component)[order],
+    )
     edges = EdgeList(u, v, key).take(order)
     first, last = run.directory.first, run.directory.last
     return reduced_graph(edges, ends, first, last, own=True)

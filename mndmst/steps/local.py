@@ -10,8 +10,8 @@ import numpy as np
 
 from ..graph.giant import most_frequent
 from ..graph.model import ReducedGraph, Rows, component_of
-from ..kernels.names import step_up
-from ..kernels.outside import cut_arcs
+from ..kernels.follow import step_up
+from ..kernels.heavier_arcs import Components, cut_arcs
 from ..run.run import Run
 from .boruvka import ExceptionCondition, cycle_filter
 from .contract import merge
@@ -47,8 +47,8 @@ def contract_heavier(
         return None
     if giant is not None:
         tail, head, key = _arcs_that_matter(run, rows, component, giant, above)
-        near, far = (component_of(end, rows, label) for end in (tail, head))
-        heavier = reduced_arcs(run, (tail, head, key, near, far))
+        components = (component_of(end, rows, label) for end in (tail, head))
+        heavier = reduced_arcs(run, (tail, head, key, *components))
         left = cycle_filter(run.backend, merge([left, heavier], run.threads))
     return contract_here(run, left, exception)
 
@@ -89,11 +89,9 @@ def _arcs_that_matter(
     those behind a row's lightest arc into the giant component.
     """
     key_above = rows.keys.dtype.type(above)
-    nothing_known = np.empty(0, np.uint8)
-    inner = walks(run, rows, component, giant, nothing_known, above)
-    csr = rows.indptr, rows.indices, rows.keys
+    inner = walks(run, rows, Components.of_rows(component, giant), above)
     cut = run.threads.map(
-        lambda begin, end: cut_arcs(*csr, rows.first, key_above, begin, end),
+        lambda begin, end: cut_arcs(rows.csr, key_above, begin, end),
         run.threads.ranges(len(rows)),
     )
     lists = [part[:3] for part in inner] + cut

@@ -66,7 +66,7 @@ class Passing:
         backend = self.run.backend
         placed = backend.place(rows)
         found = contract_rows(backend, rows, placed, Band(), self.exception)
-        return self._settle(found)
+        return self._record(found)
 
     def merged(self, graphs: list[ReducedGraph]) -> ReducedGraph:
         """Return what neighbouring parts have left as one graph."""
@@ -80,9 +80,9 @@ class Passing:
 
     def contract_again(self, graph: ReducedGraph) -> ReducedGraph:
         """Contract what waited at borders that have disappeared."""
-        return self._settle(contract(self.run.backend, graph, self.exception))
+        return self._record(contract(self.run.backend, graph, self.exception))
 
-    def _settle(self, found: Contraction) -> ReducedGraph:
+    def _record(self, found: Contraction) -> ReducedGraph:
         self.fixed.add(in_order(found.fixed, self.run.threads))
         self.run.directory.record_here(found.old, found.new)
         return found.graph

@@ -9,6 +9,8 @@ from both, always over the earlier link, the last one crossed.
 These kernels share no code with the solver's.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..kernels.jit import njit
@@ -19,6 +21,26 @@ FINE, APART, LIGHTER, MISSING, UNEQUAL = range(5)  # what can be wrong with an e
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_3 = np.uint64(0x94D049BB133111EB)
+
+
+class Links(NamedTuple):
+    """A forest whose components have been linked, edge after edge in the order.
+
+    Attributes
+    ----------
+    a, b : ndarray, shape (edges,)
+        The ends as nodes, which compare as their ids do.
+    ranked : ndarray, shape (edges,)
+        The keys in the order, so that one access finds the last one's.
+    edge, link : ndarray
+        As in `build_links`.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    ranked: np.ndarray
+    edge: np.ndarray
+    link: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -84,25 +106,15 @@ def last_on_path(link, num_edges, a, b):
 
 
 @njit(nogil=True, cache=True)
-def check_arcs(
-    first, indptr, indices, keys, heads, nodes, a, b, ranked, edge, link, flaw
-):
+def check_arcs(csr, heads, nodes, forest, flaw):
     """Test the arcs of some rows, each from its smaller end, and sum up all.
 
     Parameters
     ----------
-    first : int
-        The first row's vertex.
-    indptr, indices, keys : ndarray
-        The rows, with ids and weight keys.
+    csr : Csr
     heads, nodes : ndarray
-        The rows' vertices and `indices` as nodes of the forest.
-    a, b : ndarray, shape (edges,)
-        The forest's ends as nodes, which compare as their ids do.
-    ranked : ndarray, shape (edges,)
-        The forest's keys in the order, so that one access finds the last one's.
-    edge, link : ndarray
-        As in `build_links`.
+        The rows' vertices and `csr.indices` as nodes of the forest.
+    forest : Links
     flaw : ndarray of uint8, shape (arcs,)
         Zero; set to APART or LIGHTER where an arc refutes the forest.
 
@@ -114,6 +126,8 @@ def check_arcs(
         A hash of the arcs to larger ids minus that of the others, modulo 2**64; over
         all rows it is zero if each edge stands in the rows of both its ends.
     """
+    first, indptr, indices, keys = csr
+    a, b, ranked, edge, link = forest
     distinct, balance = 0, np.uint64(0)
     for row in range(len(indptr) - 1):
         u = np.int64(first + row)
@@ -138,13 +152,12 @@ def check_arcs(
 
 
 @njit(nogil=True, cache=True)
-def match_edges(first, indptr, indices, keys, src, dst, edge_keys, found, flaw):
+def match_edges(csr, src, dst, edge_keys, found, flaw):
     """Look forest edges up in the rows of their smaller ends.
 
     Parameters
     ----------
-    first, indptr, indices, keys
-        As in `check_arcs`.
+    csr : Csr
     src, dst, edge_keys : ndarray, shape (edges,)
         The edges; `src` are vertices of the rows.
     found : ndarray, shape (edges,)
@@ -152,6 +165,7 @@ def match_edges(first, indptr, indices, keys, src, dst, edge_keys, found, flaw):
     flaw : ndarray of uint8, shape (edges,)
         Zero; set to MISSING, or to UNEQUAL where `found` is not the edge's key.
     """
+    first, indptr, indices, keys = csr
     for position in range(len(src)):
         row = np.int64(src[position]) - first
         begin, end = indptr[row], indptr[row + 1]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..graph.model import Csr
 from ..graph.order import weights_to_keys
 from ..io.forest import ForestFile
 from ..io.shards import ShardedGraph
@@ -15,6 +16,7 @@ from .kernels import (
     LIGHTER,
     MISSING,
     UNEQUAL,
+    Links,
     check_arcs,
     last_on_path,
     match_edges,
@@ -102,10 +104,10 @@ def check_rows(
     flaw = np.zeros(len(indices), np.uint8)
     vertices = np.arange(begin, end, dtype=indices.dtype)
     heads, nodes = candidate.nodes(vertices), candidate.nodes(indices)
-    distinct, balance = check_arcs(
-        *rows[:4], heads, nodes, candidate.a, candidate.b, candidate.ranked,
-        candidate.edge, candidate.link, flaw,
-    )  # fmt: skip
+    links = Links(
+        candidate.a, candidate.b, candidate.ranked, candidate.edge, candidate.link
+    )
+    distinct, balance = check_arcs(rows.csr, heads, nodes, links, flaw)
     problems["apart"] = [
         f"{rows.describe(arc)} joins two trees: the forest does not span its component"
         for arc in np.flatnonzero(flaw == APART)[:LIMIT]
@@ -122,13 +124,18 @@ def check_rows(
 
 
 class Piece(NamedTuple):
-    """Rows as the kernels take them, and the weight type for messages."""
+    """Rows, and the weight type for messages."""
 
     first: int
     indptr: np.ndarray
     indices: np.ndarray
     keys: np.ndarray
     weight_dtype: np.dtype
+
+    @property
+    def csr(self) -> Csr:
+        """The rows for a kernel."""
+        return Csr(self.first, self.indptr, self.indices, self.keys)
 
     def ends(self, arc: int) -> np.ndarray:
         """Return the two vertices of an arc."""
@@ -151,7 +158,7 @@ def _absent_edges(rows: Piece, candidate: Candidate) -> Iterator[tuple[str, list
     src, dst = (candidate.ids(x[low:high]) for x in (candidate.a, candidate.b))
     keys = candidate.key[low:high]
     found, flaw = np.empty_like(keys), np.zeros(len(keys), np.uint8)
-    match_edges(*rows[:4], src, dst, keys, found, flaw)
+    match_edges(rows.csr, src, dst, keys, found, flaw)
     dtype = rows.weight_dtype
     missing, unequal = (
         np.flatnonzero(flaw == kind)[:LIMIT] for kind in (MISSING, UNEQUAL)

@@ -1,12 +1,15 @@
 """The shape of the repository: how long files are."""
 
+import ast
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from processes import ROOT
 
 LONGEST = 300
+MOST_PARAMETERS = 7
 SOURCES = {".py", ".cu", ".cuh", ".sh", ".sbatch", ".toml", ".md"}
 
 
@@ -29,3 +32,31 @@ def test_no_file_is_long(files: list[Path]) -> None:
     }
     assert len(lengths) > 20
     assert {f: lines for f, lines in lengths.items() if lines > LONGEST} == {}
+
+
+def parameters(source: str) -> Iterator[tuple[str, int]]:
+    """Yield the functions in a source and how many parameters each has.
+
+    An object's own, and what `*args` and `**options` collect, do not count.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = node.args
+            names = [a.arg for a in given.posonlyargs + given.args + given.kwonlyargs]
+            yield node.name, len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def test_no_function_has_many_parameters(files: list[Path]) -> None:
+    counts = {
+        f"{file}: {name}": count
+        for file in files
+        if file.parts[0] == "mndmst"
+        and file.suffix == ".py"
+        and "bench" not in file.parts
+        for name, count in parameters((ROOT / file).read_text())
+    }
+    assert len(counts) > 1000
+    assert {f: n for f, n in counts.items() if n > MOST_PARAMETERS} == {}
+    assert list(parameters("class A:\n def f(self, a, /, b, *c, d=1, **e): ...")) == [
+        ("f", 3)
+    ]

@@ -1,31 +1,43 @@
 """The edges of a band that lead from one known component to another."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...kernels.hooks import HALF, NUMBER
 from ...kernels.jit import njit
 
 
+class JoiningEdges(NamedTuple):
+    """Edges, and the components at both ends of each in one word (uint64)."""
+
+    u: np.ndarray
+    v: np.ndarray
+    key: np.ndarray
+    pairs: np.ndarray
+
+
 @njit(nogil=True, cache=True)
-def between(indptr, indices, keys, component, low, high, begin, end, u, v, key, pairs):
+def joining_edges(csr, component, segment, out):
     """Write the edges of some rows between components; return how many there are.
 
     Where components are few, that is a lookup for each arc and little else.
 
     Parameters
     ----------
-    indptr, indices, keys : ndarray
+    csr : Csr
         The rows of the whole graph.
     component : ndarray of uint32, shape (rows,)
         See `hooks.NUMBER`.
-    low, high : same type as `keys`
-        The band: low <= key <= high.
-    begin, end : int
-        The rows to look at.
-    u, v, key, pairs : ndarray
+    segment : cuts.Segment
+        The rows to look at, and the band.
+    out : JoiningEdges
         Room for as many edges as there are arcs, and one: an edge is taken from the
-        row of its smaller end, in (u, v) order, with both components in one word.
+        row of its smaller end, in (u, v) order.
     """
+    _, indptr, indices, keys = csr
+    begin, end, low, high = segment
+    u, v, key, pairs = out
     used = np.uint64(0)
     for row in range(np.uint64(begin), np.uint64(end)):
         a = np.uint64(component[row] & NUMBER)

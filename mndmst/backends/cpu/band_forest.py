@@ -22,26 +22,26 @@ def band_forest(
     at hand, so rows hook along their lightest edge unless it leads to a ghost.
     """
     hooking = label is None and band.low is None
-    hooks = Hooks(rows) if hooking else Hooks(rows.cut(0, 0))
+    hooks = Hooks.for_rows(rows if hooking else rows.cut(0, 0))
     found = band_edges(rows, band_segments(rows, band), threads, hooks)
     kept = np.zeros(len(found), np.bool_)
     if hooking:
         component = np.empty(len(rows), np.uint32)
         hooks.link(component, threads)
         ends = [np.empty(len(found), np.int64) for _ in range(2)]
-        threads.map(
-            lambda begin, end: hooked_and_ends(
-                found.u, found.v, rows.first, hooks.hook, component, begin, end,
-                kept, *ends,
-            ),
-            threads.ranges(len(found)),
-        )  # fmt: skip
+
+        def look_up(begin, end):
+            out = (column[begin:end] for column in (kept, *ends))
+            edges = found.columns.part(begin, end)
+            hooked_and_ends(edges, rows.first, hooks.hook, component, *out)
+
+        threads.map(look_up, threads.ranges(len(found)))
     else:
         ends = [end.astype(np.int64) for end in (found.u, found.v)]
     if label is not None:
         ends = [component_of(end, rows, label) for end in ends]
-    rest = np.flatnonzero(ends[0] != ends[1])
-    labels, a, b = compact(*(end[rest] for end in ends), rows.first, rows.last)
+    joining = np.flatnonzero(ends[0] != ends[1])
+    labels, a, b = compact(*(end[joining] for end in ends), rows.first, rows.last)
     parent = np.arange(len(labels), dtype=np.uint32)
-    kept[rest] = spanning_edges(found.key[rest], a, b, parent, threads)
+    kept[joining] = spanning_edges(found.key[joining], a, b, parent, threads)
     return found.take(kept)

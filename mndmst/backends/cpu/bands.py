@@ -27,17 +27,14 @@ def band_chunks(
     sample: Sample,
     threads: Threads,
     hooks: Hooks,
-    rest: bool,
+    heavier: bool,
 ) -> list[tuple[np.ndarray, ...]]:
     """Return what `select` finds in consecutive ranges of rows, and hook the rows."""
 
     def chunk(part, begin, end):
-        low, high = (rows.keys.dtype.type(key) for key in (part.low, part.high))
-        expected = edges_expected(rows, sample, part._replace(begin=begin, end=end))
-        return select(
-            rows.indptr, rows.indices, rows.keys, rows.first, low, high, begin, end,
-            hooks.hook, hooks.best, rest, *room_for(rows, expected + CHUNK),
-        )  # fmt: skip
+        part = part._replace(begin=begin, end=end)
+        room = room_for(rows, edges_expected(rows, sample, part) + CHUNK)
+        return select(rows.csr, part, hooks, heavier, room)
 
     shares = [
         (part, *bounds)
@@ -58,11 +55,8 @@ def all_chunks(
     def chunk(begin, end):
         # Twice what is needed where the edges are seen from both ends: not touched
         room = int(rows.indptr[end] - rows.indptr[begin]) + 1
-        csr = rows.indptr, rows.indices, rows.keys, rows.first
-        upper = all_edges(
-            *csr, begin, end, hooks.hook, hooks.best, *room_for(rows, room)
-        )
-        return *upper, *lower_edges(*csr, begin, end if rows.first else begin)
+        upper = all_edges(rows.csr, begin, end, hooks, room_for(rows, room))
+        return *upper, *lower_edges(rows.csr, begin, end if rows.first else begin)
 
     return threads.map(chunk, row_ranges(rows, 0, len(rows), threads))
 

@@ -17,21 +17,24 @@ FINAL, WAITS = 1, 2
 
 
 @njit(nogil=True, cache=True)
-def edges_of_rest(indptr, indices, keys, first, high, hook, best):
+def heavier_to_ghosts(csr, high, hooks):
     """Return the edges of rows without an arc in the band, if they lead to ghosts.
 
     Parameters
     ----------
-    hook, best : ndarray
-        What `select.select` has made of the rows, the rest of them included.
-    high : same type as `keys`
+    csr : Csr
+    high : same type as `csr.keys`
         The largest key of the band.
+    hooks : Hooks
+        What `select.select` has made of the rows, those with heavier arcs included.
 
     Returns
     -------
     u, v, key : ndarray
         The lightest edge of each, in the order of the rows.
     """
+    first, indptr, indices, keys = csr
+    hook, best = hooks
     rows, largest = np.uint64(len(hook)), ~keys.dtype.type(0)
     count = np.uint64(1)  # one to spare for a write that is undone
     for row in range(rows):
@@ -81,15 +84,15 @@ def leaving(u, v, key, first, component, pairs, ghosts):
     count = away = np.uint64(0)
     for i in range(np.uint64(len(key))):
         x, y, weight = u[i], v[i], key[i]
-        near, far = np.uint64(x) - before, np.uint64(y) - before
-        if near < rows and far < rows:
-            a, b = component[near] & NUMBER, component[far] & NUMBER
-        elif near < rows:
-            a, b = component[near] & NUMBER, ROOT | np.uint32(away)
+        row_x, row_y = np.uint64(x) - before, np.uint64(y) - before
+        if row_x < rows and row_y < rows:
+            a, b = component[row_x] & NUMBER, component[row_y] & NUMBER
+        elif row_x < rows:
+            a, b = component[row_x] & NUMBER, ROOT | np.uint32(away)
             ghosts[away] = y
             away += np.uint64(1)
         else:
-            a, b = ROOT | np.uint32(away), component[far] & NUMBER
+            a, b = ROOT | np.uint32(away), component[row_y] & NUMBER
             ghosts[away] = x
             away += np.uint64(1)
         u[count], v[count], key[count] = x, y, weight

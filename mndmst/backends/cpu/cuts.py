@@ -28,12 +28,22 @@ class Cut(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Rows [begin, end) of which the arcs with low <= key <= high are in a band."""
+    """Rows [begin, end) of which the arcs with low <= key <= high are in a band.
+
+    The keys have the type of the rows' keys, so that kernels take the segment.
+    """
 
     begin: int
     end: int
-    low: int
-    high: int
+    low: np.unsignedinteger
+    high: np.unsignedinteger
+
+    @classmethod
+    def of(cls, rows: Rows, begin: int, end: int, low: int, high: int) -> "Segment":
+        """Return a segment, an empty one if no key is between two."""
+        least, most = (low, high) if low <= high else _NOTHING
+        key = rows.keys.dtype.type
+        return cls(begin, end, key(least), key(most))
 
 
 class Sample(NamedTuple):
@@ -119,8 +129,7 @@ def segments(rows: Rows, low: Cut | None, high: Cut | None) -> list[Segment]:
     for first, last in pairwise([0, *sorted(seams), len(rows)]):
         least = 0 if low is None else low.key + (first < low.vertex)
         most = largest if high is None else high.key - (first >= high.vertex)
-        band = (least, most) if least <= most else _NOTHING
-        found.append(Segment(first, last, *band))
+        found.append(Segment.of(rows, first, last, least, most))
     return found
 
 
@@ -128,4 +137,4 @@ def band_segments(rows: Rows, band: Band) -> list[Segment]:
     """Return the arcs of a band of keys."""
     least = 0 if band.low is None else band.low + 1
     most = int(np.iinfo(rows.keys.dtype).max) if band.high is None else band.high
-    return [Segment(0, len(rows), *((least, most) if least <= most else _NOTHING))]
+    return [Segment.of(rows, 0, len(rows), least, most)]

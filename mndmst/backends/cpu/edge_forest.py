@@ -8,7 +8,7 @@ each vertex tells, and all the bits together stay in cache.
 import numpy as np
 
 from ...graph.giant import most_frequent
-from ...graph.model import EdgeList
+from ...graph.model import EdgeColumns, EdgeList
 from ...kernels.edge_order import in_order
 from ...kernels.intrinsics import trailing_zeros
 from ...kernels.jit import njit
@@ -45,6 +45,7 @@ def forest_of_edges(
     Forest
         The edges in (u, v) order; the label of a tree is its smallest vertex.
     """
+    every = EdgeColumns(src, dst, key)
     parent = np.arange(num_vertices, dtype=np.uint32)
     outside = np.full(num_vertices // 8 + 1, 255, np.uint8)
     found = [EdgeList.empty(src.dtype, key.dtype)]
@@ -52,7 +53,7 @@ def forest_of_edges(
     for high in [*_cuts(num_vertices, key), largest]:
         if giant is not None:
             high = largest
-        edges = _band(src, dst, key, low, high, parent, outside, threads)
+        edges = _band(every, low, high, parent, outside, threads)
         kept = spanning_edges(edges.key, edges.u, edges.v, parent, threads)
         found.append(edges.take(kept))
         if high == largest:
@@ -85,15 +86,22 @@ def _sample(values: np.ndarray) -> np.ndarray:
     return values[generator.integers(0, len(values), SAMPLE)]
 
 
-def _band(src, dst, key, low, high, parent, outside, threads: Threads) -> EdgeList:
+def _band(
+    edges: EdgeColumns,
+    low: int,
+    high: int,
+    parent: np.ndarray,
+    outside: np.ndarray,
+    threads: Threads,
+) -> EdgeList:
     """Return the edges of a band that join two components, in (u, v) order."""
+    # low + 1 cannot overflow: low is below some key of the type.
+    least, most = (edges.key.dtype.type(key) for key in (low + 1, high))
 
     def chunk(begin, end):
-        # low + 1 cannot overflow: low is below some key of the type.
-        least, most = key.dtype.type(low + 1), key.dtype.type(high)
-        return choose(src, dst, key, least, most, parent, outside, begin, end)
+        return joining_edges(edges.part(begin, end), least, most, parent, outside)
 
-    chunks = threads.map(chunk, threads.ranges(len(key)))
+    chunks = threads.map(chunk, threads.ranges(len(edges.key)))
     u, v, chosen = (np.concatenate(column) for column in zip(*chunks, strict=True))
     return in_order(EdgeList(u, v, chosen), threads)
 
@@ -106,19 +114,20 @@ def _is_outside(outside, vertex):
 
 
 @njit(nogil=True, cache=True)
-def choose(src, dst, key, least, most, parent, outside, begin, end):
-    """Return u, v, key of the edges in [begin, end) that may be in the forest.
+def joining_edges(edges, least, most, parent, outside):
+    """Return u, v, key of those edges that may be in the forest.
 
     Those with least <= key <= most, an end outside the giant component, and ends
     in two components.
     """
+    src, dst, key = edges
     room = 1024
     u, v = np.empty(room, src.dtype), np.empty(room, src.dtype)
     chosen = np.empty(room, key.dtype)
     used = 0
     words = np.empty(CHUNK // BLOCK + 1, np.uint64)
-    for start in range(begin, end, CHUNK):
-        stop = min(start + CHUNK, end)
+    for start in range(0, len(key), CHUNK):
+        stop = min(start + CHUNK, len(key))
         masks(key, start, stop, least, most, words)
         for block in range((stop - start) // BLOCK + 1):
             word = words[block]

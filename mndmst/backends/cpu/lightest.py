@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ...kernels.finish import lightest_from
 from ...kernels.intrinsics import choose
 from ...kernels.jit import njit
+from ...kernels.row_order import lightest_from
 
 # Rows with more arcs are looped over.
 FEW = np.uint64(4)

@@ -18,16 +18,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...graph.model import EdgeList, Rows
+from ...graph.model import EdgeColumns, EdgeList, Rows
 from ...kernels.columns import joined, room_for
+from ...kernels.edge_ops import copy_kept
 from ...kernels.edge_order import in_order
-from ...kernels.finish import heavy_edges
-from ...kernels.hooks import NUMBER, Hooks, apart, outside_of, settle
-from ...kernels.lists import take
+from ...kernels.heavier_arcs import Components, heavier_arcs
+from ...kernels.hooks import NUMBER, Hooks, keep_joining, outside_of, replace_by_parents
 from ...kernels.spanning import spanning_pairs
 from ...kernels.threads import Threads
 from ..base import Forest
-from .band_edges import between
+from .band_edges import JoiningEdges, joining_edges
 from .bands import all_chunks, band_chunks, pieces
 from .cuts import Cut, Sample, next_cut, segments
 from .tree_names import tree_names
@@ -79,43 +79,39 @@ class _Solver:
         )
 
     def hooked(self, chunks_of: Callable[[Hooks], Parts]) -> Parts:
-        """Do a Borůvka round; return the edges that `apart` leaves."""
-        hooks, rows = Hooks(self.rows), len(self.rows)
+        """Do a Borůvka round; return the edges that `joining` keeps."""
+        hooks, rows = Hooks.for_rows(self.rows), len(self.rows)
         chunks = chunks_of(hooks)
         self.component = np.empty(rows, np.uint32)
         found = hooks.link(self.component, self.threads, self.forest)
         self.count = rows - found
         self.parent = np.arange(found, dtype=np.uint32)
-        return self.threads.map(self.apart, [chunk[:3] for chunk in chunks])
+        return self.threads.map(self.joining, [chunk[:3] for chunk in chunks])
 
     def band(self, low: Cut, high: Cut | None) -> Parts:
         """Return the edges of a later band between components, which are few."""
         rows = self.rows
 
-        def left_of(part):
-            band = (rows.keys.dtype.type(key) for key in (part.low, part.high))
+        def joining(part):
             room = int(rows.indptr[part.end] - rows.indptr[part.begin]) + 1
-            pairs = np.empty(room, np.uint64)
-            u, v, key = room_for(rows, room)
-            left = between(
-                rows.indptr, rows.indices, rows.keys, self.component, *band,
-                part.begin, part.end, u, v, key, pairs,
-            )  # fmt: skip
-            return [column[:left].copy() for column in (key, pairs, u, v)]
+            out = JoiningEdges(*room_for(rows, room), np.empty(room, np.uint64))
+            count = joining_edges(rows.csr, self.component, part, out)
+            columns = (out.key, out.pairs, out.u, out.v)
+            return [column[:count].copy() for column in columns]
 
-        return self.threads.map(left_of, pieces(rows, segments(rows, low, high)))
+        return self.threads.map(joining, pieces(rows, segments(rows, low, high)))
 
-    def apart(self, u, v, key) -> tuple[np.ndarray, ...]:
+    def joining(self, u, v, key) -> tuple[np.ndarray, ...]:
         """Return those edges of a list in (u, v) order that join two components.
 
         As columns: key, both components in one word, u and v. Overwrites the list.
         """
         pairs = np.empty(len(key) + 1, np.uint64)
-        left = apart(u, v, key, self.component, pairs)
-        return key[:left], pairs[:left], u[:left], v[:left]
+        count = keep_joining(u, v, key, self.component, pairs)
+        return key[:count], pairs[:count], u[:count], v[:count]
 
     def join(self, parts: Parts) -> None:
-        """Add what `apart` has left to the forest, by Kruskal's algorithm.
+        """Add what `joining` has kept to the forest, by Kruskal's algorithm.
 
         The parts follow each other in (u, v) order. What of them is joined in a copy
         is given up before the sort.
@@ -130,8 +126,8 @@ class _Solver:
         places = np.cumsum([self.count, *found]).tolist()
 
         def write(ends, share, places):
-            columns = *ends, key[share], kept[share]
-            take(*columns, 0, len(ends[0]), *places, *self.forest)
+            edges = EdgeColumns(*ends, key[share])
+            copy_kept(edges, kept[share], self.forest.part(*places))
 
         self.threads.map(write, list(zip(ends, shares, pairwise(places), strict=True)))
         self.count = places[-1]
@@ -144,18 +140,19 @@ class _Solver:
         giant = components[counts.argmax()]
 
         def outsiders(begin, end):
-            settle(self.component, self.parent, begin, end)
+            replace_by_parents(self.component, self.parent, begin, end)
             return outside_of(giant, self.component, rows.indptr, begin, end)
 
         ranges = self.threads.ranges(len(rows))
         outside = np.concatenate(self.threads.map(outsiders, ranges))
         key = rows.keys.dtype.type(above.key)
 
+        components = Components.of_rows(self.component, giant)
+
         def walk(vertices):
-            return heavy_edges(
-                rows.indptr, rows.indices, rows.keys, self.component, giant, key,
-                above.vertex, vertices,
-            )  # fmt: skip
+            arcs = heavier_arcs(rows.csr, components, key, above.vertex, vertices)
+            tail, head, weight, _ = arcs
+            return np.minimum(tail, head), np.maximum(tail, head), weight
 
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
         if len(outside) > OUTSIDE_SHARE * len(rows):
@@ -165,7 +162,7 @@ class _Solver:
         ranges = self.threads.ranges(len(outside), grain=WALKS)
         parts = self.threads.map(lambda begin, end: walk(outside[begin:end]), ranges)
         edges = in_order(EdgeList(*joined(parts, self.threads)), self.threads)
-        self.join([self.apart(edges.u, edges.v, edges.key)])
+        self.join([self.joining(edges.u, edges.v, edges.key)])
         return True
 
 

@@ -15,63 +15,60 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...graph.model import EdgeList, Rows
+from ...graph.model import EdgeColumns, EdgeList, Rows
 from ...kernels.columns import joined, room_for, without_repeats
+from ...kernels.edge_ops import copy_kept
 from ...kernels.edge_order import in_order
 from ...kernels.hooks import HALF, Hooks
 from ...kernels.kruskal import LOW, flatten
-from ...kernels.lists import take
 from ...kernels.numbering import distinct
 from ...kernels.spanning import ascending_pairs, pair_order
 from ...kernels.threads import Threads
 from ..base import Band, RowGrowth
 from .bands import all_chunks, band_chunks, chunks_of
-from .borders import FINAL, WAITS, edges_of_rest, grow, leaving, number_ghosts
+from .borders import FINAL, WAITS, grow, heavier_to_ghosts, leaving, number_ghosts
 from .cuts import Sample, band_segments
 from .tree_names import tree_names
 
 
 def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     """See `Backend.grow_rows`."""
-    hooks, component = Hooks(rows), np.empty(len(rows), np.uint32)
-    rest = room_for(rows, 0)
+    hooks, component = Hooks.for_rows(rows), np.empty(len(rows), np.uint32)
+    heavier = room_for(rows, 0)
     if band == Band() and rows.num_arcs:
         chunks = all_chunks(rows, threads, hooks)
     else:
         parts = band_segments(rows, band)
         chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, True)
-        rest = edges_of_rest(
-            rows.indptr, rows.indices, rows.keys, rows.first,
-            rows.keys.dtype.type(parts[-1].high), hooks.hook, hooks.best,
-        )  # fmt: skip
-    fixed = room_for(rows, len(rows) + 1)
-    own = hooks.link(component, threads, fixed)
+        heavier = EdgeColumns(*heavier_to_ghosts(rows.csr, parts[-1].high, hooks))
+    found = room_for(rows, len(rows) + 1)
+    own = hooks.link(component, threads, found)
     count = len(rows) - own
-    for end in fixed[:2]:
+    for end in found[:2]:
         end[:count] += end.dtype.type(rows.first)
-    columns, pairs, ghosts = _apart(chunks, rest, rows, component, own, threads)
+    columns, pairs, ghosts = _leaving(chunks, heavier, rows, component, own, threads)
     parent = np.arange(own + len(ghosts), dtype=np.uint32)
     fate = np.zeros(len(pairs), np.uint8)
     order, ascending = ascending_pairs(columns[2], pairs, threads)
     grow(order, ascending, own, parent, fate)
     threads.map(lambda *r: flatten(parent, *r), threads.ranges(own))
     total = count + np.count_nonzero(fate == FINAL)
-    take(*columns, fate == FINAL, 0, len(fate), count, total, *fixed)
+    copy_kept(EdgeColumns(*columns), fate == FINAL, found.part(count, total))
     label, smallest = tree_names(component, parent[:own], threads)
     names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
     waits = np.flatnonzero(fate == WAITS)
-    if len(rest[0]):
+    if len(heavier.key):
         u, v, key = (column[waits] for column in columns)
         waits = waits[pair_order(u, v, key, threads)]
-    left = EdgeList(*columns).take(waits)
-    near, far = (parent[end] for end in (pairs[waits] >> HALF, pairs[waits] & LOW))
-    final = EdgeList(*(column[:total] for column in fixed))
-    return RowGrowth(final, label, left, (names[near], names[far]))
+    remaining = EdgeList(*columns).take(waits)
+    a, b = (parent[end] for end in (pairs[waits] >> HALF, pairs[waits] & LOW))
+    final = EdgeList(*found.part(0, total))
+    return RowGrowth(final, label, remaining, (names[a], names[b]))
 
 
-def _apart(
+def _leaving(
     chunks: list[tuple[np.ndarray, ...]],
-    rest: Sequence[np.ndarray],
+    heavier: Sequence[np.ndarray],
     rows: Rows,
     component: np.ndarray,
     own: int,
@@ -88,15 +85,12 @@ def _apart(
         edges = without_repeats(u, v, key)
         pairs = np.empty(len(edges), np.uint64)
         ghosts = np.empty(len(edges), np.int64)
-        left, away = leaving(
-            edges.u, edges.v, edges.key, rows.first, component, pairs, ghosts
-        )
-        columns = (edges.u, edges.v, edges.key, pairs)
-        return *(column[:left] for column in columns), ghosts[:away]
+        count, away = leaving(*edges.columns, rows.first, component, pairs, ghosts)
+        return *edges.columns.part(0, count), pairs[:count], ghosts[:away]
 
     lower = joined(chunks_of(chunks, 3), threads)
-    lower, rest = (_in_order(columns, threads) for columns in (lower, rest))
-    found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), rest])
+    lower, heavier = (_in_order(columns, threads) for columns in (lower, heavier))
+    found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), heavier])
     ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
     bounds = np.cumsum([0, *(len(part[4]) for part in found)]).tolist()
     threads.map(
@@ -107,7 +101,6 @@ def _apart(
     return columns, pairs, ids
 
 
-def _in_order(columns: Sequence[np.ndarray], threads: Threads) -> list[np.ndarray]:
+def _in_order(columns: Sequence[np.ndarray], threads: Threads) -> EdgeColumns:
     """Return the edges in (u, v) order."""
-    edges = in_order(EdgeList(*columns), threads)
-    return [edges.u, edges.v, edges.key]
+    return in_order(EdgeList(*columns), threads).columns

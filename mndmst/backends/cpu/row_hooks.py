@@ -16,7 +16,7 @@ def row_hooks(
 ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
     """See `Backend.row_hooks`."""
     whole = rows.as_whole()
-    hooks = Hooks(whole)
+    hooks = Hooks.for_rows(whole)
     parts = [
         part._replace(begin=rows.first, end=rows.last)
         for part in band_segments(whole, band)

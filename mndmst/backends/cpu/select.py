@@ -5,8 +5,11 @@ the set bits, a small share in a light band, touch anything else. The same pass
 hooks every row to the far end of its lightest arc, the first step of Borůvka.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from ...graph.model import EdgeColumns
 from ...kernels.intrinsics import choose, prefetch, set_bits, trailing_zeros
 from ...kernels.jit import njit
 from .lightest import chosen, lightest_elsewhere
@@ -17,6 +20,25 @@ CHUNK = 1 << 14
 # Arcs from the one in use to the one whose head is fetched.
 HEADS_AHEAD = 256
 LINE = 16
+
+
+class Chunk(NamedTuple):
+    """Consecutive arcs, of which some are chosen.
+
+    Attributes
+    ----------
+    start : int
+        The first one.
+    words, starts : ndarray of uint64
+        A bit for each arc: whether it is chosen, and whether it begins a row.
+    tails : ndarray of uint32
+        The row that goes on into the chunk, then those that begin there.
+    """
+
+    start: int
+    words: np.ndarray
+    starts: np.ndarray
+    tails: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -31,10 +53,10 @@ def masks(keys, begin, end, low, high, words):
             key = keys[start + np.uint64(t)]
             word |= np.uint64(low <= key <= high) << np.uint64(t)
         words[block] = word
-    rest = np.uint64(begin) + blocks * np.uint64(BLOCK)
+    tail = np.uint64(begin) + blocks * np.uint64(BLOCK)
     word = np.uint64(0)
-    for arc in range(rest, np.uint64(end)):
-        word |= np.uint64(low <= keys[arc] <= high) << (arc - rest)
+    for arc in range(tail, np.uint64(end)):
+        word |= np.uint64(low <= keys[arc] <= high) << (arc - tail)
     words[blocks] = word
 
 
@@ -68,14 +90,16 @@ def _lowest(word, begins):
 
 
 @njit(nogil=True, cache=True)
-def _append(
-    indices, keys, first, start, words, starts, tails, hook, best, u, v, key, used
-):
+def _append(csr, chunk, hooks, edges, used):
     """Append the chosen edges of a chunk of arcs that lead to larger vertices.
 
-    Each row's lightest chosen arc is kept in `best` and `hook`, if they have room
-    for the rows. Returns the count reached.
+    Each row's lightest chosen arc is kept in `hooks`, if there is room for the rows.
+    Returns the count reached.
     """
+    first, _, indices, keys = csr
+    start, words, starts, tails = chunk
+    hook, best = hooks
+    u, v, key = edges
     before, rows = np.uint64(first), np.uint64(len(hook))
     rank = np.uint64(0)
     for i in range(np.uint64(len(words))):
@@ -102,8 +126,9 @@ def _append(
 
 
 @njit(nogil=True, cache=True)
-def _lower(indptr, indices, first, rows):
+def _has_lower(csr, rows):
     """Return whether any of the rows has a ghost before the first row: its first id."""
+    first, indptr, indices, _ = csr
     before = np.uint64(first)
     for row in rows:
         arc = np.uint64(indptr[row])
@@ -113,8 +138,11 @@ def _lower(indptr, indices, first, rows):
 
 
 @njit(nogil=True, cache=True)
-def _append_lower(indices, keys, first, start, words, starts, tails, u, v, key, used):
+def _append_lower(csr, chunk, edges, used):
     """Append the chosen edges of a chunk that lead to ghosts before the first row."""
+    first, _, indices, keys = csr
+    start, words, starts, tails = chunk
+    u, v, key = edges
     before = np.uint64(first)
     rank = np.uint64(0)
     for i in range(np.uint64(len(words))):
@@ -141,8 +169,10 @@ def _unhooked(rows, hook):
 
 
 @njit(nogil=True, cache=True)
-def _hook_rest(indptr, indices, keys, first, rows, stop, high, hook, best):
+def _hook_heavier(csr, rows, stop, high, hooks):
     """Hook those rows that end before `stop` and have no chosen arc."""
+    first, indptr, indices, keys = csr
+    hook, best = hooks
     before, largest = np.uint64(first), ~keys.dtype.type(0)
     for row in rows[: _unhooked(rows, hook)]:
         begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
@@ -156,13 +186,15 @@ def _hook_rest(indptr, indices, keys, first, rows, stop, high, hook, best):
 
 
 @njit(nogil=True, cache=True)
-def with_room(array, used, more):
-    """Return the array, moved to a larger one if `more` entries might not fit."""
-    if used + more <= np.uint64(len(array)):
-        return array
-    larger = np.empty(2 * len(array) + more, array.dtype)
-    larger[:used] = array[:used]
-    return larger
+def with_room(edges, used, more):
+    """Return the columns, moved to larger ones if `more` edges might not fit."""
+    if used + more <= np.uint64(len(edges.key)):
+        return edges
+    length = 2 * len(edges.key) + more
+    u, v = np.empty(length, edges.u.dtype), np.empty(length, edges.v.dtype)
+    key = np.empty(length, edges.key.dtype)
+    u[:used], v[:used], key[:used] = edges.u[:used], edges.v[:used], edges.key[:used]
+    return EdgeColumns(u, v, key)
 
 
 @njit(nogil=True, cache=True)
@@ -175,29 +207,22 @@ def bits_set(words):
 
 
 @njit(nogil=True, cache=True)
-def select(
-    indptr, indices, keys, first, low, high, begin, end, hook, best, rest, u, v, key
-):
+def select(csr, segment, hooks, heavier, room):
     """Return the edges of a band among some rows, and hook these rows.
 
     Parameters
     ----------
-    indptr, indices, keys : ndarray
-        CSR rows (`graph.Rows`); `first` is the id of the first row's vertex.
-    low, high : same type as `keys`
-        The band: low <= key <= high.
-    begin, end : int
-        The rows to look at, so that threads can share them.
-    hook : ndarray of uint32, shape (rows,) or (0,)
-        Set to the row at the far end of each row's lightest arc of the band; to the
-        row itself if there is none, or if it leads to a ghost. Without room for the
-        rows this is left out.
-    best : ndarray like `keys`, shape (rows,) or (0,)
-        Set to the key of that arc.
-    rest : bool
+    csr : Csr
+    segment : cuts.Segment
+        The rows to look at, so that threads can share them, and the band.
+    hooks : Hooks
+        Set to the row at the far end of each row's lightest arc of the band, and to
+        the key of that arc; to the row itself if there is none, or if it leads to a
+        ghost. Without room for the rows this is left out.
+    heavier : bool
         Hook rows without arcs in the band too, along their lightest arc. There must
         be no lighter band.
-    u, v, key : ndarray
+    room : EdgeColumns
         Room for as many edges as are expected; larger arrays are made if needed.
 
     Returns
@@ -209,15 +234,18 @@ def select(
         in the order of the rows. Edges to smaller vertices of these rows are seen
         from the other end; loops are dropped.
     """
-    lower_u, lower_v = np.empty(0, u.dtype), np.empty(0, v.dtype)
-    lower_key = np.empty(0, key.dtype)
-    used = lower = np.uint64(0)
+    indptr, keys = csr.indptr, csr.keys
+    begin, end, low, high = segment
+    upper, hook, best = room, hooks.hook, hooks.best
+    lower = EdgeColumns(
+        np.empty(0, room.u.dtype), np.empty(0, room.v.dtype), np.empty(0, keys.dtype)
+    )
+    count_upper = count_lower = np.uint64(0)
     if len(hook):
         for row in range(begin, end):
             hook[row], best[row] = row, ~keys.dtype.type(0)
     word_buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
     start_buffer = np.empty(CHUNK // BLOCK + 1, np.uint64)
-    # The row that goes on into the chunk, then those that begin there.
     tails = np.empty(CHUNK + 2, np.uint32)
     tails[0] = begin
     row = np.uint64(begin)
@@ -228,32 +256,18 @@ def select(
         starts = start_buffer[: (stop - start) // BLOCK + 1]
         masks(keys, start, stop, low, high, words)
         count, row = mark_starts(indptr, row, start, stop, starts, tails)
-        more = bits_set(words)
-        u, v, key = (
-            with_room(u, used, more),
-            with_room(v, used, more),
-            with_room(key, used, more),
-        )
-        if first > 0 and _lower(indptr, indices, first, tails[: count + np.uint64(1)]):
-            lower_u, lower_v = (
-                with_room(lower_u, lower, more),
-                with_room(lower_v, lower, more),
-            )
-            lower_key = with_room(lower_key, lower, more)
-            lower = _append_lower(
-                indices, keys, first, start, words, starts, tails,
-                lower_u, lower_v, lower_key, lower,
-            )  # fmt: skip
-        used = _append(
-            indices, keys, first, start, words, starts, tails, hook, best,
-            u, v, key, used,
-        )  # fmt: skip
+        rows = tails[: count + np.uint64(1)]
+        chunk, more = Chunk(start, words, starts, tails), bits_set(words)
+        upper = with_room(upper, count_upper, more)
+        if csr.first > 0 and _has_lower(csr, rows):
+            lower = with_room(lower, count_lower, more)
+            count_lower = _append_lower(csr, chunk, lower, count_lower)
+        count_upper = _append(csr, chunk, hooks, upper, count_upper)
         final = tails[count]  # may go on into the next chunk
-        if rest:
-            ended = tails[: count + np.uint64(1)]
-            _hook_rest(indptr, indices, keys, first, ended, stop, high, hook, best)
+        if heavier:
+            _hook_heavier(csr, rows, stop, high, hooks)
         tails[0] = final
     return (
-        u[:used], v[:used], key[:used],
-        lower_u[:lower], lower_v[:lower], lower_key[:lower],
+        upper.u[:count_upper], upper.v[:count_upper], upper.key[:count_upper],
+        lower.u[:count_lower], lower.v[:count_lower], lower.key[:count_lower],
     )  # fmt: skip

@@ -15,36 +15,36 @@ UNROLLED = np.uint64(4)
 
 
 @njit(nogil=True, inline="always")
-def _look_at(indices, keys, vertex, arc, inside, least, head, u, v, key, used):
-    """Append an arc to a larger vertex; return the lightest so far, and the count.
+def _lighter(arc, inside, vertex, least, head):
+    """Return the key and the far end of the lightest arc so far.
 
-    An arc that is not inside the row changes nothing.
+    Parameters
+    ----------
+    arc : (uint64, uint64)
+        The far end of the next one, and its key.
+    inside : bool
+        Whether it is in the row; else it changes nothing.
     """
-    other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
+    other, weight = arc
     lighter = inside & (other != vertex) & ((weight < least) | (head == vertex))
-    # Written in any case, kept by the count
-    u[used], v[used], key[used] = vertex, other, weight
-    used += np.uint64(inside & (other > vertex))
-    return choose(lighter, weight, least), choose(lighter, other, head), used
+    return choose(lighter, weight, least), choose(lighter, other, head)
 
 
 @njit(nogil=True, cache=True)
-def all_edges(indptr, indices, keys, first, begin, end, hook, best, u, v, key):
+def all_edges(csr, begin, end, hooks, room):
     """Return all edges of some rows to larger vertices, and hook these rows.
 
     Parameters
     ----------
-    indptr, indices, keys : ndarray
-        CSR rows (`graph.Rows`) with at least one arc; `first` is the id of the first
-        row's vertex.
+    csr : Csr
+        Rows with at least one arc.
     begin, end : int
         The rows to look at, so that threads can share them.
-    hook : ndarray of uint32, shape (rows,)
-        Set to the row at the far end of each row's lightest arc but for loops; to the
-        row itself if there is none, or if it leads to a ghost.
-    best : ndarray like `keys`, shape (rows,)
-        Set to the key of that arc.
-    u, v, key : ndarray
+    hooks : Hooks
+        Set to the row at the far end of each row's lightest arc but for loops, and to
+        the key of that arc; to the row itself if there is none, or if it leads to a
+        ghost.
+    room : EdgeColumns
         Room for one more than the edges.
 
     Returns
@@ -52,6 +52,9 @@ def all_edges(indptr, indices, keys, first, begin, end, hook, best, u, v, key):
     u, v, key : ndarray
         Edges from a row to a larger vertex, in (u, v) order.
     """
+    first, indptr, indices, keys = csr
+    hook, best = hooks
+    u, v, key = room
     used = np.uint64(0)
     before, rows = np.uint64(first), np.uint64(len(hook))
     final = np.uint64(len(keys) - 1)
@@ -61,16 +64,18 @@ def all_edges(indptr, indices, keys, first, begin, end, hook, best, u, v, key):
         least, head = ~np.uint64(0), vertex
         if stop - start <= UNROLLED:
             for step in range(UNROLLED):
-                place = start + step
-                least, head, used = _look_at(
-                    indices, keys, vertex, min(place, final), place < stop, least,
-                    head, u, v, key, used,
-                )  # fmt: skip
+                arc, inside = min(start + step, final), start + step < stop
+                other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
+                # Written in any case, kept by the count
+                u[used], v[used], key[used] = vertex, other, weight
+                used += np.uint64(inside & (other > vertex))
+                least, head = _lighter((other, weight), inside, vertex, least, head)
         else:
             for arc in range(start, stop):
-                least, head, used = _look_at(
-                    indices, keys, vertex, arc, True, least, head, u, v, key, used
-                )
+                other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
+                u[used], v[used], key[used] = vertex, other, weight
+                used += np.uint64(other > vertex)
+                least, head = _lighter((other, weight), True, vertex, least, head)
         local = head - before  # wraps around for a smaller ghost
         hook[row], best[row] = local if local < rows else row, least
         start = stop
@@ -78,11 +83,12 @@ def all_edges(indptr, indices, keys, first, begin, end, hook, best, u, v, key):
 
 
 @njit(nogil=True, cache=True)
-def lower_edges(indptr, indices, keys, first, begin, end):
+def lower_edges(csr, begin, end):
     """Return all edges (ghost, row, key) of some rows to ghosts before the first row.
 
     They are in the order of the rows; within a row ghosts come first, as ids ascend.
     """
+    first, indptr, indices, keys = csr
     before, count = np.uint64(first), np.uint64(0)
     for row in range(np.uint64(begin), np.uint64(end)):
         arc, stop = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])

@@ -80,11 +80,12 @@ def _contract(
     )
     threads.map(lambda b, e: _climb(up, b, e, top), vertices)
 
-    def rest(begin: int, end: int) -> list[np.ndarray]:
-        left = _contract_edges(*columns, lightest, up, begin, end, chain)
-        return [column[begin : begin + left] for column in columns]
+    def remaining(begin: int, end: int) -> list[np.ndarray]:
+        part = [column[begin:end] for column in columns]
+        count = _contract_edges(*part, lightest, up, chain)
+        return [column[:count] for column in part]
 
-    parts = threads.map(rest, threads.ranges(len(columns[0])))
+    parts = threads.map(remaining, threads.ranges(len(columns[0])))
     return joined(parts, threads), numbers[-1] - top
 
 
@@ -143,21 +144,21 @@ def _climb(up, begin, end, top):
 
 
 @njit(nogil=True, cache=True)
-def _contract_edges(rank, a, b, lightest, up, begin, end, chain):
-    """Keep, in place, the edges in [begin, end) that are no vertex's lightest.
+def _contract_edges(rank, a, b, lightest, up, chain):
+    """Keep, in place, the edges that are no vertex's lightest.
 
-    They move to the front of the range and join vertices of the next level; returns
+    They move to the front and join vertices of the next level; returns
     how many there are. The others get the vertex they are inside of.
     """
-    place = np.uint64(begin)
-    for j in range(np.uint64(begin), np.uint64(end)):
+    place = np.uint64(0)
+    for j in range(np.uint64(len(rank))):
         edge, x, y = rank[j], a[j], b[j]
         if lightest[x] == edge or lightest[y] == edge:
             chain[edge] = up[x]
         else:
             rank[place], a[place], b[place] = edge, up[x], up[y]
             place += np.uint64(1)
-    return place - np.uint64(begin)
+    return place
 
 
 @njit(nogil=True, cache=True)

@@ -10,6 +10,7 @@ from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError, OutputError
 from ..cuts import balanced_cuts
 from ..edge_file import EdgeFile
+from ..kernels.external import Buckets
 from ..layout import writing
 from .survey import Survey
 
@@ -74,12 +75,12 @@ class Plan:
         """How many bits of a sort key hold the neighbour."""
         return max(1, (self.num_vertices - 1).bit_length())
 
-    def guide(self) -> tuple[np.ndarray, np.ndarray, np.uint64]:
-        """Return the table by which kernels find a bucket; see `external.route`."""
+    def buckets(self) -> Buckets:
+        """Return the tables by which kernels find a bucket."""
         shift = max(0, (self.num_vertices - 1).bit_length() - GUIDE_BITS)
         vertices = np.arange(0, self.num_vertices, 1 << shift)
         guide = np.searchsorted(self.first[1:], vertices, "right").astype(np.int32)
-        return self.first.astype(np.uint64), guide, np.uint64(shift)
+        return Buckets(self.first.astype(np.uint64), guide, np.uint64(shift))
 
 
 def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:

@@ -24,7 +24,7 @@ def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> No
     room : int
         Bytes that may be taken.
     """
-    where = plan.guide()
+    buckets = plan.buckets()
     bits = np.uint64(plan.head_bits)
     edge = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
     arc = KEY_BYTES + plan.weight_dtype.itemsize
@@ -35,7 +35,7 @@ def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> No
         for batch in _batches(pieces, limit):
             counts = np.zeros(len(plan.arcs), np.int64)
             for src, dst, _ in batch:
-                kernels.count_arcs(src, dst, *where, plan.mirrored, counts)
+                kernels.count_arcs(src, dst, buckets, plan.mirrored, counts)
             total = int(counts.sum())
             if len(keys) < total:
                 keys, weights = (
@@ -43,10 +43,9 @@ def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> No
                 )
             free = np.cumsum(counts) - counts
             for src, dst, weight in batch:
-                kernels.route(
-                    src, dst, final_weights(weight, plan), *where, bits, plan.mirrored,
-                    free, keys, weights,
-                )  # fmt: skip
+                edges = src, dst, final_weights(weight, plan)
+                mirrored = plan.mirrored
+                kernels.route(edges, buckets, bits, mirrored, free, keys, weights)
             writer.append(counts, keys[:total], weights[:total])
 
 

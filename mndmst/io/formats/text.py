@@ -147,19 +147,19 @@ class TextFile(EdgeFile):
         weighted = self.lines.columns != kernels.NO_WEIGHT
         weight = np.empty(count * weighted, np.float64 if real else np.int64)
         doubtful = np.empty(count if real else 0, np.int64)
-        kinds, prefixed = self.lines.kinds(), bool(self.lines.prefix)
-        status, at, edges, doubts = kernels.parse_lines(
-            text, len(block), kinds, prefixed, self.lines.base,
-            MAX_VERTICES if bound is None else bound,
-            self.lines.columns, src, dst, weight, doubtful, real,
+        grammar = kernels.Grammar(
+            self.lines.kinds(), bool(self.lines.prefix), self.lines.base,
+            MAX_VERTICES if bound is None else bound, self.lines.columns, real,
         )  # fmt: skip
+        out = kernels.Parsed(src, dst, weight, doubtful)
+        status, at, edges, doubts = kernels.parse_lines(text, len(block), grammar, out)
         if status == kernels.REAL_WEIGHT and not real:
             return self._parse(place, block, True)
         if status != kernels.GOOD:
             raise self._mistake(status, place + at)
         if doubts:
             wanted = doubtful[:doubts]
-            words = kernels.weight_words(text, kinds, prefixed, wanted)
+            words = kernels.weight_words(text, grammar, wanted)
             weight[wanted] = self._long_numbers(words.tobytes(), place, block)
         if not weighted:
             weight = np.ones(count, np.int32)

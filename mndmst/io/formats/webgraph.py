@@ -58,22 +58,23 @@ class WebGraphFile(EdgeFile):
                 f"{beside}: lacks a number ({error}). Copy it again."
             ) from error
         self.num_vertices = self.length
-        self._coding = (window, shortest, k)
+        self._coding = kernels.Coding(window, shortest, k)
         self._contents = read_bytes(path) if path.suffix in COMPRESSIONS else None
         self._check(properties, len(self._bits()))
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield all arcs; see `EdgeFile`."""
         bits = self._bits()
-        begins = np.zeros((self._coding[0] + 1, 2), np.int64)
+        begins = np.zeros((self._coding.window + 1, 2), np.int64)
         dst = np.empty(PIECE_ENTRIES, id_dtype(self.length))
         degrees = np.empty(PIECE_ENTRIES, np.int64)
-        at, vertex, used, found = 0, 0, 0, 0
-        while vertex < self.length:
-            first, held = vertex, used
-            status, at, vertex, used, needed = kernels.decode(
-                bits, at, vertex, self.length, self._coding, begins, dst, used, degrees
+        place, found = kernels.Place(0, 0, 0), 0
+        while place.vertex < self.length:
+            _, first, held = place
+            status, place, needed = kernels.decode(
+                bits, place, self.length, self._coding, begins, dst, degrees
             )
+            at, vertex, used = place
             if status == kernels.DAMAGED or found + used - held > self.num_entries:
                 raise InputError(
                     f"{self.path}: is damaged at bit {at}, in the arcs of vertex "
@@ -84,6 +85,7 @@ class WebGraphFile(EdgeFile):
                 yield self._edges(src, dst[held:used].copy(), found)
             found += used - held
             dst, used = self._keep_window(begins, dst, needed)
+            place = place._replace(used=used)
 
     def _bits(self) -> np.ndarray:
         """Return the file: mapped, or in memory if it had to be unpacked."""

@@ -1,33 +1,73 @@
 """Edges in text, one a line, to numbers."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ...kernels.intrinsics import load_byte, load_word, trailing_zeros
+from ...kernels.intrinsics import load_byte
 from ...kernels.jit import njit
 from .decimal import DIGITS, to_float
+from .digits import MINUS, PLUS, POWERS_OF_TEN, read_digits, read_eight, read_exponent
 
 GOOD, BAD_LINE, BAD_ID, LONG_WEIGHT, REAL_WEIGHT, HUGE_WEIGHT = range(6)
 # What a byte is: part of a word, between words, the end of a line, at the beginning
 # of a line that is not an edge, or of one that is.
 WORD, BLANK, END, COMMENT, PREFIX = range(5)
-NEWLINE, MINUS, PLUS, POINT, ZERO, NINE = 10, 45, 43, 46, 48, 57
-EXPONENT, CAPITAL_EXPONENT = 101, 69  # e, E
+NEWLINE, POINT, EXPONENT, CAPITAL_EXPONENT = 10, 46, 101, 69  # e, E
 ID_DIGITS = 18
 NO_WEIGHT, WEIGHT_LAST, WEIGHT_AND_MORE = range(3)
 PADDING = 8  # bytes after the text that may be looked at
-ZEROS, SIXES, HIGH = (
-    np.uint64(byte * 0x0101010101010101) for byte in (0x30, 0x06, 0xF0)
-)
-PAIRS = np.uint64(0x000000FF000000FF)
-HUNDREDS, ONES = np.uint64(1000000 << 32 | 100), np.uint64(10000 << 32 | 1)
-POWERS_OF_TEN = np.array([10**n for n in range(9)], np.uint64)
+
+
+class Grammar(NamedTuple):
+    """What lines look like.
+
+    Attributes
+    ----------
+    kinds : ndarray of uint8, shape (256,)
+        What each byte is: `WORD`, `BLANK`, `END`, `COMMENT` or `PREFIX`.
+    prefixed : bool
+        Whether an edge comes after a letter.
+    base, bound : int
+        Ends are from `base` to `base + bound - 1`.
+    columns : int
+        What follows the ends: `NO_WEIGHT`, `WEIGHT_LAST` or `WEIGHT_AND_MORE`.
+        What is more is not read.
+    real : bool
+        Whether weights are float64; real numbers are an error otherwise.
+    """
+
+    kinds: np.ndarray
+    prefixed: bool
+    base: int
+    bound: int
+    columns: int
+    real: bool
+
+
+class Parsed(NamedTuple):
+    """Room for what lines say.
+
+    Attributes
+    ----------
+    src, dst : ndarray of uint32 or int64, shape (lines,)
+        Filled with 0-based ends.
+    weight : ndarray of int64 or float64, shape (lines,) or (0,)
+        Filled.
+    doubtful : ndarray of int64, shape (lines,) or (0,)
+        Filled with the edges whose float64 weight takes more digits than are read
+        to tell; needed if weights are real.
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray
+    doubtful: np.ndarray
 
 
 @njit(nogil=True, cache=True)
-def parse_lines(
-    text, size, kinds, prefixed, base, bound, columns, src, dst, weight, doubtful, real
-):
-    """Read lines `u v` or `u v w`, each after a letter where `prefixed`.
+def parse_lines(text, size, grammar, out):
+    """Read lines `u v` or `u v w`.
 
     Parameters
     ----------
@@ -35,22 +75,8 @@ def parse_lines(
         Whole lines, and `PADDING` more bytes.
     size : int
         Where the last line ends.
-    kinds : ndarray of uint8, shape (256,)
-        What each byte is: `WORD`, `BLANK`, `END`, `COMMENT` or `PREFIX`.
-    base, bound : int
-        Ends are from `base` to `base + bound - 1`.
-    columns : int
-        What follows the ends: `NO_WEIGHT`, `WEIGHT_LAST` or `WEIGHT_AND_MORE`.
-        What is more is not read.
-    src, dst : ndarray of uint32 or int64, shape (lines,)
-        Filled with 0-based ends.
-    weight : ndarray of int64 or float64, shape (lines,) or (0,)
-        Filled.
-    doubtful : ndarray of int64, shape (lines,) or (0,)
-        Filled with the edges whose float64 weight takes more digits than are read
-        to tell; needed if `real`.
-    real : bool
-        Whether `weight` is float64; real numbers are an error otherwise.
+    grammar : Grammar
+    out : Parsed
 
     Returns
     -------
@@ -61,6 +87,8 @@ def parse_lines(
     edges, doubts : int
         How many there were.
     """
+    kinds, prefixed, base, bound, columns, real = grammar
+    src, dst, weight, doubtful = out
     edges, doubts = 0, 0
     begin, table = np.int64(text.ctypes.data), np.int64(kinds.ctypes.data)
     at, end = begin, begin + size
@@ -107,8 +135,9 @@ def parse_lines(
 
 
 @njit(nogil=True, cache=True)
-def weight_words(text, kinds, prefixed, wanted):
+def weight_words(text, grammar, wanted):
     """Return the weights of some edges, in ascending order, as lines of text."""
+    kinds, prefixed = grammar.kinds, grammar.prefixed
     words = np.empty(len(text), np.uint8)
     size, edge, found = 0, 0, 0
     begin, table = np.int64(text.ctypes.data), np.int64(kinds.ctypes.data)
@@ -166,53 +195,14 @@ def _kind(table, at):
 @njit(nogil=True)
 def _read_id(table, at):
     """Return the number at a place, where it ends, and whether it is one."""
-    part, count = _read_eight(at)
+    part, count = read_eight(at)
     value, taken = np.int64(part), count
     while count == 8 and taken <= ID_DIGITS:
-        part, count = _read_eight(at + taken)
+        part, count = read_eight(at + taken)
         value = value * np.int64(POWERS_OF_TEN[count]) + np.int64(part)
         taken += count
     good = 0 < taken <= ID_DIGITS and _ends_word(table, at + taken)
     return value, at + taken, good
-
-
-@njit(nogil=True)
-def _read_digits(at, value, taken):
-    """Append digits to a value of `taken` digits, as long as 64 bits hold them.
-
-    Zeros that lead to a digit in the same group of eight may count as taken.
-    """
-    count = 8
-    while count == 8 and taken <= DIGITS - 8:
-        part, count = _read_eight(at)
-        value = value * POWERS_OF_TEN[count] + part
-        taken += count if value else 0
-        at += count
-    while ZERO <= load_byte(at) <= NINE:
-        if taken < DIGITS:
-            value = np.uint64(10) * value + np.uint64(load_byte(at) - ZERO)
-        taken += value > 0
-        at += 1
-    return value, taken, at
-
-
-@njit(nogil=True)
-def _read_eight(at):
-    """Return the number that at most eight digits make, and how many there are.
-
-    All at once, as in Lemire's fast_float: digits become pairs, fours and eights.
-    """
-    word = load_word(at) ^ ZEROS
-    others = ((word + SIXES) | word) & HIGH
-    count = np.int64(8)
-    if others:
-        count = np.int64(trailing_zeros(others) >> np.uint64(3))
-        if count == 0:
-            return np.uint64(0), count
-        word <<= np.uint64(64 - 8 * count)
-    word = word * np.uint64(10) + (word >> np.uint64(8))
-    fours = (word & PAIRS) * HUNDREDS + ((word >> np.uint64(16)) & PAIRS) * ONES
-    return fours >> np.uint64(32), count
 
 
 @njit(nogil=True)
@@ -225,7 +215,7 @@ def _read_weight(table, at, real):
     if negative or load_byte(at) == PLUS:
         at += 1
     first = at
-    value, taken, at = _read_digits(at, np.uint64(0), 0)
+    value, taken, at = read_digits(at, np.uint64(0), 0)
     digits = at - first
     if digits and _ends_word(table, at):
         limit = np.uint64(0x7FFFFFFFFFFFFFFF) + np.uint64(negative)
@@ -237,13 +227,13 @@ def _read_weight(table, at, real):
     power = left_out
     if load_byte(at) == POINT:
         first = at + 1
-        value, taken, at = _read_digits(first, value, taken)
+        value, taken, at = read_digits(first, value, taken)
         digits += at - first
         power -= at - first - (max(0, taken - DIGITS) - left_out)
     if digits == 0:
         return 0, 0.0, at, BAD_LINE, False
     if load_byte(at) == EXPONENT or load_byte(at) == CAPITAL_EXPONENT:
-        exponent, at, good = _read_exponent(at + 1)
+        exponent, at, good = read_exponent(at + 1)
         power += exponent
         if not good:
             return 0, 0.0, at, BAD_LINE, False
@@ -256,15 +246,3 @@ def _read_weight(table, at, real):
         return 0, 0.0, at, HUGE_WEIGHT, False
     doubt = taken > DIGITS and to_float(value + np.uint64(1), power) != number
     return 0, -number if negative else number, at, GOOD, doubt
-
-
-@njit(nogil=True)
-def _read_exponent(at):
-    negative = load_byte(at) == MINUS
-    if negative or load_byte(at) == PLUS:
-        at += 1
-    first, value = at, 0
-    while ZERO <= load_byte(at) <= NINE:
-        value = min(10 * value + (load_byte(at) - ZERO), 100000)
-        at += 1
-    return -value if negative else value, at, at > first

@@ -1,5 +1,7 @@
 """What the external partitioner does to arcs."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...kernels.inspect import mix
@@ -29,6 +31,24 @@ def count_rows(src, first, lengths):
         lengths[np.int64(src[i]) - first] += 1
 
 
+class Buckets(NamedTuple):
+    """Where vertices belong.
+
+    Attributes
+    ----------
+    first : ndarray of uint64, shape (buckets + 1,)
+        The first vertex of each bucket.
+    guide : ndarray of int32
+        The bucket of the first one of every 2^shift vertices. It is small enough to
+        stay in a cache; a table of all blocks would not.
+    shift : uint64
+    """
+
+    first: np.ndarray
+    guide: np.ndarray
+    shift: np.uint64
+
+
 @njit(nogil=True)
 def _bucket(vertex, first, guide, shift):
     """Return the bucket of a vertex; the guide tells one that is not behind it."""
@@ -39,8 +59,9 @@ def _bucket(vertex, first, guide, shift):
 
 
 @njit(nogil=True, cache=True)
-def count_arcs(src, dst, first, guide, shift, mirrored, counts):
+def count_arcs(src, dst, buckets, mirrored, counts):
     """Count the arcs that `route` writes to each bucket (int64, added to `counts`)."""
+    first, guide, shift = buckets
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])
         if u != v:
@@ -50,19 +71,16 @@ def count_arcs(src, dst, first, guide, shift, mirrored, counts):
 
 
 @njit(nogil=True, cache=True)
-def route(src, dst, weight, first, guide, shift, bits, mirrored, free, keys, weights):
-    """Write arcs behind those that are in their bucket, and their twins if mirrored.
+def route(edges, buckets, bits, mirrored, free, keys, weights):
+    """Write arcs behind those in their bucket, and the reverse arcs if mirrored.
 
     The key of an arc is its row, counted from its bucket's first, above its head.
 
     Parameters
     ----------
-    first : ndarray of uint64, shape (buckets + 1,)
-        The first vertex of each bucket.
-    guide : ndarray of int32
-        The bucket of the first one of every 2^shift vertices. It is small enough to
-        stay in a cache; a table of all blocks would not.
-    shift : uint64
+    edges : (ndarray, ndarray, ndarray)
+        Tails, heads and weights.
+    buckets : Buckets
     bits : uint64
         Of a head.
     free : ndarray of int64, shape (buckets,)
@@ -70,6 +88,8 @@ def route(src, dst, weight, first, guide, shift, bits, mirrored, free, keys, wei
     keys, weights : ndarray
         Filled.
     """
+    src, dst, weight = edges
+    first, guide, shift = buckets
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])
         if u == v:

@@ -6,6 +6,8 @@ of bits that follow its leading one; a zeta code of k counts them in groups of k
 [1] Boldi and Vigna: The WebGraph Framework I: Compression Techniques. WWW 2004.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...kernels.jit import njit
@@ -15,24 +17,37 @@ BYTE, HIGH_BIT = 8, 128
 WIDEST = 62  # bits of a number
 
 
+class Coding(NamedTuple):
+    """How a graph is written: window, shortest interval and zeta's k."""
+
+    window: int
+    shortest: int
+    k: int
+
+
+class Place(NamedTuple):
+    """The bit at which a vertex begins, the vertex, and where its list is written."""
+
+    at: int
+    vertex: int
+    used: int
+
+
 @njit(nogil=True, cache=True)
-def decode(bits, at, vertex, num_vertices, coding, begins, dst, used, degrees):
+def decode(bits, place, num_vertices, coding, begins, dst, degrees):
     """Write the successors of consecutive vertices, while there is room.
 
     Parameters
     ----------
     bits : ndarray of uint8
-    at : int
-        The bit at which the vertex begins.
-    vertex, num_vertices : int
-    coding : tuple of int
-        Window, shortest interval and zeta's k.
+    place : Place
+    num_vertices : int
+    coding : Coding
     begins : ndarray of int64, shape (window + 1, 2)
         Where in `dst` the lists of the vertices before begin and end, that of v in
         row v % (window + 1).
     dst : ndarray of uint32 or int64
-        Ascending in each list; filled from `used` on.
-    used : int
+        Ascending in each list; filled from `place.used` on.
     degrees : ndarray of int64
         Filled with the lengths of the lists.
 
@@ -41,47 +56,45 @@ def decode(bits, at, vertex, num_vertices, coding, begins, dst, used, degrees):
     status : int
         `GOOD` at the last vertex, or if `degrees` is full; `NO_ROOM` where `dst` is
         too short for the next list; `DAMAGED` where there can be no list.
-    at, vertex, used : int
-        Where the next list begins, whose it is, and where it would be written.
+    place : Place
+        Of the next list.
     needed : int
         How much room the next list needs.
     """
-    window, shortest, k = coding
-    first = vertex
+    at, vertex, used = place
+    window, first = coding.window, vertex
     blocks = np.empty(0, np.int64)
     while vertex < num_vertices and vertex - first < len(degrees):
         begin = at
         degree, at = _gamma(bits, at)
         if degree > num_vertices or at > BYTE * len(bits):
-            return DAMAGED, begin, vertex, used, 0
+            return DAMAGED, Place(begin, vertex, used), 0
         if used + degree > len(dst):
-            return NO_ROOM, begin, vertex, used, degree
-        place = vertex % (window + 1)
-        begins[place, 0], begins[place, 1] = used, used + degree
+            return NO_ROOM, Place(begin, vertex, used), degree
+        own = begins[vertex % (window + 1)]
+        own[0], own[1] = used, used + degree
         degrees[vertex - first] = degree
         if degree:
             reference = 0
             if window:
                 reference, at = _unary(bits, at)
             if reference > min(window, vertex):
-                return DAMAGED, begin, vertex, used, 0
+                return DAMAGED, Place(begin, vertex, used), 0
             copied = 0
             if reference:
                 held = begins[(vertex - reference) % (window + 1)]
                 blocks, at, copied = _read_blocks(bits, at, held[1] - held[0])
                 if copied < 0 or copied > degree:
-                    return DAMAGED, begin, vertex, used, 0
+                    return DAMAGED, Place(begin, vertex, used), 0
                 _copy(blocks, dst[held[0] : held[1]], dst[used : used + copied])
             row = dst[used : used + degree]
-            at, good = _read_extra(
-                bits, at, vertex, num_vertices, shortest, k, row, copied
-            )
+            at, good = _read_extra(bits, at, vertex, num_vertices, coding, row, copied)
             if not good:
-                return DAMAGED, begin, vertex, used, 0
+                return DAMAGED, Place(begin, vertex, used), 0
             row.sort()
         used += degree
         vertex += 1
-    return GOOD, at, vertex, used, 0
+    return GOOD, Place(at, vertex, used), 0
 
 
 @njit(nogil=True)
@@ -119,8 +132,9 @@ def _copy(blocks, source, target):
 
 
 @njit(nogil=True)
-def _read_extra(bits, at, vertex, num_vertices, shortest, k, row, written):
+def _read_extra(bits, at, vertex, num_vertices, coding, row, written):
     """Append what was not copied: intervals, then single successors."""
+    shortest, k = coding.shortest, coding.k
     if written < len(row) and shortest:
         count, at = _gamma(bits, at)
         if count > len(row):

@@ -22,7 +22,7 @@ from ...graph.model import EdgeList
 from ...graph.order import id_dtype, key_dtype
 from ...io.datasets import checked_dataset, read_dataset
 from ...io.hdf5_file import hdf5_file
-from ...io.layout import open_hdf5, settle, writing
+from ...io.layout import flush_to_disk, open_hdf5, writing
 from ...io.opening import opened
 from ...io.shards import ShardedGraph
 from ...io.whole_file import OwnFile
@@ -85,7 +85,7 @@ def save(
         with comm.raise_on_all(), writing(path):
             made.append(OwnFile.make(path))
             _write(path, {"parent": state.parent, **columns})
-            settle(path)
+            flush_to_disk(path)
             digest, nbytes = file_digest(path), path.stat().st_size
         parts = comm.gather(Part(path.name, len(state.fixed), digest))
         with comm.raise_on_all(), writing(folder.path):
@@ -93,7 +93,7 @@ def save(
                 manifest = Manifest(graph, state.done, vtxdist.tolist(), parts)
                 made.append(OwnFile.make(folder.path / f"{token}.json"))
                 made[-1].path.write_text(manifest.text())
-                settle(made[-1].path)
+                flush_to_disk(made[-1].path)
                 made[-1].publish(folder.path / MANIFEST)
     except BaseException:
         for own in made:
@@ -102,7 +102,7 @@ def save(
     # From here on the manifest names the new files: whatever fails, they stay.
     with comm.raise_on_all(), writing(folder.path):
         if parts is not None:
-            settle(folder.path)
+            flush_to_disk(folder.path)
     if parts is not None:
         folder.sweep({part.name for part in parts})
     return nbytes

@@ -13,7 +13,7 @@ from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.bands import edges_expected, row_ranges
 from mndmst.backends.cpu.cuts import Sample, Segment
-from mndmst.kernels.finish import lightest_from
+from mndmst.kernels.row_order import lightest_from
 from mndmst.kernels.threads import Threads
 
 _DENSE = np.array(graphs.random(100, 2400, 3)[1:3])
@@ -127,7 +127,7 @@ def test_room_for_a_band_suffices_without_waste(end: int, share: float) -> None:
     tails = np.repeat(np.arange(4000), np.diff(rows.indptr))
     upward = (rows.indices > tails) & (rows.keys <= high) & (tails < end)
     needed = np.count_nonzero(upward)
-    room = edges_expected(rows, Sample.of(rows), Segment(0, end, 0, high))
+    room = edges_expected(rows, Sample.of(rows), Segment.of(rows, 0, end, 0, high))
     assert needed <= room <= 2 * needed + 1000
 
 

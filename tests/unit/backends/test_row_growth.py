@@ -10,8 +10,8 @@ from oracle import kruskal
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
-from mndmst.kernels.names import step_up
-from mndmst.kernels.outside import cut_arcs
+from mndmst.kernels.follow import step_up
+from mndmst.kernels.heavier_arcs import cut_arcs
 from mndmst.steps.boruvka import contract
 from mndmst.steps.contract import reduced_graph
 
@@ -140,9 +140,9 @@ def test_cut_arcs_are_those_that_lead_out(
     tails = rows.first + np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
     out = (rows.indices < rows.first) | (rows.indices >= rows.last)
     out &= rows.keys > above
-    csr, key = (rows.indptr, rows.indices, rows.keys), rows.keys.dtype.type(above)
+    key = rows.keys.dtype.type(above)
     halves = (0, len(rows) // 2), (len(rows) // 2, len(rows))
-    found = [cut_arcs(*csr, rows.first, key, *half) for half in halves]
+    found = [cut_arcs(rows.csr, key, *half) for half in halves]
     expected = tails[out], rows.indices[out], rows.keys[out]
     for columns, column in zip(zip(*found, strict=True), expected, strict=True):
         assert np.concatenate(columns).tolist() == column.tolist()

@@ -93,8 +93,13 @@ def interrupt_at(monkeypatch, module, name, call):
     [
         (external, "route_arcs", 1, "begins anew"),
         (parts, "write_part", 4, "goes on from"),
-        (destination, "settle", 4, "goes on from"),  # three parts have their names
-        (destination, "settle", 6, "goes on from"),
+        (
+            destination,
+            "flush_to_disk",
+            4,
+            "goes on from",
+        ),  # three parts have their names
+        (destination, "flush_to_disk", 6, "goes on from"),
         (external, "_made", 1, "finished already"),
     ],
 )

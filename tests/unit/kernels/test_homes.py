@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from mndmst.graph.model import EdgeList
+from mndmst.graph.model import EdgeColumns, EdgeList
 from mndmst.graph.ordered import Ordered, places_among
+from mndmst.kernels.edge_ops import living, marked, used_ends
 from mndmst.kernels.edge_order import in_order, in_row_order
+from mndmst.kernels.follow import leading_away
 from mndmst.kernels.homes import by_home, lightest_proposals
-from mndmst.kernels.lists import living, marked, used_ends
-from mndmst.kernels.names import leading_away
 from mndmst.kernels.rows import count_occupied
 
 
@@ -88,7 +88,7 @@ def test_edges_are_put_among_those_in_order(ids: type) -> None:
     )
     u, v = pairs.T.astype(ids)
     key = np.arange(len(u), dtype=np.uint32)
-    ordered = Ordered([np.empty_like(column) for column in (u, v, key)])
+    ordered = Ordered(EdgeColumns(*(np.empty_like(column) for column in (u, v, key))))
     for part in np.array_split(np.arange(len(u)), [0, 1, 20, 200]):
         ordered.add(in_order(EdgeList(u[part], v[part], key[part])))
     order = np.lexsort((v, u))

@@ -5,13 +5,15 @@ import pytest
 
 from mndmst.kernels.proposals import (
     NOBODY,
+    Proposable,
+    Room,
     decide,
     find_places,
     left_apart,
     mark,
     propose,
 )
-from mndmst.kernels.shared import count_lone, number_roots_apart, renumber
+from mndmst.kernels.shared import count_isolated, number_roots_apart, renumber
 
 COMPONENTS, EDGES, WORKERS = 40, 300, 3
 
@@ -33,16 +35,14 @@ def test_every_component_gets_its_lightest_edge(
     blocks = -(-COMPONENTS // (1 << shift))
     owner = (np.arange(blocks) * WORKERS // blocks).astype(np.uint32)
     places = np.zeros((WORKERS, WORKERS + 2), np.int64)
-    columns = [
-        np.empty(2 * EDGES, dtype) for dtype in (np.uint32, np.uint32, keys, positions)
-    ]
+    types = (np.uint32, np.uint32, keys, positions)
+    room = Room(*(np.empty(2 * EDGES, dtype) for dtype in types))
     for worker in range(WORKERS):
         part = slice(worker * EDGES // WORKERS, (worker + 1) * EDGES // WORKERS)
         place = np.arange(part.start, part.stop, dtype=positions)
         find_places(pairs[part], shift, owner, idle, 2 * part.start, places[worker])
-        propose(
-            key[part], pairs[part], place, shift, owner, idle, places[worker], *columns
-        )
+        edges = Proposable(key[part], pairs[part], place)
+        propose(edges, shift, owner, idle, places[worker], room)
     hook = np.arange(COMPONENTS, dtype=np.uint32)
     chosen = np.zeros(EDGES, np.bool_)
     none = np.iinfo(positions).max
@@ -50,7 +50,7 @@ def test_every_component_gets_its_lightest_edge(
         begin, end = np.searchsorted(owner, [me, me + 1]) << shift
         count = min(end, COMPONENTS) - begin
         best, least = np.full(count, top, keys), np.full(count, none, positions)
-        decide(*columns, places, me, begin, best, least, hook)
+        decide(room, places, me, begin, best, least, hook)
         mark(least, chosen)
     lightest = {}
     for place in np.lexsort((np.arange(EDGES), key)).tolist():
@@ -81,11 +81,11 @@ def test_finished_components_are_numbered_behind_the_others() -> None:
     root, number = np.uint32(1 << 31), np.uint32((1 << 31) - 1)
     hook = np.array([1, 0, 2, 1, 4], np.uint32)
     parent = np.array([root | 0, 0, root | 2, 1, root | 4], np.uint32)
-    assert count_lone(hook, 0, 5, NOBODY) == 2
+    assert count_isolated(hook, 0, 5, NOBODY) == 2
     numbered = parent.copy()
     number_roots_apart(numbered, hook, 0, 5, NOBODY, 7, 100)
     assert (numbered & number).tolist() == [7, 0, 100, 1, 101]
-    assert count_lone(hook, 0, 5, 4) == 1
+    assert count_isolated(hook, 0, 5, 4) == 1
     number_roots_apart(parent, hook, 0, 5, 4, 7, 100)
     assert (parent & number).tolist() == [7, 0, 100, 1, 8]
 

@@ -118,7 +118,9 @@ def test_a_lock_whose_maker_was_killed_is_made_whole(folder: Path, length: int) 
     assert names(folder) == {MANIFEST, LOCK, part(folder).name}
 
 
-@pytest.mark.parametrize("failing", ["_write", "settle", "file_digest", "Manifest"])
+@pytest.mark.parametrize(
+    "failing", ["_write", "flush_to_disk", "file_digest", "Manifest"]
+)
 def test_one_that_fails_leaves_the_one_before(
     folder: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:

@@ -70,13 +70,17 @@ def _distinct_outside(ids, first, last, found, count, table):
 
 
 @njit(nogil=True, cache=True)
-def _number(ids, first, last, number, table, found, rank_of, out):
+def _numbered(ids, first, number, table, found, rank_of):
+    """Return the numbers of ids, of which those from `first` on are in `number`."""
+    last = first + len(number)
+    out = np.empty(len(ids), np.uint32)
     for i in range(len(ids)):
         value = np.int64(ids[i])
         if first <= value < last:
             out[i] = number[value - first]
         else:
             out[i] = rank_of[table[_slot(table, found, value)]]
+    return out
 
 
 @njit(nogil=True, cache=True)
@@ -119,10 +123,8 @@ def compact(ids_a, ids_b, first, last):
         place = i if i < below else position + i - below
         rank_of[order[i]] = place
         labels[place] = found[order[i]]
-    a = np.empty(len(ids_a), np.uint32)
-    b = np.empty(len(ids_b), np.uint32)
-    _number(ids_a, first, last, number, table, found, rank_of, a)
-    _number(ids_b, first, last, number, table, found, rank_of, b)
+    a = _numbered(ids_a, first, number, table, found, rank_of)
+    b = _numbered(ids_b, first, number, table, found, rank_of)
     return labels, a, b
 
 
@@ -193,14 +195,21 @@ def lightest_edges(a, b, key, count):
 
 
 @njit(nogil=True, cache=True)
-def take(u, v, key, kept, begin, end, place, stop, out_u, out_v, out_key):
-    """Write the edges of [begin, end) that a mask keeps to the places [place, stop).
+def copy_kept(edges, kept, out):
+    """Copy the edges that a mask keeps.
 
-    Nothing behind is touched, since it may be another thread's.
+    Parameters
+    ----------
+    edges : EdgeColumns
+    kept : ndarray of bool
+    out : EdgeColumns
+        Has room for them and no more.
     """
-    place = np.uint64(place)
-    for i in range(np.uint64(begin), np.uint64(end)):
-        if place == np.uint64(stop):
+    u, v, key = edges
+    out_u, out_v, out_key = out
+    place = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        if place == np.uint64(len(out_key)):
             break
         out_u[place], out_v[place], out_key[place] = u[i], v[i], key[i]
         place += np.uint64(kept[i])

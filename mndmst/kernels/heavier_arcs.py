@@ -1,0 +1,199 @@
+"""Heavier arcs, once the light edges have made one giant component.
+
+An edge that can still be in the forest has an end outside the giant component, so
+only the rows of vertices outside are walked. In such a row the lightest arc into the
+giant component makes every heavier arc superfluous, unless the row of the other end
+keeps it: with both ends joined to the giant component by lighter edges, the edge is
+the heaviest of a cycle.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .intrinsics import prefetch
+from .jit import njit
+from .row_order import following, lightest_from
+
+ROWS_AHEAD = 6
+PREFETCHED_ARCS = 48
+# After so many arcs of a row in order, the others are taken as they stand.
+PROBES = 16
+UNKNOWN = -1
+
+
+class Components(NamedTuple):
+    """What is known of the components of vertices.
+
+    Attributes
+    ----------
+    label : ndarray of uint32 or int64, shape (rows,)
+        The component of each row's vertex.
+    giant : int
+        The giant component.
+    outside : ndarray of uint8
+        A bit for each vertex of the graph, lowest first: whether it is not in the
+        giant component. Empty, if nothing is known of ghosts.
+    """
+
+    label: np.ndarray
+    giant: int
+    outside: np.ndarray
+
+    @classmethod
+    def of_rows(cls, label: np.ndarray, giant: int) -> "Components":
+        """Return the components of rows; nothing is known of ghosts."""
+        return cls(label, int(giant), np.empty(0, np.uint8))
+
+
+class Arcs(NamedTuple):
+    """Arcs, and the component of each head, or UNKNOWN (int64)."""
+
+    tail: np.ndarray
+    head: np.ndarray
+    key: np.ndarray
+    head_component: np.ndarray
+
+
+# Of tuples, these take the arrays that they need: taking one out of a tuple counts a
+# reference to it, which shows where it is done for every arc.
+@njit(nogil=True, cache=True)
+def _component(vertex, first, label, giant, outside):
+    """Return the component of a vertex, as far as it is known here."""
+    row = np.uint64(vertex) - np.uint64(first)
+    if row < np.uint64(len(label)):
+        return np.int64(label[row])
+    byte, bit = np.uint64(vertex) >> np.uint64(3), np.uint8(vertex & 7)
+    if byte < np.uint64(len(outside)) and not (outside[byte] >> bit) & 1:
+        return np.int64(giant)
+    return np.int64(UNKNOWN)
+
+
+@njit(nogil=True, cache=True)
+def _prefetch(indptr, indices, keys, rows, i):
+    """Fetch what some rows ahead in a list of them begin with."""
+    if i + 2 * ROWS_AHEAD < len(rows):
+        prefetch(indptr, np.intp(rows[i + 2 * ROWS_AHEAD]))
+    if i + ROWS_AHEAD < len(rows):
+        ahead = np.intp(indptr[rows[i + ROWS_AHEAD]])
+        for line in range(PREFETCHED_ARCS // 16):
+            prefetch(keys, ahead + 16 * line)
+            prefetch(indices, ahead + 16 * line)
+
+
+@njit(nogil=True, cache=True)
+def _first_at(indices, keys, begin, end, above, vertex):
+    """Return the first arc of a row behind its arcs with a key to lower vertices."""
+    arc = lightest_from(keys, begin, end, above)
+    while arc >= 0 and keys[arc] == above and indices[arc] < vertex:
+        arc = following(keys, arc, end, begin)
+    return arc
+
+
+@njit(nogil=True, cache=True)
+def _grown(array, used, more):
+    """Return an array twice as long and more, with what is used of this one."""
+    larger = np.empty(2 * len(array) + more, array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+@njit(nogil=True, cache=True)
+def heavier_arcs(csr, components, above, vertex, rows):
+    """Return the arcs of some rows outside the giant component that may matter.
+
+    Each row is walked in its order until an arc leads to the giant component.
+
+    Parameters
+    ----------
+    csr : Csr
+    components : Components
+    above, vertex : same type as `csr.keys`, int
+        Edges up to the key have been dealt with, but those with this key between
+        vertices that are both not below `vertex`.
+    rows : ndarray of uint32
+        The rows to walk.
+
+    Returns
+    -------
+    tail, head, key, head_component : ndarray
+        Arcs that leave the component of their tail; see `Arcs`.
+    """
+    first, indptr, indices, keys = csr
+    label, giant, outside = components
+    room = 2 * len(rows) + 64  # what is not used is not touched
+    tail, head = np.empty(room, indices.dtype), np.empty(room, indices.dtype)
+    key, head_component = np.empty(room, keys.dtype), np.empty(room, np.int64)
+    used = np.uint64(0)
+    heavier = keys.dtype.type(above + 1)
+    for i in range(len(rows)):
+        _prefetch(indptr, indices, keys, rows, i)
+        row = np.uint64(rows[i])
+        begin, end = indptr[row], indptr[row + np.uint64(1)]
+        if used + np.uint64(PROBES + end - begin) > np.uint64(len(key)):
+            more = PROBES + end - begin + len(rows)
+            tail, head = _grown(tail, used, more), _grown(head, used, more)
+            key, head_component = (
+                _grown(key, used, more),
+                _grown(head_component, used, more),
+            )
+        here, component = np.uint64(first) + row, np.int64(label[row])
+        if here >= np.uint64(vertex):
+            arc = _first_at(indices, keys, begin, end, above, vertex)
+        elif heavier > above:
+            arc = lightest_from(keys, begin, end, heavier)
+        else:
+            arc = np.int64(-1)  # nothing is heavier than the largest key
+        for _ in range(PROBES):
+            if arc < 0:
+                break
+            other = _component(indices[arc], first, label, giant, outside)
+            tail[used], head[used], key[used] = here, indices[arc], keys[arc]
+            head_component[used] = other
+            used += np.uint64(other != component)
+            arc = -1 if other == giant else following(keys, arc, end, begin)
+        if arc >= 0:
+            for place in range(np.uint64(begin), np.uint64(end)):
+                other = _component(indices[place], first, label, giant, outside)
+                tail[used], head[used] = here, indices[place]
+                key[used], head_component[used] = keys[place], other
+                used += np.uint64((keys[place] >= keys[arc]) & (other != component))
+    return tail[:used], head[:used], key[:used], head_component[:used]
+
+
+@njit(nogil=True, cache=True)
+def cut_arcs(csr, above, begin, end):
+    """Return the arcs of the rows [begin, end) behind a key that lead out of all rows.
+
+    They are for ranks that ask nobody: of ghosts nothing is known, and they do not
+    search, so all arcs to them may matter.
+
+    Returns
+    -------
+    tail, head, key : ndarray
+    """
+    first, indptr, indices, keys = csr
+    before, rows = np.uint64(first), np.uint64(len(indptr) - 1)
+    border = np.empty(end - begin, np.uint32)  # what is not used is not touched
+    count, room = np.uint64(0), np.int64(1)  # one to spare for a write that is undone
+    for row in range(np.uint64(begin), np.uint64(end)):
+        low, high = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        if low == high:
+            continue
+        # Heads ascend, so the first and the last tell of all.
+        lowest = np.uint64(indices[low]) - before
+        highest = np.uint64(indices[high - np.uint64(1)]) - before
+        if lowest >= rows or highest >= rows:
+            border[count] = row
+            count += np.uint64(1)
+            room += np.int64(high - low)
+    tail, head = np.empty(room, indices.dtype), np.empty(room, indices.dtype)
+    key = np.empty(room, keys.dtype)
+    used = np.uint64(0)
+    for row in border[:count]:
+        for arc in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            vertex = np.uint64(indices[arc])
+            tail[used], head[used] = before + np.uint64(row), vertex
+            key[used] = keys[arc]
+            used += np.uint64((vertex - before >= rows) & (keys[arc] > above))
+    return tail[:used], head[:used], key[:used]
