@@ -23,7 +23,10 @@ def state(edges: int = 200, done: int | None = 77) -> Saved:
 
 
 def same(one: Saved, other: Saved) -> bool:
-    arrays = [(s.parent, s.fixed.u, s.fixed.v, s.fixed.key) for s in (one, other)]
+    arrays = [
+        (s.parent, s.forest_edges.u, s.forest_edges.v, s.forest_edges.key)
+        for s in (one, other)
+    ]
     fine = all(map(np.array_equal, *arrays))
     return fine and one.done == other.done
 

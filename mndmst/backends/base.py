@@ -52,13 +52,13 @@ class Growth(NamedTuple):
 
     Attributes
     ----------
-    final : ndarray of bool, shape (edges,)
+    in_forest : ndarray of bool, shape (edges,)
         Edges that belong to the minimum spanning forest of the whole graph.
     root : ndarray of uint32 or int64, shape (components,)
         For each component the position of the component that now represents it.
     """
 
-    final: np.ndarray
+    in_forest: np.ndarray
     root: np.ndarray
 
 
@@ -67,7 +67,7 @@ class RowGrowth(NamedTuple):
 
     Attributes
     ----------
-    fixed : EdgeList
+    forest_edges : EdgeList
         Edges that belong to the minimum spanning forest of the whole graph, in no
         particular order.
     label : ndarray of uint32, shape (rows,)
@@ -78,7 +78,7 @@ class RowGrowth(NamedTuple):
         The components at their ends, as vertex ids; a ghost is its own.
     """
 
-    fixed: EdgeList
+    forest_edges: EdgeList
     label: np.ndarray
     left: EdgeList
     ends: tuple[np.ndarray, np.ndarray]
@@ -231,7 +231,7 @@ class Backend(ABC):
     def forest(self, graph: ReducedGraph) -> Growth:
         """Return the forest of a reduced graph, ghosts as ordinary vertices.
 
-        `final` marks the forest's edges, `root` its trees.
+        `in_forest` marks the forest's edges, `root` its trees.
         """
 
     @abstractmethod

@@ -103,8 +103,8 @@ def join_replicated(run: Run, band: Band) -> ReducedGraph:
     nbytes = run.comm.sum(len(edges)) * EDGE_BYTES
     little = run.comm.min(int(_room_for(run, nbytes, worker.rows.nbytes)))
     if little:
-        final = _merged(run, edges.key, pairs, parent)
-        run.state.forest_edges.append(edges.take(final))
+        in_forest = _merged(run, edges.key, pairs, parent)
+        run.state.forest_edges.append(edges.take(in_forest))
     directory.parent[:] = names[parent[component[directory.first : directory.last]]]
     if little:
         return empty_graph(edges)

@@ -111,7 +111,7 @@ class SharedContraction:
         self.memory.lend(rest)
 
     def join(
-        self, columns: Columns, fixed: list[EdgeList]
+        self, columns: Columns, forest_edges: list[EdgeList]
     ) -> tuple[Range, np.ndarray, int]:
         """Merge along the forest of edges, whose ends are in different components.
 
@@ -119,7 +119,7 @@ class SharedContraction:
         ----------
         columns : list of ndarray
             The edges of this rank; overwritten. Not in scratch memory.
-        fixed : list of EdgeList
+        forest_edges : list of EdgeList
             Those of them that are in the forest are added to it.
 
         Returns
@@ -152,7 +152,7 @@ class SharedContraction:
                 )
             else:
                 chosen = self._hook_replicated(columns)
-            fixed.append(EdgeList(*columns[:3]).take(chosen))
+            forest_edges.append(EdgeList(*columns[:3]).take(chosen))
             alive, count = self.alive, self.count
             self.number(part, self.step, self.link(part, self.step), idle)
             part = self.share_of(self.alive)

@@ -21,7 +21,7 @@ without knowing the others. It is a function `(backend, graph) -> Growth`, calle
 a reduced graph that has ghosts, and it must
 
 - leave every component that is not `own` its own root,
-- merge own components only, along edges it marks as `final`, and
+- merge own components only, along edges it marks as `in_forest`, and
 - depend on nothing but the graph.
 
 `lightest_cut_edge` and `any_cut_edge` (EXCPT_BORDER_VERTEX and EXCPT_BORDER_EDGE of

@@ -1,6 +1,6 @@
 """Independent computation: Borůvka inside a part, except across its borders.
 
-Returns the edges that are final and the smaller graph that is left. A component
+Returns forest edges and the smaller graph that is left. A component
 whose lightest edge leads to a ghost waits; by the cut property all others may
 merge along their lightest edges [1]. Two observations make it cheap: only the
 minimum spanning forest of what a worker holds matters (every other edge is the
@@ -30,7 +30,7 @@ class Contraction(NamedTuple):
 
     Attributes
     ----------
-    fixed : EdgeList
+    forest_edges : EdgeList
         Edges of the minimum spanning forest of the whole graph.
     old : ndarray of int64, or range
         Components, ascending: all that are part of others now, and maybe some that
@@ -41,7 +41,7 @@ class Contraction(NamedTuple):
         What is left.
     """
 
-    fixed: EdgeList
+    forest_edges: EdgeList
     old: np.ndarray | range
     new: np.ndarray
     graph: ReducedGraph
@@ -59,9 +59,9 @@ def any_cut_edge(backend: Backend, graph: ReducedGraph) -> Growth:
     """
     inside = graph.own[graph.a] & graph.own[graph.b]
     spanning, root = backend.forest(graph.take(inside))
-    final = np.zeros(len(graph), np.bool_)
-    final[np.flatnonzero(inside)[spanning]] = True
-    return Growth(final, root)
+    in_forest = np.zeros(len(graph), np.bool_)
+    in_forest[np.flatnonzero(inside)[spanning]] = True
+    return Growth(in_forest, root)
 
 
 def contract_rows(
@@ -96,11 +96,11 @@ def _left_of(rows: Rows, grown: RowGrowth) -> Contraction:
     new = grown.label.astype(ids)
     new += ids.type(rows.first)
     graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last, own=True)
-    return Contraction(grown.fixed, range(rows.first, rows.last), new, graph)
+    return Contraction(grown.forest_edges, range(rows.first, rows.last), new, graph)
 
 
 def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:
-    """Return the contraction of a whole graph: everything is final."""
+    """Return the contraction of a whole graph: every edge left is a forest edge."""
     return Contraction(edges, range(len(label)), label, empty_graph(edges))
 
 
@@ -111,11 +111,11 @@ def contract(
 ) -> Contraction:
     """Merge the components of a reduced graph as far as the exception allows."""
     growth = backend.forest(graph) if graph.complete else exception(backend, graph)
-    final, root = growth
+    in_forest, root = growth
     names = graph.labels[root]
     renamed = np.flatnonzero(names != graph.labels)
     return Contraction(
-        graph.edges.take(final),
+        graph.edges.take(in_forest),
         graph.labels[renamed],
         names[renamed],
         rename(graph, names),
@@ -124,5 +124,5 @@ def contract(
 
 def cycle_filter(backend: Backend, graph: ReducedGraph) -> ReducedGraph:
     """Drop every edge that is the heaviest of a cycle in this graph."""
-    kept = backend.forest(graph).final
+    kept = backend.forest(graph).in_forest
     return graph if kept.all() else drop_unused(graph.take(kept))

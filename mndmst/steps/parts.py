@@ -33,7 +33,7 @@ def contract_workers(
         for worker in run.workers
     ])  # fmt: skip
     for contraction in contractions:
-        run.state.forest_edges.append(contraction.fixed)
+        run.state.forest_edges.append(contraction.forest_edges)
         run.directory.record_here(contraction.old, contraction.new)
     left = joined(contractions)
     return contract_here(run, left, exception) if len(contractions) > 1 else left
@@ -49,7 +49,7 @@ def contract_here(
     """
     before = run.directory.parent.copy()
     contraction = contract(run.backend, graph, exception)
-    run.state.forest_edges.append(contraction.fixed)
+    run.state.forest_edges.append(contraction.forest_edges)
     run.directory.record_here(contraction.old, contraction.new)
     run.directory.step_up(before, run.threads)
     return contraction.graph
@@ -79,7 +79,7 @@ def contract_graph(
 
 def keep(run: Run, contraction: Contraction) -> ReducedGraph:
     """Keep the forest edges and new names of a contraction; return what is left."""
-    run.state.forest_edges.append(contraction.fixed)
+    run.state.forest_edges.append(contraction.forest_edges)
     run.directory.note(np.asarray(contraction.old), contraction.new)
     return contraction.graph
 

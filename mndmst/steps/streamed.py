@@ -39,7 +39,7 @@ def contract_stored(
         left = passing.contract_again(next(pieces))
         for piece in pieces:
             left = passing.contract_again(passing.merged([left, piece]))
-    run.state.forest_edges.append(passing.fixed.edges)
+    run.state.forest_edges.append(passing.forest_edges.edges)
     run.directory.shorten()  # others ask for one step only
     return left
 
@@ -51,7 +51,7 @@ class Passing:
 
     Attributes
     ----------
-    fixed : Ordered
+    forest_edges : Ordered
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Passing:
     ) -> None:
         self.run, self.exception = run, exception
         rows = stored.bounds[-1] - stored.bounds[0]  # which fix an edge each, at most
-        self.fixed = Ordered(room_for(run.workers[0].rows, rows))
+        self.forest_edges = Ordered(room_for(run.workers[0].rows, rows))
 
     def contract_piece(self, rows: Rows) -> ReducedGraph:
         """Contract a piece as if all else were on other ranks."""
@@ -83,6 +83,6 @@ class Passing:
         return self._record(contract(self.run.backend, graph, self.exception))
 
     def _record(self, found: Contraction) -> ReducedGraph:
-        self.fixed.add(in_order(found.fixed, self.run.threads))
+        self.forest_edges.add(in_order(found.forest_edges, self.run.threads))
         self.run.directory.record_here(found.old, found.new)
         return found.graph

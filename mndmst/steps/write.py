@@ -109,17 +109,17 @@ def write_forest(
 
 
 def to_homes(
-    directory: Directory, fixed: list[EdgeList], threads: Threads = ALONE
+    directory: Directory, found: list[EdgeList], threads: Threads = ALONE
 ) -> EdgeList:
     """Send every edge to the owner of its smaller end; return them in order.
 
     Collective. Takes the edges out of the list. If the longest list is in place and in
     order, as one GPU leaves it, and rows that pass in pieces, it stays where it is.
     """
-    longest = max(fixed, key=len)
+    longest = max(found, key=len)
     none = longest.take(np.empty(0, np.int64))
-    others = [none, *(edges for edges in fixed if edges is not longest)]
-    fixed.clear()
+    others = [none, *(edges for edges in found if edges is not longest)]
+    found.clear()
     if not _in_place(directory, longest):
         longest, others = none, [longest, *others]
     arrived = at_home(directory, others, threads)

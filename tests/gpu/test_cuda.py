@@ -183,8 +183,8 @@ def test_forest(backend, small, m, keys):
     growth = backend.forest(graph)
     e = graph.edges
     expected = kruskal(e.u, e.v, e.key, graph.a, graph.b)
-    check(e.take(growth.final), expected, np.int64, keys)
-    final = growth.final
+    check(e.take(growth.in_forest), expected, np.int64, keys)
+    final = growth.in_forest
     check_labels(growth.root, graph.a[final], graph.b[final], 2000)
 
 
@@ -192,9 +192,9 @@ def test_forest(backend, small, m, keys):
 def test_grow_agrees_with_the_host(backend, small, ghosts):
     graph = reduced(np.random.default_rng(5), 2000, 20000, np.uint64, ghosts)
     growth, expected = backend.grow(graph), backend.host.grow(graph)
-    np.testing.assert_array_equal(growth.final, expected.final)
+    np.testing.assert_array_equal(growth.in_forest, expected.in_forest)
     np.testing.assert_array_equal(growth.root, expected.root)
-    assert growth.final.any() == (ghosts < 1.0)
+    assert growth.in_forest.any() == (ghosts < 1.0)
 
 
 def test_steps_in_a_thread(backend):

@@ -45,7 +45,7 @@ class HostPeer(Peer):
         growth = self.backend.forest(graph)
         smallest = np.full(len(labels), len(labels))
         np.minimum.at(smallest, growth.root, labels)
-        return Answer(smallest[growth.root], growth.final, bounds)
+        return Answer(smallest[growth.root], growth.in_forest, bounds)
 
     def accept(self, answer: Answer, rank: int) -> tuple[EdgeList, np.ndarray]:
         """Return this rank's part of the answer."""

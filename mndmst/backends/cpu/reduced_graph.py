@@ -19,9 +19,9 @@ def forest(graph: ReducedGraph, threads: Threads) -> Growth:
 def grow(graph: ReducedGraph, threads: Threads) -> Growth:
     """See `Backend.grow`; one pass in ascending order takes the place of rounds."""
     root = np.arange(len(graph.labels), dtype=np.uint32)
-    final = np.zeros(len(graph), np.bool_)
+    in_forest = np.zeros(len(graph), np.bool_)
     pairs = packed(graph.a, graph.b, threads)
     lightest_first = ascending_pairs(graph.edges.key, pairs, threads)
-    border_excepting_kruskal(*lightest_first, graph.own, root, final)
+    border_excepting_kruskal(*lightest_first, graph.own, root, in_forest)
     threads.map(lambda *bounds: flatten(root, *bounds), threads.ranges(len(root)))
-    return Growth(final, root)
+    return Growth(in_forest, root)

@@ -220,8 +220,8 @@ class CudaBackend(Backend):
         """
         if len(graph) < SMALL_EDGES:
             return self.host.grow(graph)
-        kept = np.flatnonzero(self.forest(graph).final)
+        kept = np.flatnonzero(self.forest(graph).in_forest)
         growth = self.host.grow(graph.take(kept))
-        final = np.zeros(len(graph), bool)
-        final[kept[growth.final]] = True
-        return Growth(final, growth.root)
+        in_forest = np.zeros(len(graph), bool)
+        in_forest[kept[growth.in_forest]] = True
+        return Growth(in_forest, growth.root)

@@ -14,5 +14,5 @@ def forest(graph: ReducedGraph, tools: Tools) -> Growth:
     a, b = (to_device(ends.astype(np.uint32)) for ends in (graph.a, graph.b))
     edges = Edges(a, b, to_device(graph.edges.key))
     solver = Solver(tools.kernels, len(graph.labels))
-    final = to_host(solver.solve(edges)).view(bool)
-    return Growth(final, to_host(solver.labels()).astype(graph.a.dtype))
+    in_forest = to_host(solver.solve(edges)).view(bool)
+    return Growth(in_forest, to_host(solver.labels()).astype(graph.a.dtype))

@@ -127,7 +127,7 @@ class Checkpoint:
             saved = load(directory.comm, folder, self._graph, directory.vtxdist)
             directory.parent[:] = saved.parent
             directory.resolve()
-            state.forest_edges.append(saved.fixed)
+            state.forest_edges.append(saved.forest_edges)
             state.done = saved.done
 
     @property

@@ -4,7 +4,7 @@
                               of every file its name, vertices, edges and digest
     TOKEN-00000.h5            one for each rank
         parent                uint32 or int64 [vertices]   of the rank's vertices
-        u, v, key             [edges]                      forest edges it has fixed
+        u, v, key             [edges]                      forest edges it has found
 
 The token is new for every checkpoint; see `folder`. All files are on disk before the
 manifest, TOKEN.json at first, replaces the one before it; only then the files of that
@@ -45,13 +45,13 @@ class Saved(NamedTuple):
         All bands of weights up to this key are done.
     parent : ndarray of uint32 or int64
         The directory's entries of the vertices that this rank owns.
-    fixed : EdgeList
+    forest_edges : EdgeList
         Forest edges; on all ranks together every one once.
     """
 
     done: int | None
     parent: np.ndarray
-    fixed: EdgeList
+    forest_edges: EdgeList
 
 
 def identity(graph: ShardedGraph) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def save(
     """
     comm, token = folder.comm, folder.new_token()
     path = folder.path / f"{token}-{comm.rank:05d}.h5"
-    columns = {name: getattr(state.fixed, name) for name in FIXED}
+    columns = {name: getattr(state.forest_edges, name) for name in FIXED}
     made: list[OwnFile] = []
     try:
         with comm.raise_on_all(), writing(path):
@@ -87,7 +87,7 @@ def save(
             _write(path, {"parent": state.parent, **columns})
             flush_to_disk(path)
             digest, nbytes = file_digest(path), path.stat().st_size
-        parts = comm.gather(Part(path.name, len(state.fixed), digest))
+        parts = comm.gather(Part(path.name, len(state.forest_edges), digest))
         with comm.raise_on_all(), writing(folder.path):
             if parts is not None:
                 manifest = Manifest(graph, state.done, vtxdist.tolist(), parts)

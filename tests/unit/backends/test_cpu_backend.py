@@ -159,7 +159,7 @@ def test_ids_beyond_32_bits(shift: int) -> None:
     ends = (far_edges.u, far_edges.v)
     reduced = reduced_graph(far_edges, ends, 60 + shift, 140 + shift, own=True)
     contraction = contract(backend(1), reduced)
-    assert set(triples(contraction.fixed)) <= set(moved)
+    assert set(triples(contraction.forest_edges)) <= set(moved)
     assert contraction.new.min() >= shift
 
 

@@ -61,7 +61,7 @@ def test_all_edges_at_once(case: tuple[graphs.Graph, int, int], shift: int) -> N
             edges, (edges.u, edges.v), rows.first, rows.last, own=True
         )
         expected = contract(backend, reduced)
-        assert set(triples(grown.fixed)) == set(triples(expected.fixed))
+        assert set(triples(grown.forest_edges)) == set(triples(expected.forest_edges))
         assert triples(grown.left) == triples(expected.graph.edges)
         old = np.flatnonzero(grown.label != np.arange(len(rows)))
         assert (old + rows.first).tolist() == expected.old.tolist()
@@ -90,9 +90,9 @@ def test_a_band(case: tuple[graphs.Graph, int, int], data: st.DataObject) -> Non
     )
     for backend in BACKENDS:
         grown = backend.grow_rows(rows, Band(None, high))
-        assert set(triples(grown.fixed)) <= truth
+        assert set(triples(grown.forest_edges)) <= truth
         components = np.unique(grown.label)
-        assert len(grown.fixed) == len(rows) - len(components)
+        assert len(grown.forest_edges) == len(rows) - len(components)
         # Nobody with edges is left alone: heavier ones wait where there is a ghost.
         touched = {end - begin for ends in grown.ends for end in ends.tolist()}
         alone = np.bincount(grown.label, minlength=len(rows)) == 1
