@@ -152,7 +152,9 @@ def component_sizes(directory: Directory, labels: np.ndarray) -> np.ndarray:
         The label of each vertex that this rank owns.
     """
     names, counts = np.unique(labels, return_counts=True)
-    _, (name, count) = directory.comm.alltoallv(directory.homes(names), names, counts)
+    _, (name, count) = directory.comm.alltoallv(
+        directory.count_by_owner(names), names, counts
+    )
     sizes = np.zeros(len(labels), np.int64)
     np.add.at(sizes, name - directory.first, count)
     return sizes[sizes > 0]

@@ -20,11 +20,11 @@ from ..kernels.edge_ops import lightest_edges, living, marked, used_ends
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.follow import follow, in_both, leading_away, step_up
 from ..kernels.heavier_arcs import Components, cut_arcs, heavier_arcs
-from ..kernels.homes import by_home, lightest_proposals
 from ..kernels.hooks import ROOT, outside_of
 from ..kernels.inspect import inspect_rows
 from ..kernels.kruskal import keep_remaining
 from ..kernels.numbering import compact, distinct
+from ..kernels.owners import by_owner, lightest_proposals
 from ..kernels.proposals import (
     NOBODY,
     Proposable,
@@ -134,7 +134,7 @@ def _run_all(backend: Backend, rows: Rows) -> None:
     alive, _, _ = living(a, b, labels)
     used_ends(a, b, len(labels))
     marked(graph.own, a, b, alive, a, b, len(labels))
-    by_home(edges.u, np.array([0, 64]))
+    by_owner(edges.u, np.array([0, 64]))
     lightest_proposals(edges.u.astype(np.int64), edges.u, edges.v, edges.key, 0, 64)
     pair_order(edges.u, edges.v, edges.key)
     in_order(edges.take(order[::-1]))

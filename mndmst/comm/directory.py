@@ -44,7 +44,7 @@ class Directory:
         self.parent = np.arange(self.first, self.last, dtype=id_dtype(vtxdist[-1]))
         self._noted: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def homes(self, ids: np.ndarray) -> np.ndarray:
+    def count_by_owner(self, ids: np.ndarray) -> np.ndarray:
         """Return how many of some ascending ids each rank owns."""
         return np.diff(np.searchsorted(ids, self.vtxdist))
 
@@ -134,7 +134,7 @@ class Directory:
 
     def _away_and_here(self, ids: np.ndarray) -> tuple[np.ndarray, slice]:
         """Return how many ascending ids others own, each, and which this rank owns."""
-        counts = self.homes(ids)
+        counts = self.count_by_owner(ids)
         before, mine = counts[: self.comm.rank].sum(), counts[self.comm.rank]
         counts[self.comm.rank] = 0
         return counts, slice(before, before + mine)
@@ -179,7 +179,7 @@ class Directory:
         """
         foreign = self.parent[leading_away(self.parent, self.first, but)]
         asked, _ = distinct(foreign.astype(np.int64))
-        _, told, _ = self._tell(self.homes(asked), asked)
+        _, told, _ = self._tell(self.count_by_owner(asked), asked)
         shared = np.zeros(len(self.parent), np.bool_)
         shared[told - self.first] = True
         return shared

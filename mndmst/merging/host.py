@@ -73,7 +73,7 @@ class SharedMemory(Messages):
         if number > 0:
             return super()._giant(number)
         with self.run.report.stage("resolve"):
-            giant = giant_component(self.run, self.together.at_home)
+            giant = giant_component(self.run, self.together.owned_components)
         if giant is None:
             self._publish()
         return giant

@@ -28,7 +28,7 @@ FEW_EDGES = 1 << 18
 
 def merge_ranks(run: Run, left: Between, exception: ExceptionCondition) -> ReducedGraph:
     """Merge what the ranks hold until one has all that is left. Collective."""
-    graph, giant, at_home, _ = left
+    graph, giant, with_owners, _ = left
     stride, level, before = 1, 0, 0
     while stride < run.comm.size:
         edges = run.comm.sum(len(graph))
@@ -38,17 +38,17 @@ def merge_ranks(run: Run, left: Between, exception: ExceptionCondition) -> Reduc
         before = edges if path == "round" else 0
         run.report.choice(path, edges)
         if path == "round":
-            graph = _round(run, graph, edges, giant, at_home)
+            graph = _round(run, graph, edges, giant, with_owners)
         else:
             level += 1
             size = run.comm.size if path == "leader" else run.config.group_size
-            if path == "leader" and at_home:
+            if path == "leader" and with_owners:
                 with run.report.stage("agree"):
                     graph = agree(run, graph, giant)
             group = _Group(level, stride, size)
             graph = _level(run, graph, group, exception)
             stride *= size
-        at_home = False
+        with_owners = False
     return graph
 
 
@@ -140,10 +140,12 @@ def _round(
     graph: ReducedGraph,
     edges: float,
     giant: int | None = None,
-    at_home: bool = False,
+    with_owners: bool = False,
 ) -> ReducedGraph:
     """Do a global round: `first_round`, while the owners of the ends have the edges."""
     with run.report.stage("global round", edges_before=edges):
-        merged = first_round(run, graph, giant) if at_home else global_round(run, graph)
+        merged = (
+            first_round(run, graph, giant) if with_owners else global_round(run, graph)
+        )
     run.report.level("global round", run.comm.sum(len(merged)))
     return merged

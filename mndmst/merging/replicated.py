@@ -71,7 +71,7 @@ class Replicated(Messages):
         if not isinstance(edges, Band):
             return super().ind_comp(edges)
         with self.run.report.stage("hook"):
-            return Between(join_replicated(self.run, edges), at_home=False)
+            return Between(join_replicated(self.run, edges), with_owners=False)
 
 
 def _room_for(run: Run, nbytes: int, row_bytes: int) -> bool:

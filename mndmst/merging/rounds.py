@@ -17,7 +17,7 @@ from ..comm.communicator import Coded
 from ..graph.model import EdgeList, ReducedGraph
 from ..kernels.edge_ops import lightest_edges
 from ..kernels.follow import in_both
-from ..kernels.homes import lightest_proposals
+from ..kernels.owners import lightest_proposals
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
 from ..run.run import Run
 from ..steps.boruvka import cycle_filter
@@ -88,7 +88,7 @@ def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
     decided : Choice
         Where all edges of the component are here, at its owner.
     """
-    counts = run.directory.homes(proposals.label)
+    counts = run.directory.count_by_owner(proposals.label)
     run.report.ship(len(proposals.label) - counts[run.comm.rank])
     near = Coded(*encode_near(proposals.other, proposals.label, counts))
     _, columns = run.comm.alltoallv(

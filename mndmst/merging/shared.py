@@ -19,7 +19,7 @@ from ..kernels.hooks import edges_of_hooks, outside_of
 from ..kernels.shared import name_components, name_vertices, replace_numbers
 from ..kernels.spanning import packed
 from ..run.run import Run
-from ..steps.write import at_home
+from ..steps.write import owned_edges
 from .shared_contraction import SharedContraction
 
 # Bytes for each vertex of the graph that a rank may come to touch.
@@ -55,7 +55,7 @@ class Together:
             return None
 
     @property
-    def at_home(self) -> np.ndarray:
+    def owned_components(self) -> np.ndarray:
         """The components of the vertices that this rank owns."""
         return self.component[self.run.directory.first : self.run.directory.last]
 
@@ -124,7 +124,7 @@ class Together:
         for edges in lists:
             away = (edges.u < directory.first) | (edges.u >= directory.last)
             self.run.report.ship(int(np.count_nonzero(away)))
-        return at_home(directory, lists, self.run.threads)
+        return owned_edges(directory, lists, self.run.threads)
 
     def join(self, columns: list[np.ndarray], after: str) -> None:
         """Merge along the forest of edges that a step has left.

@@ -93,7 +93,7 @@ class Between(NamedTuple):
     giant : int or None
         The component that hides its edges: ranks with members of it do not know them,
         as the edges were looked up from outside of it. None if no component does.
-    at_home : bool
+    with_owners : bool
         Whether every edge is on the ranks that own its ends. Else it is on one rank.
     renamed : bool
         Whether components have new names that ghosts have not learnt.
@@ -101,7 +101,7 @@ class Between(NamedTuple):
 
     graph: ReducedGraph
     giant: int | None = None
-    at_home: bool = True
+    with_owners: bool = True
     renamed: bool = False
 
 

@@ -21,7 +21,7 @@ from ..io.forest_writer import write_forest as write_forest_file
 from ..io.outputs import Outputs
 from ..io.totals import exact_total, forest_digest
 from ..kernels.edge_order import in_order, in_row_order
-from ..kernels.homes import by_home
+from ..kernels.owners import by_owner
 from ..kernels.threads import ALONE, Threads
 from ..run.report import write_report
 from ..run.run import Run
@@ -77,7 +77,7 @@ def write_forest(
     """
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
-        edges = to_homes(run.directory, run.state.forest_edges, run.threads)
+        edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
         weights = keys_to_weights(edges.key, graph.weight_dtype)
         count = comm.sum(len(edges))
     with run.report.stage("digest"):
@@ -108,7 +108,7 @@ def write_forest(
     return Summary(**results, seconds=seconds, report=final)
 
 
-def to_homes(
+def send_to_owners(
     directory: Directory, found: list[EdgeList], threads: Threads = ALONE
 ) -> EdgeList:
     """Send every edge to the owner of its smaller end; return them in order.
@@ -122,18 +122,16 @@ def to_homes(
     found.clear()
     if not _in_place(directory, longest):
         longest, others = none, [longest, *others]
-    arrived = at_home(directory, others, threads)
+    arrived = owned_edges(directory, others, threads)
     if len(longest) == 0 or len(arrived) == 0:
         return longest if len(longest) else arrived
     places = places_among(longest, arrived)
-    pairs = [(getattr(longest, c), getattr(arrived, c)) for c in ("u", "v", "key")]
-    del longest, others
-
-    def inserted(column: np.ndarray, more: np.ndarray) -> np.ndarray:
-        return np.insert(column, places, more)
-
-    # A column that is done is let go.
-    return EdgeList(*(inserted(*pairs.pop(0)) for _ in range(len(pairs))))
+    columns, more = ([edges.u, edges.v, edges.key] for edges in (longest, arrived))
+    del longest, others, arrived
+    merged = []
+    while columns:  # what has been merged is freed at once
+        merged.append(np.insert(columns.pop(0), places, more.pop(0)))
+    return EdgeList(*merged)
 
 
 def _in_place(directory: Directory, edges: EdgeList) -> bool:
@@ -144,14 +142,16 @@ def _in_place(directory: Directory, edges: EdgeList) -> bool:
     return bool(in_row_order(u, v))
 
 
-def at_home(directory: Directory, lists: list[EdgeList], threads: Threads) -> EdgeList:
+def owned_edges(
+    directory: Directory, lists: list[EdgeList], threads: Threads
+) -> EdgeList:
     """Return those edges of all ranks whose smaller end this rank owns, in order.
 
     Collective. Of parallel edges only the lightest is left.
     """
     here, away = zip(*(_parted(directory, edges) for edges in lists), strict=True)
     u, v, key = _joined(away)
-    order, counts = by_home(u, directory.vtxdist)
+    order, counts = by_owner(u, directory.vtxdist)
     columns = (column[order] for column in (u, v, key))
     _, arrived = directory.comm.alltoallv(counts, *columns)
     return in_order(EdgeList(*_joined([*here, EdgeList(*arrived)])), threads)
@@ -179,7 +179,7 @@ def smallest_vertices(directory: Directory) -> np.ndarray:
     names, first = np.unique(directory.parent, return_index=True)
     names = names.astype(np.int64)
     _, (name, vertex) = directory.comm.alltoallv(
-        directory.homes(names), names, first + directory.first
+        directory.count_by_owner(names), names, first + directory.first
     )
     smallest = np.full(len(directory.parent), directory.vtxdist[-1])
     np.minimum.at(smallest, name - directory.first, vertex)

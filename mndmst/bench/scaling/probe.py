@@ -20,7 +20,7 @@ from ...run.config import Config
 from ...run.report import Report
 from ...run.run import Run, State
 from ...steps.part_graph import part_graph
-from ...steps.write import to_homes
+from ...steps.write import send_to_owners
 from ..peak import peak, reset_peak
 
 
@@ -98,7 +98,7 @@ def solve(comm: Comm, run: Run, method: str) -> Turn:
         strategy.post_process(strategy.merge_parts(strategy.ind_comp(edges)))
     seconds, computed = time.perf_counter() - begin, time.process_time() - computed
     sent, highest = comm.sum(comm.bytes_sent - sent), comm.max(peak())
-    forest = to_homes(run.directory, run.state.forest_edges)
+    forest = send_to_owners(run.directory, run.state.forest_edges)
     record = run.report.gather()
     return Turn(
         method,

@@ -8,7 +8,7 @@ from mndmst.graph.ordered import Ordered, places_among
 from mndmst.kernels.edge_ops import living, marked, used_ends
 from mndmst.kernels.edge_order import in_order, in_row_order
 from mndmst.kernels.follow import leading_away
-from mndmst.kernels.homes import by_home, lightest_proposals
+from mndmst.kernels.owners import by_owner, lightest_proposals
 from mndmst.kernels.rows import count_occupied
 
 
@@ -17,7 +17,7 @@ def test_ids_are_grouped_by_home_and_keep_their_order(ids: type) -> None:
     vtxdist = np.array([0, 0, 5, 5, 9, 20, 20])
     vertices: np.ndarray = np.random.default_rng(1).integers(0, 20, 300).astype(ids)
     home = np.searchsorted(vtxdist, vertices, side="right") - 1
-    order, counts = by_home(vertices, vtxdist)
+    order, counts = by_owner(vertices, vtxdist)
     np.testing.assert_array_equal(order, np.argsort(home, kind="stable"))
     np.testing.assert_array_equal(counts, np.bincount(home, minlength=6))
 

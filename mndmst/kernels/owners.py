@@ -6,7 +6,7 @@ from .jit import njit
 
 
 @njit(nogil=True, cache=True)
-def by_home(ids, vtxdist):
+def by_owner(ids, vtxdist):
     """Group ids by the rank that is their home.
 
     Parameters
