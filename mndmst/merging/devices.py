@@ -88,11 +88,13 @@ class Devices(Strategy):
         self, offers: Offers, entry: dict[str, Any]
     ) -> tuple[EdgeList, np.ndarray] | None:
         comm, answer = self.run.comm, None
+        # 1. The first device computes the forest of all forests
         if offers is not None and None not in offers:
             answer = self.peer.join(offers, comm.rank)
         answer = comm.bcast(answer)
         if answer is None:
             return None
+        # 2. Every rank takes the marks of its edges, and the labels of its rows
         found = self.peer.accept(answer, comm.rank)
         entry["edges_offered"] = answer.bounds[-1]
         return found if comm.min(int(found is not None)) else None  # and waits for all

@@ -102,9 +102,12 @@ class SharedMemory(Messages):
             return super().merge_parts(left)
         comm = self.run.comm
         with self.run.report.stage("shared rounds"):
+            # 1. Positions break ties from here on
             columns = numbered(comm, left.edges)
+            # 2. Every rank gets an equal part of the edges
             if left.after == "hook":  # most edges are on the first ranks
                 columns = dealt(comm, columns, self.run.report)
+            # 3. Borůvka rounds until few edges are left, then one pass on all ranks
             self.together.join(columns, left.after)
         return left
 

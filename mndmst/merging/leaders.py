@@ -88,8 +88,10 @@ def _level(
     active = run.comm.rank % kind.stride == 0
     color = run.comm.rank // (kind.stride * kind.size)
     group = run.comm.split(color if active else None)
+    # 5. Members pass segments round a ring, and contract
     if not kind.is_last(run.comm.size) or run.config.merge == "ring":
         graph = ring_rounds(run, group, graph, exception)
+    # 6. The leader takes what is left, if it has room; rounds make room
     graph = _make_room(run, group, graph)
     with run.report.stage("leaders", level=kind.level):
         graph = contract_graph(run, to_leader(run, group, graph), exception)

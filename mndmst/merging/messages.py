@@ -128,12 +128,14 @@ class Messages(Strategy):
             On the last leader what is left of the whole graph, elsewhere nothing.
         """
         run, graph = self.run, left.graph
+        # 4. Ghosts get their present names; self edges and multi-edges go
         with run.report.stage("mergeParts"):
             if run.comm.max(int(left.renamed)):
                 graph = learn_names(run, graph)
             edges = run.comm.sum(len(graph))
         run.report.level("indComp", edges)
         run.safe_point()
+        # Rounds, 5. rings and 6. leaders
         return merge_ranks(run, left._replace(graph=graph), self.exception)
 
     def post_process(self, left: ReducedGraph) -> None:
