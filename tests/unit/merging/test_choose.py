@@ -17,7 +17,13 @@ from mndmst.comm.communicator import world
 from mndmst.graph.model import ReducedGraph
 from mndmst.host.progress import Progress
 from mndmst.merging.choose import GIVEN_UP, STRATEGIES, choose
-from mndmst.merging.strategy import CUT_SHARE, Facts, NotSuitableError, Strategy
+from mndmst.merging.strategy import (
+    CUT_SHARE,
+    Facts,
+    NotSuitableError,
+    Setting,
+    Strategy,
+)
 from mndmst.run.config import MERGES, Config
 from mndmst.run.report import Report
 from mndmst.run.run import Run
@@ -80,8 +86,9 @@ def choose_by(
 ) -> Callable[[str, Facts], tuple[Run, Strategy]]:
     """Choose by given facts; strategies begin without their resources."""
 
-    def begin(self: Strategy, run: Run, *others: Any) -> None:
-        self.run, self.others = run, others[-1]  # type: ignore[attr-defined]
+    def begin(self: Strategy, setting: Setting) -> None:
+        self.run = setting.run
+        self.others = setting.others  # type: ignore[attr-defined]
 
     for kind in STRATEGIES:
         monkeypatch.setattr(kind, "__init__", begin)

@@ -166,11 +166,15 @@ def test_a_directory_that_fails_last_leaves_the_new_one(
 
 
 def test_one_run_for_each_folder(tmp_path: Path) -> None:
-    one = Checkpoint(COMM, tmp_path / "new" / "kept")
-    with pytest.raises(ConfigError, match=r"another run.*--checkpoint"):
-        Checkpoint(COMM, tmp_path / "new" / "kept")
-    one.remove()
-    Checkpoint(COMM, tmp_path / "new" / "kept").remove()
+    kept = tmp_path / "new" / "kept"
+    with (
+        Checkpoint(COMM, kept),
+        pytest.raises(ConfigError, match=r"another run.*--checkpoint"),
+    ):
+        Checkpoint(COMM, kept)
+    with pytest.raises(KeyError), Checkpoint(COMM, kept):
+        raise KeyError  # however it ends
+    Checkpoint(COMM, kept).close()
 
 
 def test_a_folder_that_cannot_be_made() -> None:
