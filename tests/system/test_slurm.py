@@ -96,7 +96,7 @@ def test_a_signal_before_the_end_checkpoints_requeues_and_resumes(
     cluster.ask("scancel", "--batch", "--signal=USR1", job.number)
     assert_solved(job, forest, demo_digest)
     assert job.fields()["Restarts"] == "1"
-    # What had been computed was saved, unless the signal came before there was anything.
+    # What had been computed was saved, if the signal did not come before that.
     text = job.text()
     assert "] resumed from" in text or "nothing had been computed yet" in text
 
