@@ -21,7 +21,6 @@ from ...comm.communicator import Comm
 from ...graph.model import EdgeList
 from ...host.errors import ConfigError, OutputError, StoppedError
 from ...host.signals import stop_signals
-from ...io.outputs import check_writable
 from ...io.shards import ShardedGraph
 from ..report import Report
 from .files import MANIFEST, Saved, identity, load, save
@@ -78,7 +77,6 @@ class Checkpoint:
         if folder is not None:
             self._kept = Folder(comm, folder)
             try:
-                check_writable(comm, folder / MANIFEST)
                 stop_signals.catch()
                 self._stop_early(comm)
             except BaseException:

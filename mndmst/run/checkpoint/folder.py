@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...comm.communicator import Comm
-from ...host.errors import ConfigError
+from ...host.errors import ConfigError, OutputError
 from ...io.layout import writing
 from ...io.whole_file import check_target
 from .manifest import MANIFEST, check_own, tokens_of
@@ -57,6 +57,24 @@ class Folder:
         with comm.raise_on_all():
             if comm.rank == 0:
                 self._take()
+        self._check_shared()
+
+    def _check_shared(self) -> None:
+        """Make sure that every rank sees the lock file and can write beside it.
+
+        The lock file serves as the probe, so that a kill leaves no other file behind.
+        """
+        try:
+            with self.comm.raise_on_all(), writing(self.path):
+                if not (self.path / LOCK).exists():
+                    raise OutputError(
+                        f"{self.path}: rank {self.comm.rank} does not see what rank 0 "
+                        "writes there. Give a directory that all machines share."
+                    )
+                (self.path / LOCK).open("r+b").close()
+        except BaseException:
+            self.close()
+            raise
 
     def _take(self) -> None:
         """Lock the directory, and learn which files in it are the program's own."""
