@@ -140,10 +140,6 @@ class Backend(ABC):
         """Return the device's name for reports."""
         return self.name
 
-    def with_threads(self, count: int) -> "Backend":
-        """Return the device with so many threads of the host, if it uses any."""
-        return self
-
     @abstractmethod
     def memory(self) -> Memory:
         """Return the memory of the device."""

@@ -67,11 +67,6 @@ class Directory:
         if len(old):
             self._noted.append((old, new))
 
-    @property
-    def has_notes(self) -> bool:
-        """Whether this rank has renamed components since the last `publish`."""
-        return bool(self._noted)
-
     def publish(self) -> None:
         """Notify the owners of components of what these are part of now. Collective."""
         none = np.empty(0, np.int64)

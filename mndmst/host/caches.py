@@ -14,7 +14,6 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from .errors import ConfigError
@@ -22,14 +21,6 @@ from .launcher import launched_rank
 
 # As many as the kernel follows.
 MOST_LINKS = 40
-
-
-def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory for what may be lost, and is the user's own."""
-    if "MNDMST_CACHE_DIR" in environment:
-        return Path(environment["MNDMST_CACHE_DIR"])
-    home = environment.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "mndmst"
 
 
 def weak_place(directory: Path) -> Path | None:

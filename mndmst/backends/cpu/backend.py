@@ -35,10 +35,6 @@ class CpuBackend(Backend):
     def __init__(self, threads: int = 1) -> None:
         self.threads = Threads(threads)
 
-    def with_threads(self, count: int) -> "CpuBackend":
-        """See `Backend.with_threads`."""
-        return CpuBackend(count)
-
     def describe(self) -> str:
         """Return the number of threads."""
         return f"cpu, {self.threads.count} threads"
