@@ -29,6 +29,9 @@ _NAMES = (
     ("weight", "w", "data", "value", "length"),
 )
 _NUM_VERTICES = b"num_vertices"
+# An Arrow file begins with this mark and two bytes of zeros, and ends with the mark.
+_ARROW = b"ARROW1"
+_BEFORE_STREAM = 8
 
 
 class ParquetFile(EdgeFile):
@@ -111,14 +114,6 @@ class ParquetFile(EdgeFile):
         """Yield what the wanted columns of some groups hold, in order."""
         with self._open() as file:
             names = [file.schema_arrow.names[i] for i in self._columns]
-            for group in map(file.metadata.row_group, groups):
-                columns = map(group.column, range(group.num_columns))
-                sizes = [
-                    column.total_uncompressed_size
-                    for column in columns
-                    if column.path_in_schema in names
-                ]
-                check_room(self.path, sum(sizes), "a group of its rows")
             for batch in _capped(file.iter_batches(PIECE_ENTRIES, groups, names)):
                 yield batch.select(names)
 
@@ -156,25 +151,42 @@ class ParquetFile(EdgeFile):
 
 
 class ArrowFile(ParquetFile):
-    """A table in record batches, `.arrow` or `.feather`. It counts in rows."""
+    """A table in record batches, `.arrow` or `.feather`. It counts in rows.
+
+    What lies between the file's marks is read as a stream. PyArrow's reader of files
+    works on threads of its own, which may hold a damaged file longer than the call
+    that fails and then end the whole process.
+    """
 
     def _describe(self) -> tuple[Any, list[int]]:
-        with self._open() as file:
-            batches = _capped(map(file.get_batch, range(file.num_record_batches)))
-            return file.schema, [batch.num_rows for batch in batches]
+        with self._open() as (source, reader):
+            self._begins, rows = [source.tell()], []
+            for batch in _capped(reader):
+                self._begins.append(source.tell())
+                rows.append(batch.num_rows)
+            return reader.schema, rows
 
     def _batches(self, groups: list[int]) -> Iterator[Any]:
-        with self._open() as file:
-            for whole in _capped(map(file.get_batch, groups)):
+        with self._open() as (source, reader):
+            batches = _capped(reader)
+            if groups and groups[0] > 0:
+                next(batches)  # the dictionaries come with the first batch
+                source.seek(self._begins[groups[0]])
+            for whole, _ in zip(batches, groups, strict=False):
                 batch = whole.select(self._columns)
                 batch.validate(full=True)
                 yield batch
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
+        """Give the source, and a reader of the stream in it."""
         arrow = import_extra("pyarrow.ipc")
         with self._source() as source:
-            yield arrow.ipc.open_file(source)
+            source.seek(max(0, source.size() - len(_ARROW)))
+            if source.read() != _ARROW:
+                raise ValueError(f"its last bytes are not {_ARROW.decode()}")
+            source.seek(_BEFORE_STREAM)
+            yield source, arrow.ipc.open_stream(source)
 
 
 class _Bounded:

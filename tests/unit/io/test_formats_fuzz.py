@@ -73,7 +73,7 @@ def test_damaged_files(name: str, tmp_path_factory: pytest.TempPathFactory) -> N
     contents = (DATA / name).read_bytes()
     read_edges(DATA / name)  # what has to be compiled is
 
-    @settings(deadline=2000, max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
     @given(damages)
     def fuzz(damage: list[tuple[str, float, bytes]]) -> None:
         path.write_bytes(damaged(contents, damage))
@@ -100,7 +100,7 @@ def test_damaged_web_graphs(
     read_edges(path, "bvgraph")
     contents = path.with_suffix(which).read_bytes()
 
-    @settings(deadline=2000, max_examples=100, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
     @given(damages)
     def fuzz(damage: list[tuple[str, float, bytes]]) -> None:
         path.with_suffix(which).write_bytes(damaged(contents, damage))
