@@ -140,6 +140,10 @@ class Backend(ABC):
         """Return the device's name for reports."""
         return self.name
 
+    def start(self, ids: np.dtype, keys: np.dtype) -> None:
+        """Load what rows of some types will need, if that takes the device time."""
+        return
+
     @abstractmethod
     def memory(self) -> Memory:
         """Return the memory of the device."""

@@ -80,6 +80,10 @@ class Fallback(Backend):
         """Return the device's name for reports."""
         return self.device.describe()
 
+    def start(self, ids: np.dtype, keys: np.dtype) -> None:
+        """See `Backend.start`."""
+        self._do(lambda backend: backend.start(ids, keys))
+
     def memory(self) -> Memory:
         """Return the memory of the device."""
         return self.device.memory()

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..backends.base import Forest
 from ..backends.cpu.backend import CpuBackend
-from ..backends.warmup import warm_up_kernels
 from ..graph.model import Rows
 from ..graph.order import keys_to_weights
 from ..io.totals import ExactSum
@@ -43,7 +42,6 @@ class Kernel(Contender):
         self.dtype = np.dtype(dtype)
         self.backend = CpuBackend(threads)
         keep_freed()
-        warm_up_kernels(self.backend, rows.indices.dtype, rows.keys.dtype, _say)
 
     def solve(self) -> Forest:
         """Return the forest."""
@@ -151,7 +149,3 @@ def extra_bytes(folder: Path, threads: int) -> int | None:
     reply = process.end()
     process.close()
     return reply["extra_bytes"]
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)

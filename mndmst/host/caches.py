@@ -116,6 +116,17 @@ def tell_once(refused: Path, weak: Path, instead: Path) -> None:
         )
 
 
+def tell_without_cache(refused: tuple[Path, Path] | None) -> None:
+    """Say that nothing is kept; of many ranks the first does."""
+    if launched_rank() == 0:
+        why = f"others can change {refused[1]}" if refused else "none can be written"
+        sys.stderr.write(
+            f"mndmst: compiled kernels are not kept, for of the places for them {why}; "
+            "every run compiles them anew. Point MNDMST_CACHE_DIR at a directory that "
+            "only you can write.\n"
+        )
+
+
 def _steps(path: Path) -> list[str]:
     """Return the names on a path, the first one last."""
     return [name for name in reversed(path.parts) if name != "/"]

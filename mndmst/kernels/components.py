@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .jit import njit
+from ..native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find(parent, x):
     while parent[x] != x:
         parent[x] = parent[parent[x]]
@@ -13,7 +13,7 @@ def _find(parent, x):
     return x
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cut(src, dst, kept, num_vertices):
     """Return for each vertex the smallest one that the kept edges join it with."""
     parent = np.arange(num_vertices)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .jit import njit
+from ..native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def repeats(u, v):
     """Return whether two neighbours in a list are the same pair."""
     found = False
@@ -15,7 +15,7 @@ def repeats(u, v):
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def first_of_pairs(order, u, v, key):
     """Mark, of the edges in `order`, the lightest of each run of equal (u, v)."""
     kept = np.zeros(len(order), np.bool_)
@@ -32,7 +32,7 @@ def first_of_pairs(order, u, v, key):
     return kept
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _slot(table, ids, value):
     """Return the place of an id in an open-addressing table of positions."""
     mask = np.uint64(len(table) - 1)
@@ -43,7 +43,7 @@ def _slot(table, ids, value):
     return place
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _distinct_outside(ids, first, last, found, count, table):
     """Collect the ids outside [first, last) in `found`; return the new state."""
     for i in range(len(ids)):
@@ -69,7 +69,7 @@ def _distinct_outside(ids, first, last, found, count, table):
     return found, count, table
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _numbered(ids, first, number, table, found, rank_of):
     """Return the numbers of ids, of which those from `first` on are in `number`."""
     last = first + len(number)
@@ -83,7 +83,7 @@ def _numbered(ids, first, number, table, found, rank_of):
     return out
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def compact(ids_a, ids_b, first, last):
     """Number the distinct ids of two columns in ascending order.
 
@@ -128,7 +128,7 @@ def compact(ids_a, ids_b, first, last):
     return labels, a, b
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def living(a, b, names):
     """Return the positions of the edges whose ends have two names, and these names."""
     alive = np.empty(len(a), np.int64)
@@ -141,7 +141,7 @@ def living(a, b, names):
     return alive[:place], end_a[:place], end_b[:place]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def marked(mark, a, b, alive, new_a, new_b, count):
     """Return marks of `count` components: whether an end of one of its edges was.
 
@@ -159,7 +159,7 @@ def marked(mark, a, b, alive, new_a, new_b, count):
     return result
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def used_ends(a, b, count):
     """Return which of `count` components edges have, and new numbers of the ends.
 
@@ -179,7 +179,7 @@ def used_ends(a, b, count):
     return used, new_a, new_b
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lightest_edges(a, b, key, count):
     """Return for each of `count` components, all with edges, its lightest edge.
 
@@ -194,7 +194,7 @@ def lightest_edges(a, b, key, count):
     return best
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def copy_kept(edges, kept, out):
     """Copy the edges that a mask keeps.
 

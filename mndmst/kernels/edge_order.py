@@ -8,9 +8,9 @@ both ends would, and of parallel edges the lightest is found without jumping abo
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
+from ..native.kernel import kernel
 from .columns import joined
 from .intrinsics import prefetch
-from .jit import njit
 from .sorting import SHORT_RUN, sort_positions
 from .threads import ALONE, Threads
 
@@ -50,7 +50,7 @@ def _sorted_by_u(edges: EdgeList, threads: Threads) -> EdgeColumns:
     return result
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _gather(order, edges, out):
     """Copy the edges at some positions."""
     u, v, key = edges
@@ -66,7 +66,7 @@ def _gather(order, edges, out):
         new_u[i], new_v[i], new_key[i] = u[edge], v[edge], key[edge]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _order_runs(u, v, key, begin, stop):
     """Order the runs of one u that begin in [begin, stop), in place.
 
@@ -91,7 +91,7 @@ def _order_runs(u, v, key, begin, stop):
     return begin, place
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _order_run(v, key, low, high):
     """Order edges in [low, high) by (v, key)."""
     if high - low > SHORT_RUN:
@@ -112,7 +112,7 @@ def _order_run(v, key, low, high):
         v[j], key[j] = head, least
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def in_row_order(src, dst):
     """Return whether arcs ascend by (src, dst), none twice, and none is a loop."""
     tails, tails_before, heads, heads_before = src[1:], src[:-1], dst[1:], dst[:-1]

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .jit import njit
+from ..native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def follow(parent, first, positions):
     """Point entries at what can be found of their representatives at home.
 
@@ -44,14 +44,14 @@ def follow(parent, first, positions):
     return away[:count]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def step_up(names, first, parent, found):
     """Write the parents of names at home, those of the vertices from `first` on."""
     for i in range(np.uint64(len(names))):
         found[i] = parent[np.uint64(names[i]) - np.uint64(first)]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def leading_away(parent, first, but):
     """Return the positions of entries that point away from home.
 
@@ -76,7 +76,7 @@ def leading_away(parent, first, but):
     return found[:count].copy()
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def in_both(u1, v1, counts1, u2, v2, counts2):
     """Mark the pairs of one list that another has, slice by slice.
 

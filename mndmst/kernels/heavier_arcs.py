@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..native.kernel import kernel
 from .intrinsics import prefetch
-from .jit import njit
 from .row_order import following, lightest_from
 
 ROWS_AHEAD = 6
@@ -57,7 +57,7 @@ class Arcs(NamedTuple):
 
 # Of tuples, these take the arrays that they need: taking one out of a tuple counts a
 # reference to it, which shows where it is done for every arc.
-@njit(nogil=True, cache=True)
+@kernel
 def _component(vertex, first, label, giant, outside):
     """Return the component of a vertex, as far as it is known here."""
     row = np.uint64(vertex) - np.uint64(first)
@@ -69,7 +69,7 @@ def _component(vertex, first, label, giant, outside):
     return np.int64(UNKNOWN)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _prefetch(indptr, indices, keys, rows, i):
     """Fetch what some rows ahead in a list of them begin with."""
     if i + 2 * ROWS_AHEAD < len(rows):
@@ -81,7 +81,7 @@ def _prefetch(indptr, indices, keys, rows, i):
             prefetch(indices, ahead + 16 * line)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _first_at(indices, keys, begin, end, above, vertex):
     """Return the first arc of a row behind its arcs with a key to lower vertices."""
     arc = lightest_from(keys, begin, end, above)
@@ -90,7 +90,7 @@ def _first_at(indices, keys, begin, end, above, vertex):
     return arc
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _grown(array, used, more):
     """Return an array twice as long and more, with what is used of this one."""
     larger = np.empty(2 * len(array) + more, array.dtype)
@@ -98,7 +98,7 @@ def _grown(array, used, more):
     return larger
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def heavier_arcs(csr, components, above, vertex, rows):
     """Return the arcs of some rows outside the giant component that may matter.
 
@@ -161,7 +161,7 @@ def heavier_arcs(csr, components, above, vertex, rows):
     return tail[:used], head[:used], key[:used], head_component[:used]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cut_arcs(csr, above, begin, end):
     """Return the arcs of the rows [begin, end) behind a key that lead out of all rows.
 

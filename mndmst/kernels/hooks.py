@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList, Rows
+from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
-from .jit import njit
 from .threads import Threads
 
 # Marks a root; what is left is its number. There are at most 2^31 rows.
@@ -96,7 +96,7 @@ def edges_of_hooks(
     return EdgeList(u, v, key)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def link(hook, begin, end, parent):
     """Write parents of the vertices in [begin, end); return how many are roots.
 
@@ -114,7 +114,7 @@ def link(hook, begin, end, parent):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def number_roots(parent, begin, end, number):
     """Give the roots in [begin, end) consecutive numbers."""
     for vertex in range(np.uint64(begin), np.uint64(end)):
@@ -123,7 +123,7 @@ def number_roots(parent, begin, end, number):
         number += root
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hooked_edges(hooks, parent, first, begin, end, out):
     """Write the edges along which the vertices in [begin, end) hook.
 
@@ -142,7 +142,7 @@ def hooked_edges(hooks, parent, first, begin, end, out):
         place += np.uint64((parent[vertex] & ROOT) == 0)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _step_up(parent, begin, end):
     """Give the vertices in [begin, end) the parents of their parents."""
     for vertex in range(np.uint64(begin), np.uint64(end)):
@@ -151,7 +151,7 @@ def _step_up(parent, begin, end):
         parent[vertex] = parent[choose(above_root, vertex, np.uint64(above))]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def climb(parent, begin, end):
     """Point the vertices in [begin, end) at their roots' numbers.
 
@@ -175,7 +175,7 @@ def climb(parent, begin, end):
         parent[vertex] = above
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def keep_joining(u, v, key, component, pairs):
     """Keep, in place, the edges between different components.
 
@@ -194,7 +194,7 @@ def keep_joining(u, v, key, component, pairs):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def but_hooks(u, v, key, hook):
     """Keep, in place, the edges along which u does not hook; return how many."""
     count = np.uint64(0)
@@ -205,7 +205,7 @@ def but_hooks(u, v, key, hook):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hooked_and_ends(edges, first, hook, component, hooked, a, b):
     """Write whether a row hooks along each edge, and the components at its ends.
 
@@ -222,14 +222,14 @@ def hooked_and_ends(edges, first, hook, component, hooked, a, b):
             hooked[i] = (np.uint64(hook[x]) == y) | (np.uint64(hook[y]) == x)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def replace_by_parents(component, parent, begin, end):
     """Replace the components of the vertices in [begin, end) by their parents."""
     for vertex in range(np.uint64(begin), np.uint64(end)):
         component[vertex] = parent[component[vertex] & NUMBER]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def outside_of(giant, component, indptr, begin, end):
     """Return the vertices in [begin, end) that are not in the giant component.
 

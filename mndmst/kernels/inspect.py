@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .jit import njit
+from ..native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mix(low, high, key):
     """Return 64 mixed bits of an edge: a sum of odd multiples, then one more round."""
     word = np.uint64(low) * np.uint64(0x9E3779B97F4A7C15)
@@ -16,7 +16,7 @@ def mix(low, high, key):
     return word ^ (word >> np.uint64(29))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def inspect_rows(indptr, indices, keys, first, begin, end):
     """Return facts about the rows [begin, end) (local numbers).
 
@@ -47,7 +47,7 @@ def inspect_rows(indptr, indices, keys, first, begin, end):
     return edges, balance
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_to_buckets(indptr, indices, keys, first, buckets):
     """Add every arc's signed hash to the bucket its leading bits choose."""
     for row in range(len(indptr) - 1):
@@ -63,7 +63,7 @@ def add_to_buckets(indptr, indices, keys, first, buckets):
                     buckets[bucket] -= word
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def arcs_of_bucket(indptr, indices, first, count, bucket):
     """Return the rows and positions of the arcs in one of `count` buckets."""
     tails, arcs = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]

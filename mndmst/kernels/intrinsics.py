@@ -1,126 +1,18 @@
-"""Single instructions that Numba does not expose."""
+"""Single instructions that Numba does not expose, for kernels.
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+`lowering` says what each does and makes it.
+"""
 
+from ..native.kernel import Instruction
 
-@intrinsic
-def trailing_zeros(typingctx, word):
-    """Return the position of the lowest set bit of a uint64 that is not 0."""
+_MADE_BY = "mndmst.kernels.lowering"
 
-    def codegen(context, builder, signature, args):
-        known_nonzero = ir.Constant(ir.IntType(1), 1)
-        return builder.cttz(args[0], known_nonzero)
-
-    return types.uint64(types.uint64), codegen
-
-
-@intrinsic
-def set_bits(typingctx, word):
-    """Return the number of set bits of a uint64."""
-
-    def codegen(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), codegen
-
-
-@intrinsic
-def choose(typingctx, condition, one, other):
-    """Return one of two values of a type, without a branch.
-
-    LLVM makes a branch of a choice that depends on memory, which is mispredicted half
-    of the time where it is a coin toss.
-    """
-    if one != other:
-        return None
-
-    def codegen(context, builder, signature, args):
-        choice = builder.select(*args)
-        choice.set_metadata("unpredictable", builder.module.add_metadata([]))
-        return choice
-
-    return one(types.boolean, one, one), codegen
-
-
-@intrinsic
-def prefetch(typingctx, array, index):
-    """Ask for the cache line of array[index]; never faults, returns nothing."""
-
-    def codegen(context, builder, signature, args):
-        array_type = signature.args[0]
-        struct = context.make_array(array_type)(context, builder, args[0])
-        address = builder.gep(struct.data, [args[1]])
-        i8_pointer = ir.PointerType(ir.IntType(8))
-        i32 = ir.IntType(32)
-        function_type = ir.FunctionType(ir.VoidType(), [i8_pointer, i32, i32, i32])
-        function = builder.module.declare_intrinsic(
-            "llvm.prefetch", [i8_pointer], function_type
-        )
-        read, keep_everywhere, data = (ir.Constant(i32, value) for value in (0, 3, 1))
-        pointer = builder.bitcast(address, i8_pointer)
-        builder.call(function, [pointer, read, keep_everywhere, data])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), codegen
-
-
-@intrinsic
-def leading_zeros(typingctx, word):
-    """Return how many bits above the highest set bit of a uint64 are 0; not of 0."""
-
-    def codegen(context, builder, signature, args):
-        known_nonzero = ir.Constant(ir.IntType(1), 1)
-        return builder.ctlz(args[0], known_nonzero)
-
-    return types.uint64(types.uint64), codegen
-
-
-@intrinsic
-def multiply_high(typingctx, one, two):
-    """Return the upper 64 bits of the product of two uint64."""
-
-    def codegen(context, builder, signature, args):
-        wide = ir.IntType(128)
-        product = builder.mul(*(builder.zext(word, wide) for word in args))
-        upper = builder.lshr(product, ir.Constant(wide, 64))
-        return builder.trunc(upper, ir.IntType(64))
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def bits_to_float(typingctx, word):
-    """Return the float64 whose bits a uint64 has."""
-
-    def codegen(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.uint64), codegen
-
-
-@intrinsic
-def load_byte(typingctx, address):
-    """Return the byte at an address, as int64.
-
-    Small functions that are given an address in place of an array leave Numba no
-    references to count, which would take longer than what they do.
-    """
-
-    def codegen(context, builder, signature, args):
-        pointer = builder.inttoptr(args[0], ir.PointerType(ir.IntType(8)))
-        return builder.zext(builder.load(pointer), ir.IntType(64))
-
-    return types.int64(types.intp), codegen
-
-
-@intrinsic
-def load_word(typingctx, address):
-    """Return the 8 bytes at an address, the first one lowest, as uint64."""
-
-    def codegen(context, builder, signature, args):
-        pointer = builder.inttoptr(args[0], ir.PointerType(ir.IntType(64)))
-        return builder.load(pointer, align=1)
-
-    return types.uint64(types.intp), codegen
+bits_to_float = Instruction(_MADE_BY, "bits_to_float")
+choose = Instruction(_MADE_BY, "choose")
+leading_zeros = Instruction(_MADE_BY, "leading_zeros")
+load_byte = Instruction(_MADE_BY, "load_byte")
+load_word = Instruction(_MADE_BY, "load_word")
+multiply_high = Instruction(_MADE_BY, "multiply_high")
+prefetch = Instruction(_MADE_BY, "prefetch")
+set_bits = Instruction(_MADE_BY, "set_bits")
+trailing_zeros = Instruction(_MADE_BY, "trailing_zeros")

@@ -7,8 +7,8 @@ by Patwary, Blair and Manne, SEA 2010).
 
 import numpy as np
 
+from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
-from .jit import njit
 
 # How many edges ahead the ends are fetched, then the parents of the ends, and then
 # their paths are halved: in random order every step would otherwise wait for memory.
@@ -20,7 +20,7 @@ LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def unite(parent, x, y):
     """Join the components of x and y; return whether they were two."""
     px, py = parent[x], parent[y]
@@ -36,7 +36,7 @@ def unite(parent, x, y):
     return False
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find(parent, x):
     """Return the smallest position of the component of x, halving the path."""
     while parent[x] != x:
@@ -45,7 +45,7 @@ def find(parent, x):
     return np.uint64(x)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def flatten(parent, begin, end):
     """Point the positions in [begin, end) at their roots.
 
@@ -59,21 +59,21 @@ def flatten(parent, begin, end):
         parent[i] = root
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pack_pairs(a, b, begin, end, pairs):
     """Put both ends of each edge in one word, so that one access fetches both."""
     for i in range(np.uint64(begin), np.uint64(end)):
         pairs[i] = (np.uint64(a[i]) << HALF) | np.uint64(b[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def in_order(order, pairs, begin, end, out):
     """Write the pairs in [begin, end) of the order, for a sequential pass."""
     for i in range(np.uint64(begin), np.uint64(end)):
         out[i] = pairs[order[i]]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def kruskal(order, pairs, parent, kept):
     """Mark the edges that join two components, in ascending order.
 
@@ -109,7 +109,7 @@ def kruskal(order, pairs, parent, kept):
             kept[position] = True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def keep_remaining(order, pairs, parent, begin, end):
     """Keep, in place, the positions in [begin, end) of edges between components.
 
@@ -131,7 +131,7 @@ def keep_remaining(order, pairs, parent, begin, end):
     return place - np.uint64(begin)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def border_excepting_kruskal(order, pairs, own, parent, final):
     """Join components along their lightest edges, except across borders.
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..native.kernel import kernel
 from .edge_ops import compact as compact_by_hash
 from .intrinsics import set_bits, trailing_zeros
-from .jit import njit
 from .sorting import sort_positions
 from .threads import ALONE, Threads
 
@@ -68,14 +68,14 @@ def distinct(ids: np.ndarray, threads: Threads = ALONE) -> tuple[np.ndarray, ...
     return labels, _place(ids, low, words, before)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _mark(ids, low, words):
     for i in range(np.uint64(len(ids))):
         offset = np.uint64(np.int64(ids[i]) - low)
         words[offset >> np.uint64(6)] |= np.uint64(1) << (offset & np.uint64(63))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _labels(words, low):
     """Return the marked ids, and how many are before each word."""
     before = np.empty(len(words), np.uint32)
@@ -94,7 +94,7 @@ def _labels(words, low):
     return labels, before
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _place(ids, low, words, before):
     position = np.empty(len(ids), np.uint32)
     for i in range(np.uint64(len(ids))):
@@ -105,7 +105,7 @@ def _place(ids, low, words, before):
     return position
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _number_runs(ids, order):
     labels = np.empty(len(ids), np.int64)
     position = np.empty(len(ids), np.uint32)

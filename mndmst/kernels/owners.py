@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .jit import njit
+from ..native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def by_owner(ids, vtxdist):
     """Group ids by the rank that is their home.
 
@@ -30,7 +30,9 @@ def by_owner(ids, vtxdist):
             rank = np.searchsorted(vtxdist, value, side="right") - 1
         home[i] = rank
         counts[rank] += 1
-    place = np.cumsum(counts) - counts
+    place = np.zeros(len(counts), np.int64)
+    for rank in range(1, len(counts)):
+        place[rank] = place[rank - 1] + counts[rank - 1]
     order = np.empty(len(ids), np.int64)
     for i in range(len(ids)):
         order[place[home[i]]] = i
@@ -38,7 +40,7 @@ def by_owner(ids, vtxdist):
     return order, counts
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lightest_proposals(label, u, v, key, first, last):
     """Return the positions of the lightest edge proposed for each component.
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..native.kernel import kernel
 from .hooks import FETCH_AHEAD, HALF, NUMBER
 from .intrinsics import choose, prefetch
-from .jit import njit
 from .kruskal import LOW
 
 # No component is called so: none is idle.
@@ -38,7 +38,7 @@ class Room(NamedTuple):
     position: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def find_places(pairs, shift, owner, idle, first, places):
     """Find where proposals begin if those to each owner lie side by side.
 
@@ -66,7 +66,7 @@ def find_places(pairs, shift, owner, idle, first, places):
         places[i] += places[i - 1]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def propose(edges, shift, owner, idle, places, room):
     """Write the proposals.
 
@@ -92,7 +92,7 @@ def propose(edges, shift, owner, idle, places, room):
             keys[at], of[at] = key[i], position[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mark(least, chosen):
     """Mark the lightest edges of some components; see `decide`."""
     for position in least:
@@ -100,7 +100,7 @@ def mark(least, chosen):
             chosen[np.uint64(position)] = True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def decide(room, places, me, begin, best, least, hook):
     """Hook components of an owner along the lightest edge proposed to each so far.
 
@@ -131,7 +131,7 @@ def decide(room, places, me, begin, best, least, hook):
                 hook[component[i]] = other[i]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def left_apart(u, v, key, pairs, position, step):
     """Give components their numbers after a step; drop edges inside one, in place.
 

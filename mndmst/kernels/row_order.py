@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .jit import njit
+from ..native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lightest_from(keys, begin, end, low):
     """Return the first lightest arc of [begin, end) with key >= low, or -1."""
     largest = keys.dtype.type(~keys.dtype.type(0))
@@ -20,7 +20,7 @@ def lightest_from(keys, begin, end, low):
     return np.int64(-1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def following(keys, arc, end, begin):
     """Return the arc of a row that comes after one in the order, or -1.
 

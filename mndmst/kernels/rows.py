@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from ..native.kernel import kernel
 from .intrinsics import prefetch
-from .jit import njit
 
 AHEAD = 16  # short rows that lie apart are asked for before they are needed
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_occupied(indptr):
     """Return how many rows have arcs."""
     count = 0
@@ -17,7 +17,7 @@ def count_occupied(indptr):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def copy_rows(source, indptr, row, offset, low, out):
     """Copy arcs of chosen rows, counted as if these lay side by side.
 

@@ -6,12 +6,12 @@ looked at any more, however many they are.
 
 import numpy as np
 
+from ..native.kernel import kernel
 from .hooks import NUMBER, ROOT
 from .intrinsics import choose
-from .jit import njit
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_isolated(hook, begin, end, idle):
     """Return how many in [begin, end) hook to themselves: they have no edge.
 
@@ -23,7 +23,7 @@ def count_isolated(hook, begin, end, idle):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def number_roots_apart(parent, hook, begin, end, idle, number, isolated):
     """Give the roots in [begin, end) consecutive numbers, those without edges others.
 
@@ -38,7 +38,7 @@ def number_roots_apart(parent, hook, begin, end, idle, number, isolated):
         number += root & ~alone
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def renumber(number, step, alive, shift):
     """Update numbers of components, of which those from `alive` on were finished.
 
@@ -59,7 +59,7 @@ def renumber(number, step, alive, shift):
             number[i] = old - np.uint64(shift)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def replace_numbers(component, number, shift, begin, end):
     """Update the components of the vertices in [begin, end).
 
@@ -81,7 +81,7 @@ def replace_numbers(component, number, shift, begin, end):
         component[vertex] = place
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def name_components(component, begin, end, names):
     """Call components after vertices in [begin, end).
 
@@ -99,7 +99,7 @@ def name_components(component, begin, end, names):
             names[place] = vertex + np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def name_vertices(component, names, first, parent):
     """Write the name of each vertex's component; that of a isolated one is its own.
 

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from .jit import njit
+from ..native.kernel import kernel
 from .threads import ALONE, Threads
 
 SHORT_RUN = 24
@@ -114,21 +114,21 @@ def _sort_by_digit(
     threads.map(lambda i, *r: _scatter(words, shift, digit, *r, places[i], out), shares)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _pack(keys, least, drop, position_bits, begin, end, words):
     for i in range(np.uint64(begin), np.uint64(end)):
         leading = np.uint64(keys[i] - least) >> np.uint64(drop)
         words[i] = (leading << np.uint64(position_bits)) | i
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count(words, shift, digit, begin, end, counts):
     mask = (np.uint64(1) << np.uint64(digit)) - np.uint64(1)
     for i in range(np.uint64(begin), np.uint64(end)):
         counts[words[i] >> np.uint64(shift) & mask] += np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scatter(words, shift, digit, begin, end, places, out):
     mask = (np.uint64(1) << np.uint64(digit)) - np.uint64(1)
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -137,14 +137,14 @@ def _scatter(words, shift, digit, begin, end, places, out):
         places[bucket] += np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _unpack(words, position_bits, begin, end):
     mask = (np.uint64(1) << np.uint64(position_bits)) - np.uint64(1)
     for i in range(np.uint64(begin), np.uint64(end)):
         words[i] &= mask
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _sort_runs(words, keys, position_bits, begin, stop):
     """Order the runs of equal leading bits that begin in [begin, stop) by full keys.
 
@@ -171,7 +171,7 @@ def _sort_runs(words, keys, position_bits, begin, stop):
         begin = end
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _insertion_sort(words, keys, begin, end, mask):
     for i in range(begin + 1, end):
         word = words[i]

@@ -8,13 +8,13 @@ many ids are sent, most take one byte.
 
 import numpy as np
 
-from .jit import njit
+from ..native.kernel import kernel
 
 GROUP = np.uint64(7)
 MORE = np.uint64(0x80)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _length(value):
     """Return how many bytes a number takes."""
     count = 1
@@ -24,7 +24,7 @@ def _length(value):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _put(value, data, place):
     """Write a number; return the place behind it."""
     while value >= MORE:
@@ -35,7 +35,7 @@ def _put(value, data, place):
     return place + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _get(data, place):
     """Return the number at a place and the place behind it."""
     byte = np.uint64(data[place])
@@ -49,14 +49,14 @@ def _get(data, place):
     return value, place + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _distance(value, reference):
     """Return a signed difference as a small number: 0, -1, 1, -2, 2, ..."""
     difference = np.int64(value) - np.int64(reference)
     return np.uint64((difference << 1) ^ (difference >> 63))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def encode_ascending(ids, counts, bases):
     """Write ascending ids, slice by slice.
 
@@ -94,7 +94,7 @@ def encode_ascending(ids, counts, bases):
     return data, sizes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def decode_ascending(data, counts, bases):
     """Return the ids (int64) that `encode_ascending` has written."""
     ids = np.empty(counts.sum(), np.int64)
@@ -109,7 +109,7 @@ def decode_ascending(data, counts, bases):
     return ids
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def encode_near(values, references, counts):
     """Write ids as distances from others, slice by slice.
 
@@ -136,7 +136,7 @@ def encode_near(values, references, counts):
     return data, sizes
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def decode_near(data, references):
     """Return the ids (int64) that `encode_near` has written."""
     values = np.empty(len(references), np.int64)

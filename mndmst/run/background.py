@@ -1,16 +1,19 @@
-"""Start the devices and load the kernels while the rows are read."""
+"""Start the devices while the rows are read; before, compile what is missing."""
 
-import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+import numpy as np
+
 from ..backends.base import Backend
-from ..backends.warmup import kernels_cached, warm_up_kernels
 from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..graph.order import id_dtype, key_dtype
 from ..host.progress import Progress
 from ..io.shards import ShardedGraph
+from ..native.ahead import compile_side_by_side
+from ..native.registry import entries, missing
+from ..native.store import directories, level, writable
 
 
 class Background:
@@ -47,35 +50,34 @@ class Background:
         return placing.result() if placing else None
 
 
-def warm_up(
+def start_devices(
     comm: Comm, backends: list[Backend], graph: ShardedGraph, progress: Progress
 ) -> Background:
-    """Load the kernels, which also starts the devices, beside what follows.
+    """Start the devices beside what follows; compile first what nobody has compiled.
 
-    If some are missing, one rank of a machine compiles them first, and nothing goes on
-    beside it. Collective.
+    Collective.
     """
     ids, keys = id_dtype(graph.num_vertices), key_dtype(graph.weight_dtype)
+    _compile_missing(comm, graph.weight_dtype, progress)
 
     def load() -> None:
-        # Who reads meanwhile needs the interpreter often, but for a moment only.
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(interval / 10)
-        try:
-            for backend in backends:
-                warm_up_kernels(backend, ids, keys, progress.say)
-        finally:
-            sys.setswitchinterval(interval)
+        for backend in backends:
+            backend.start(ids, keys)
 
+    return Background(load)
+
+
+def _compile_missing(comm: Comm, weights: np.dtype, progress: Progress) -> None:
+    """Compile the kernels that no process has compiled; ranks of a host share them."""
+    place = writable()
     node = comm.node()
-    cached = all(kernels_cached(backend, ids, keys) for backend in backends)
-    all_at_once = node.min(int(cached))
-    if node.rank > 0 and not all_at_once:
-        node.barrier()
-    background = Background(load)
-    if not all_at_once:
-        background.loaded()
-        if node.rank == 0:
-            node.barrier()
+    left = missing(entries(weights), directories()) if place else []
+    if node.max(len(left)):
+        progress.say("compiling kernels, once on this machine")
+        cores = len(node.cores())
+        sharers = min(node.size, cores)
+        share = left[node.rank :: sharers] if node.rank < sharers else []
+        if place:
+            compile_side_by_side(share, cores // sharers, place, level())
+        node.barrier(politely=True)
     node.free()
-    return background

@@ -7,7 +7,7 @@ from ..comm.directory import Directory
 from ..host.memory import Budget, resident_bytes
 from ..io.shards import open_graph
 from ..kernels.threads import Threads
-from ..run.background import warm_up
+from ..run.background import start_devices
 from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Run, State
@@ -43,7 +43,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         backends = make_backends(comm, config, report)
         one_host = comm.is_one_host()
     with report.stage("kernels"):
-        background = warm_up(comm, backends, graph, report.progress)
+        background = start_devices(comm, backends, graph, report.progress)
         if budget.given:  # what the kernels take is not left for the rows
             background.loaded()
         elif keep_to_host(comm, graph, budget, background.loaded):

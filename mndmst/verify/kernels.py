@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.jit import njit
+from ..native.kernel import kernel
 
 FINE, APART, LIGHTER, MISSING, UNEQUAL = range(5)  # what can be wrong with an edge
 
@@ -43,7 +43,7 @@ class Links(NamedTuple):
     link: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def build_links(a, b, edge, link, closes):
     """Link the components of a forest's nodes, edge after edge in the order.
 
@@ -76,7 +76,7 @@ def build_links(a, b, edge, link, closes):
         size[high] += size[low]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def smallest_nodes(link, smallest):
     """Set `smallest` to the smallest node in the tree of each node."""
     seen = np.zeros(len(link), np.bool_)
@@ -88,7 +88,7 @@ def smallest_nodes(link, smallest):
         smallest[node] = smallest[root]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def last_on_path(link, num_edges, a, b):
     """Return the rank of the last edge between two nodes; num_edges without a path."""
     x, y = np.int64(a), np.int64(b)
@@ -105,7 +105,7 @@ def last_on_path(link, num_edges, a, b):
     return last
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def check_arcs(csr, heads, nodes, forest, flaw):
     """Test the arcs of some rows, each from its smaller end, and sum up all.
 
@@ -151,7 +151,7 @@ def check_arcs(csr, heads, nodes, forest, flaw):
     return distinct, balance
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def match_edges(csr, src, dst, edge_keys, found, flaw):
     """Look forest edges up in the rows of their smaller ends.
 
@@ -181,7 +181,7 @@ def match_edges(csr, src, dst, edge_keys, found, flaw):
             flaw[position] = UNEQUAL
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _root(link, node):
     root = np.int64(node)
     while np.int64(link[root, 0]) != root:
@@ -189,7 +189,7 @@ def _root(link, node):
     return root
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _mix(u, v, key):
     mixed = np.uint64(u) * _MIX_1 + np.uint64(v)
     mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX_2 + np.uint64(key)

@@ -15,10 +15,10 @@ import time
 from typing import Any
 
 import numpy as np
+from mndmst.backends.warmup import warm_up_kernels
 
 from mndmst.__main__ import main as run_command
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.backends.warmup import warm_up_kernels
 from mndmst.cli import main as cli  # noqa: F401
 
 # What a command that loses all measure may take of the machine.

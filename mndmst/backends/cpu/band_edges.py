@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.hooks import HALF, NUMBER
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 
 class JoiningEdges(NamedTuple):
@@ -17,7 +17,7 @@ class JoiningEdges(NamedTuple):
     pairs: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def joining_edges(csr, component, segment, out):
     """Write the edges of some rows between components; return how many there are.
 

@@ -8,15 +8,15 @@ import numpy as np
 
 from ...kernels.hooks import HALF, NUMBER, ROOT
 from ...kernels.intrinsics import prefetch
-from ...kernels.jit import njit
 from ...kernels.kruskal import FETCH_AHEAD, HALVE_AHEAD, LOW, find, unite
+from ...native.kernel import kernel
 from .lightest import chosen, lightest_elsewhere
 
 # What becomes of an edge; the others are dropped.
 FINAL, WAITS = 1, 2
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def heavier_to_ghosts(csr, high, hooks):
     """Return the edges of rows without an arc in the band, if they lead to ghosts.
 
@@ -61,7 +61,7 @@ def heavier_to_ghosts(csr, high, hooks):
     return u[:count], v[:count], key[:count]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def leaving(u, v, key, first, component, pairs, ghosts):
     """Keep, in place, the edges that leave components of the rows.
 
@@ -101,7 +101,7 @@ def leaving(u, v, key, first, component, pairs, ghosts):
     return count, away
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def number_ghosts(pairs, place, own):
     """Replace the places of ghosts by their numbers, which begin at `own`."""
     for i in range(np.uint64(len(pairs))):
@@ -114,7 +114,7 @@ def number_ghosts(pairs, place, own):
             pairs[i] = (np.uint64(a) << HALF) | np.uint64(b)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def grow(order, pairs, own, parent, fate):
     """Tell final edges from those that wait at a border, in ascending order.
 

@@ -11,9 +11,9 @@ from ...graph.giant import most_frequent
 from ...graph.model import EdgeColumns, EdgeList
 from ...kernels.edge_order import in_order
 from ...kernels.intrinsics import trailing_zeros
-from ...kernels.jit import njit
 from ...kernels.spanning import spanning_edges
 from ...kernels.threads import Threads
+from ...native.kernel import kernel
 from ..base import SPARSE_ARCS_PER_VERTEX, Forest
 from .cuts import LIGHT_EDGES_PER_VERTEX
 from .select import BLOCK, CHUNK, masks
@@ -106,14 +106,14 @@ def _band(
     return in_order(EdgeList(u, v, chosen), threads)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_outside(outside, vertex):
     """Return the bit of a vertex, 0 or 1."""
     vertex = np.uint64(vertex)
     return (outside[vertex >> np.uint64(3)] >> np.uint8(vertex & np.uint64(7))) & 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def joining_edges(edges, least, most, parent, outside):
     """Return u, v, key of those edges that may be in the forest.
 
@@ -147,7 +147,7 @@ def joining_edges(edges, least, most, parent, outside):
     return u[:used], v[:used], chosen[:used]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _larger(array, room):
     larger = np.empty(room, array.dtype)
     larger[: len(array)] = array

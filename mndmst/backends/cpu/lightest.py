@@ -3,14 +3,14 @@
 import numpy as np
 
 from ...kernels.intrinsics import choose
-from ...kernels.jit import njit
 from ...kernels.row_order import lightest_from
+from ...native.kernel import kernel
 
 # Rows with more arcs are looped over.
 FEW = np.uint64(4)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def chosen(best, high, largest):
     """Return whether a row has an arc in the band, which may lead to a ghost.
 
@@ -19,7 +19,7 @@ def chosen(best, high, largest):
     return (best <= high) & (best != largest)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lightest_elsewhere(indices, keys, begin, end, vertex):
     """Return the first lightest arc of a vertex that has any, but for loops, or -1."""
     arc = np.int64(_lightest(keys, begin, end))
@@ -28,7 +28,7 @@ def lightest_elsewhere(indices, keys, begin, end, vertex):
     return arc
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _lightest(keys, begin, end):
     """Return the first lightest arc of a row that has any, of few without branches."""
     if end - begin > FEW:
@@ -42,7 +42,7 @@ def _lightest(keys, begin, end):
     return found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _lightest_but_loops(indices, keys, begin, end, vertex):
     """Return the first lightest arc of [begin, end) that leads elsewhere, or -1."""
     found = np.int64(-1)

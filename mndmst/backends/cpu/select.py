@@ -11,7 +11,7 @@ import numpy as np
 
 from ...graph.model import EdgeColumns
 from ...kernels.intrinsics import choose, prefetch, set_bits, trailing_zeros
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 from .lightest import chosen, lightest_elsewhere
 
 # Arcs a mask word stands for, and arcs between the mask pass and its use (in L2).
@@ -41,7 +41,7 @@ class Chunk(NamedTuple):
     tails: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def masks(keys, begin, end, low, high, words):
     """Write a bit for each arc of [begin, end): whether low <= key <= high."""
     # Unsigned indices spare the compiler a check for negative ones.
@@ -60,7 +60,7 @@ def masks(keys, begin, end, low, high, words):
     words[blocks] = word
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def mark_starts(indptr, row, start, stop, starts, tails):
     """Set a bit for each arc of a chunk that begins a row.
 
@@ -82,14 +82,14 @@ def mark_starts(indptr, row, start, stop, starts, tails):
     return count, row
 
 
-@njit(nogil=True, inline="always")
+@kernel(inline="always")
 def _lowest(word, begins):
     """Return the lowest bit set, how many rows begin up to it, and the other bits."""
     below = word - np.uint64(1)
     return trailing_zeros(word), set_bits(begins & (word ^ below)), word & below
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _append(csr, chunk, hooks, edges, used):
     """Append the chosen edges of a chunk of arcs that lead to larger vertices.
 
@@ -125,7 +125,7 @@ def _append(csr, chunk, hooks, edges, used):
     return used
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _has_lower(csr, rows):
     """Return whether any of the rows has a ghost before the first row: its first id."""
     first, indptr, indices, _ = csr
@@ -137,7 +137,7 @@ def _has_lower(csr, rows):
     return False
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _append_lower(csr, chunk, edges, used):
     """Append the chosen edges of a chunk that lead to ghosts before the first row."""
     first, _, indices, keys = csr
@@ -157,7 +157,7 @@ def _append_lower(csr, chunk, edges, used):
     return used
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _unhooked(rows, hook):
     """Move the rows that hook to themselves to the front; return how many there are."""
     count = np.uint64(0)
@@ -168,7 +168,7 @@ def _unhooked(rows, hook):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _hook_heavier(csr, rows, stop, high, hooks):
     """Hook those rows that end before `stop` and have no chosen arc."""
     first, indptr, indices, keys = csr
@@ -185,7 +185,7 @@ def _hook_heavier(csr, rows, stop, high, hooks):
             hook[row] = head if head < np.uint64(len(hook)) else np.uint64(row)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def with_room(edges, used, more):
     """Return the columns, moved to larger ones if `more` edges might not fit."""
     if used + more <= np.uint64(len(edges.key)):
@@ -197,7 +197,7 @@ def with_room(edges, used, more):
     return EdgeColumns(u, v, key)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def bits_set(words):
     """Return how many bits are set, and one to spare for a write that is undone."""
     count = np.uint64(1)
@@ -206,7 +206,7 @@ def bits_set(words):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def select(csr, segment, hooks, heavier, room):
     """Return the edges of a band among some rows, and hook these rows.
 

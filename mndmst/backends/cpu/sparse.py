@@ -8,13 +8,13 @@ What few rows have, arcs to ghosts before the first row, is left to a pass of it
 import numpy as np
 
 from ...kernels.intrinsics import choose
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 # Rows with more arcs are looped over.
 UNROLLED = np.uint64(4)
 
 
-@njit(nogil=True, inline="always")
+@kernel(inline="always")
 def _lighter(arc, inside, vertex, least, head):
     """Return the key and the far end of the lightest arc so far.
 
@@ -30,7 +30,7 @@ def _lighter(arc, inside, vertex, least, head):
     return choose(lighter, weight, least), choose(lighter, other, head)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def all_edges(csr, begin, end, hooks, room):
     """Return all edges of some rows to larger vertices, and hook these rows.
 
@@ -82,7 +82,7 @@ def all_edges(csr, begin, end, hooks, room):
     return u[:used], v[:used], key[:used]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lower_edges(csr, begin, end):
     """Return all edges (ghost, row, key) of some rows to ghosts before the first row.
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from ...kernels.hooks import NUMBER
 from ...kernels.intrinsics import choose
-from ...kernels.jit import njit
 from ...kernels.threads import MANY, Threads
+from ...native.kernel import kernel
 
 # So many vertices are named by one thread, for others to know their trees' names.
 NAMED_FIRST = 1024
@@ -51,7 +51,7 @@ def tree_names(
     return label, smallest[: len(parent)]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def name_range(component, parent, smallest, spare, begin, end, label):
     """Label the vertices in [begin, end) with the smallest vertex of their tree.
 

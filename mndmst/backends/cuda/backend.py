@@ -22,6 +22,7 @@ from .peer import CudaPeer
 from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
 from .reduced_graph import forest
 from .row_hooks import row_hooks
+from .start import run_every_step
 from .streamed import Need, StreamedRows
 from .tools import Tools
 from .transfer import Transfer
@@ -129,6 +130,10 @@ class CudaBackend(Backend):
         """Return the device's name for reports."""
         name = cupy.cuda.runtime.getDeviceProperties(self.device.id)["name"]
         return f"{name.decode()} ({self.device.id})"
+
+    def start(self, ids: np.dtype, keys: np.dtype) -> None:
+        """See `Backend.start`; what is not in CuPy's cache is compiled."""
+        run_every_step(self, ids, keys)
 
     def memory(self) -> Memory:
         """Return what may be taken; what CuPy's pool holds back is free.

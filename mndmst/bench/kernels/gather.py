@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gather(table, indices, begin, end):
     """Return the sum of the entries at indices[begin:end], modulo 2^64."""
     total = np.uint64(0)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 from .linkage import DISTANCE, LEFT, RIGHT, SIZE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def condense(linkage, least):
     """Return the condensed tree of a dendrogram.
 
@@ -62,7 +62,7 @@ def condense(linkage, least):
     return parent[:used], child[:used], scale[:used], size[:used]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def most_stable(parent, stability):
     """Choose clusters of the largest total stability, none inside another.
 
@@ -83,7 +83,7 @@ def most_stable(parent, stability):
     return chosen
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def owners(parent, chosen):
     """Return for each cluster the topmost chosen one it is in, or -1."""
     owner = np.full(len(chosen), -1)

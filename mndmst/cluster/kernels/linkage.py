@@ -15,8 +15,8 @@ are cheap, and nothing has to be atomic.
 import numpy as np
 
 from ...kernels.columns import joined
-from ...kernels.jit import njit
 from ...kernels.threads import Threads
+from ...native.kernel import kernel
 
 LEFT, RIGHT, DISTANCE, SIZE = 0, 1, 2, 3
 
@@ -89,7 +89,7 @@ def _contract(
     return joined(parts, threads), numbers[-1] - top
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find_lightest(rank, a, b, begin, end, lightest, up):
     """Note the lightest edge of the vertices in [begin, end), and its far end."""
     begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
@@ -101,14 +101,14 @@ def _find_lightest(rank, a, b, begin, end, lightest, up):
             lightest[y], up[y] = rank[j], x
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _is_root(lightest, up, vertex):
     """Return whether a vertex is the smaller of two with the same lightest edge."""
     other = np.uint64(up[vertex])
     return (lightest[other] == lightest[vertex]) & (vertex < other)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _count_roots(lightest, up, begin, end):
     count = 0
     for vertex in range(np.uint64(begin), np.uint64(end)):
@@ -116,7 +116,7 @@ def _count_roots(lightest, up, begin, end):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _number_roots(lightest, up, begin, end, number):
     for vertex in range(np.uint64(begin), np.uint64(end)):
         if _is_root(lightest, up, vertex):
@@ -124,7 +124,7 @@ def _number_roots(lightest, up, begin, end, number):
             number += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _climb(up, begin, end, top):
     """Point the vertices in [begin, end) at their roots' numbers, `top` and above.
 
@@ -143,7 +143,7 @@ def _climb(up, begin, end, top):
         up[vertex] = above
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _contract_edges(rank, a, b, lightest, up, chain):
     """Keep, in place, the edges that are no vertex's lightest.
 
@@ -161,7 +161,7 @@ def _contract_edges(rank, a, b, lightest, up, chain):
     return place
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _find_chains(lightest, up, begin, end, chain):
     """Lift edges to the first vertex whose lightest edge is heavier."""
     for edge in range(np.uint64(begin), np.uint64(end)):
@@ -171,7 +171,7 @@ def _find_chains(lightest, up, begin, end, chain):
         chain[edge] = vertex
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _climb_chains(chain, begin, end, last, parent):
     """Find the parents of the edges in the chains of the vertices in [begin, end).
 
@@ -188,7 +188,7 @@ def _climb_chains(chain, begin, end, last, parent):
             last[vertex] = edge
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _adopt(vertex_parent, edge_parent, begin, end, linkage):
     """Fill in both sides of the rows in [begin, end); LEFT is negative before."""
     n = len(linkage) + 1
@@ -200,7 +200,7 @@ def _adopt(vertex_parent, edge_parent, begin, end, linkage):
             linkage[row, LEFT if linkage[row, LEFT] < 0 else RIGHT] = child
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_sizes(linkage):
     n = len(linkage) + 1
     for row in range(n - 1):

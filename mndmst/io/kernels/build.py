@@ -7,10 +7,10 @@ ascending; the smaller ones are appended in the same way.
 
 import numpy as np
 
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def upper_triangle(num_vertices, src, dst, weight):
     """Return each edge once, in its smaller end's row; loops and parallels dropped.
 
@@ -58,7 +58,7 @@ def upper_triangle(num_vertices, src, dst, weight):
     return indptr, indices[:count], sorted_weight[:count]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _keep_lightest(indptr, indices, weight):
     """Keep the lightest of equal neighbours in sorted rows, in place."""
     count = 0
@@ -76,7 +76,7 @@ def _keep_lightest(indptr, indices, weight):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def both_directions(indptr, indices, weight):
     """Return the symmetric CSR rows of an upper triangle, ascending.
 
@@ -104,7 +104,7 @@ def both_directions(indptr, indices, weight):
     return row_ends, neighbours, weights
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def forward_arcs(first, indptr, indices, weights):
     """Return ends and weights of those arcs that lead to larger vertices.
 
@@ -126,7 +126,7 @@ def forward_arcs(first, indptr, indices, weights):
     return src, dst, weight
 
 
-@njit(nogil=True)
+@kernel
 def scatter(word):
     """Scatter the bits of a word (the finaliser of SplitMix64)."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -134,7 +134,7 @@ def scatter(word):
     return word ^ (word >> np.uint64(31))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hash_edges(seed, src, dst):
     """Return 64 hashed bits of (seed, smaller end, larger end) for every edge."""
     step = np.uint64(0x9E3779B97F4A7C15)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 FINE, BAD_ID, NOT_ASCENDING, NOT_A_NUMBER = range(4)
 BLOCK = 256  # words whose weighted sum still fits 32 bits
@@ -10,7 +10,7 @@ BLOCKS = 64
 MODULUS = np.uint64(65535)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fletcher32(data):
     """Return the Fletcher-32 checksum as HDF5 computes it.
 
@@ -52,7 +52,7 @@ def fletcher32(data):
     return np.uint32(two << np.uint64(16) | one)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def first_wrong_sum(data, length, sums):
     """Return the first chunk of `length` words whose checksum is not its own.
 
@@ -64,7 +64,7 @@ def first_wrong_sum(data, length, sums):
     return len(sums)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def check_rows(indptr, indices, weights, num_vertices, begin, end):
     """Look for the first arc of the rows [begin, end) that is wrong.
 
@@ -97,7 +97,7 @@ def check_rows(indptr, indices, weights, num_vertices, begin, end):
     return FINE, end, 0
 
 
-@njit(nogil=True)
+@kernel
 def _all_fine(indptr, indices, weights, num_vertices):
     """Return whether nothing is wrong, by loops that vector instructions can do.
 

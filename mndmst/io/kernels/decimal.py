@@ -8,7 +8,7 @@ multiplied by 128 bits of the power of five, and the product is rounded once.
 import numpy as np
 
 from ...kernels.intrinsics import bits_to_float, leading_zeros, multiply_high
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 DIGITS = 19  # as many always fit 64 bits
 LEAST, LARGEST = -342, 308  # powers of ten beyond which all is zero or infinite
@@ -39,7 +39,7 @@ def _powers_of_five() -> np.ndarray:
 POWERS = _powers_of_five()
 
 
-@njit(nogil=True)
+@kernel
 def _product(digits, power):
     """Return the leading 128 bits of digits * 5^power, enough of them right."""
     index = 2 * (power - LEAST)
@@ -54,7 +54,7 @@ def _product(digits, power):
     return high, low
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def to_float(digits, power):
     """Return the float64 nearest to digits * 10^power, ties to even.
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...kernels.intrinsics import load_byte, load_word, trailing_zeros
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 from .decimal import DIGITS
 
 MINUS, PLUS, ZERO, NINE = 45, 43, 48, 57
@@ -15,7 +15,7 @@ HUNDREDS, ONES = np.uint64(1000000 << 32 | 100), np.uint64(10000 << 32 | 1)
 POWERS_OF_TEN = np.array([10**n for n in range(9)], np.uint64)
 
 
-@njit(nogil=True)
+@kernel
 def read_digits(at, value, taken):
     """Append digits to a value of `taken` digits, as long as 64 bits hold them.
 
@@ -35,7 +35,7 @@ def read_digits(at, value, taken):
     return value, taken, at
 
 
-@njit(nogil=True)
+@kernel
 def read_eight(at):
     """Return the number that at most eight digits make, and how many there are.
 
@@ -54,7 +54,7 @@ def read_eight(at):
     return fours >> np.uint64(32), count
 
 
-@njit(nogil=True)
+@kernel
 def read_exponent(at):
     """Return a number with a sign, where it ends, and whether it is one."""
     negative = load_byte(at) == MINUS

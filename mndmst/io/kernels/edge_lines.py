@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.intrinsics import load_byte
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 from .decimal import DIGITS, to_float
 from .digits import MINUS, PLUS, POWERS_OF_TEN, read_digits, read_eight, read_exponent
 
@@ -65,7 +65,7 @@ class Parsed(NamedTuple):
     doubtful: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def parse_lines(text, size, grammar, out):
     """Read lines `u v` or `u v w`.
 
@@ -134,7 +134,7 @@ def parse_lines(text, size, grammar, out):
     return GOOD, size, edges, doubts
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def weight_words(text, grammar, wanted):
     """Return the weights of some edges, in ascending order, as lines of text."""
     kinds, prefixed = grammar.kinds, grammar.prefixed
@@ -160,39 +160,39 @@ def weight_words(text, grammar, wanted):
     return words[:size]
 
 
-@njit(nogil=True)
+@kernel
 def _skip_blanks(table, at):
     while _kind(table, at) == BLANK:
         at += 1
     return at
 
 
-@njit(nogil=True)
+@kernel
 def _skip_line(table, at):
     while _kind(table, at) != END:
         at += 1
     return at + 1
 
 
-@njit(nogil=True)
+@kernel
 def _skip_word(table, at):
     while _kind(table, at) != BLANK and _kind(table, at) != END:
         at += 1
     return at
 
 
-@njit(nogil=True)
+@kernel
 def _ends_word(table, at):
     kind = _kind(table, at)
     return kind in (BLANK, END)
 
 
-@njit(nogil=True)
+@kernel
 def _kind(table, at):
     return load_byte(table + load_byte(at))
 
 
-@njit(nogil=True)
+@kernel
 def _read_id(table, at):
     """Return the number at a place, where it ends, and whether it is one."""
     part, count = read_eight(at)
@@ -205,7 +205,7 @@ def _read_id(table, at):
     return value, at + taken, good
 
 
-@njit(nogil=True)
+@kernel
 def _read_weight(table, at, real):
     """Return a weight as integer and as float, where it ends, and how it went.
 

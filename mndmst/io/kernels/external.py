@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.inspect import mix
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_tails(indptr, first, tails):
     """Fill in the tails of arcs, given where the row of each vertex from `first` on is.
 
@@ -24,7 +24,7 @@ def fill_tails(indptr, first, tails):
             tails[arc] = first + row
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_rows(src, first, lengths):
     """Count the arcs of each row (int64, added), rows counted from `first`."""
     for i in range(len(src)):
@@ -49,7 +49,7 @@ class Buckets(NamedTuple):
     shift: np.uint64
 
 
-@njit(nogil=True)
+@kernel
 def _bucket(vertex, first, guide, shift):
     """Return the bucket of a vertex; the guide tells one that is not behind it."""
     bucket = guide[vertex >> shift]
@@ -58,7 +58,7 @@ def _bucket(vertex, first, guide, shift):
     return bucket
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_arcs(src, dst, buckets, mirrored, counts):
     """Count the arcs that `route` writes to each bucket (int64, added to `counts`)."""
     first, guide, shift = buckets
@@ -70,7 +70,7 @@ def count_arcs(src, dst, buckets, mirrored, counts):
                 counts[_bucket(v, first, guide, shift)] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def route(edges, buckets, bits, mirrored, free, keys, weights):
     """Write arcs behind those in their bucket, and the reverse arcs if mirrored.
 
@@ -105,7 +105,7 @@ def route(edges, buckets, bits, mirrored, free, keys, weights):
             free[bucket] = place + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ascending(keys):
     """Return whether no key is below the one before it."""
     for i in range(1, len(keys)):  # noqa: SIM110, Numba knows no generators
@@ -114,7 +114,7 @@ def ascending(keys):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def take_in_order(keys, bits, weights, ordered):
     """Take the weights whose places are the last bits of keys, and shift these out.
 
@@ -133,7 +133,7 @@ def take_in_order(keys, bits, weights, ordered):
         keys[i] >>= shift
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def close_up(keys, weights, bits, indptr, heads):
     """Turn sorted keys into rows; of arcs with the same ends the lightest stays.
 
@@ -173,7 +173,7 @@ def close_up(keys, weights, bits, indptr, heads):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fingerprint(indptr, heads, keys, first):
     """Return two sums over the edges of some rows that tell graphs apart.
 

@@ -6,7 +6,7 @@ many they are (counter-based random numbers; Salmon, Moraes, Dror and Shaw, SC 2
 
 import numpy as np
 
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 from .build import scatter
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -15,20 +15,20 @@ BLOCK = 512  # edges of R-MAT that vector instructions make at once
 ROUNDS = 4
 
 
-@njit(nogil=True)
+@kernel
 def _hash(seed, number, stream):
     """Return 64 random bits for a number, of as many streams as wanted."""
     word = scatter(np.uint64(seed) + (np.uint64(stream) + np.uint64(1)) * STEP)
     return scatter(word ^ (np.uint64(number) * STEP))
 
 
-@njit(nogil=True)
+@kernel
 def _below(bits, limit):
     """Return 32 random bits times a limit below 2^32, divided by 2^32."""
     return np.int64(((bits >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def rmat(seed, scale, bounds, begin, src, dst):
     """Make R-MAT edges from number `begin` on.
 
@@ -53,7 +53,7 @@ def rmat(seed, scale, bounds, begin, src, dst):
             src[first + i], dst[first + i] = u[i], v[i]
 
 
-@njit(nogil=True)
+@kernel
 def _descend(bits, a, ab, abc, u, v):
     """Choose a quadrant of the next level for a block of edges, without a branch."""
     for i in range(len(bits)):
@@ -64,7 +64,7 @@ def _descend(bits, a, ab, abc, u, v):
         v[i] = (v[i] << np.uint64(1)) | np.uint64(right)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gnm(seed, num_vertices, begin, src, dst):
     """Make edges of G(n, m) from number `begin` on, none of them twice.
 
@@ -95,7 +95,7 @@ def gnm(seed, num_vertices, begin, src, dst):
         src[i], dst[i] = u, v
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def road(seed, side, keep, begin, src, dst):
     """Make streets of a square grid of crossings: 2 v leads right, 2 v + 1 down.
 
@@ -121,7 +121,7 @@ def road(seed, side, keep, begin, src, dst):
     return count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def clique_bounds(seed, num_vertices, largest):
     """Return the first vertex of each clique of SSCA#2, and the number of vertices."""
     bounds = [0]
@@ -131,7 +131,7 @@ def clique_bounds(seed, num_vertices, largest):
     return np.array(bounds)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def ssca2(seed, bounds, between, begin, end, src, dst):
     """Make the SSCA#2 edges that the vertices [begin, end) list.
 

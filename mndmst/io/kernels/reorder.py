@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_degrees(src, dst, degrees):
     """Count the edges at each vertex as listed (int64, added to); loops do not count.
 
@@ -17,7 +17,7 @@ def add_degrees(src, dst, degrees):
         degrees[dst[i]] += apart
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def breadth_first(indptr, indices):
     """Return all vertices in the order of a breadth-first search.
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from ...kernels.inspect import mix
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_tails(tails, heads, shift, counts):
     """Count tails by blocks of 2^shift vertices (int64, added); loops do not count.
 
@@ -21,7 +21,7 @@ def count_tails(tails, heads, shift, counts):
         counts[block] += count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_ends(src, dst, shift, counts):
     """Count the ends of edges by blocks of 2^shift vertices; loops do not count."""
     for i in range(len(src)):
@@ -30,7 +30,7 @@ def count_ends(src, dst, shift, counts):
         counts[np.int64(dst[i]) >> shift] += one
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def balance(src, dst, keys):
     """Return the sum of a hash of each arc, with opposite signs in the two directions.
 
@@ -52,7 +52,7 @@ def balance(src, dst, keys):
     return total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def look_at_rows(indptr, heads, keys, first, num_vertices, shift, counts):
     """Do for rows what `count_tails`, `balance` and `in_row_order` do for arcs.
 
@@ -97,7 +97,7 @@ def look_at_rows(indptr, heads, keys, first, num_vertices, shift, counts):
     return balance, wrong == 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_by_pair(src, dst, keys, sums):
     """Add each edge's signed hash to the sum that a hash of its ends chooses."""
     for i in range(len(src)):
@@ -109,7 +109,7 @@ def add_by_pair(src, dst, keys, sums):
             sums[place] -= mix(v, u, keys[i])
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def of_pair_class(src, dst, count, wanted):
     """Return which edges add to one of `count` sums in `add_by_pair` (bool)."""
     chosen = np.zeros(len(src), np.bool_)

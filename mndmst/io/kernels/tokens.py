@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 GOOD, NO_INTEGER, NO_WORD, BAD_NEIGHBOUR, ODD_WORDS, TOO_MANY, TOO_FEW_LINES = range(7)
 NEWLINE, SPACE, PERCENT, MINUS, ZERO, NINE = 10, 32, 37, 45, 48, 57
 DIGITS = 18  # as many always fit 64 bits
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def read_integers(text, at, numbers):
     """Fill an array with the next integers, whatever white space is between them.
 
@@ -40,7 +40,7 @@ def read_integers(text, at, numbers):
     return GOOD, at
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def read_rows(text, at, num_vertices, passed_over, src, dst, weight):
     """Read the rows of a METIS graph: a line for each vertex, comments between them.
 
@@ -97,21 +97,21 @@ def read_rows(text, at, num_vertices, passed_over, src, dst, weight):
     return GOOD, at, arcs
 
 
-@njit(nogil=True, inline="always")
+@kernel(inline="always")
 def _word_in_line(text, at):
     while at < len(text) and text[at] <= SPACE and text[at] != NEWLINE:
         at += 1
     return at
 
 
-@njit(nogil=True)
+@kernel
 def _line_end(text, at):
     while at < len(text) and text[at] != NEWLINE:
         at += 1
     return at
 
 
-@njit(nogil=True, inline="always")
+@kernel(inline="always")
 def _integer(text, begin):
     """Return the integer that begins here, where it ends, and whether it is one."""
     negative = text[begin] == MINUS

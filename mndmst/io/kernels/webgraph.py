@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.jit import njit
+from ...native.kernel import kernel
 
 GOOD, NO_ROOM, DAMAGED = range(3)
 BYTE, HIGH_BIT = 8, 128
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     used: int
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def decode(bits, place, num_vertices, coding, begins, dst, degrees):
     """Write the successors of consecutive vertices, while there is room.
 
@@ -97,7 +97,7 @@ def decode(bits, place, num_vertices, coding, begins, dst, degrees):
     return GOOD, Place(at, vertex, used), 0
 
 
-@njit(nogil=True)
+@kernel
 def _read_blocks(bits, at, length):
     """Return the lengths of blocks to copy and to pass over, in turn, of a list."""
     count, at = _gamma(bits, at)
@@ -120,7 +120,7 @@ def _read_blocks(bits, at, length):
     return blocks, at, copied
 
 
-@njit(nogil=True)
+@kernel
 def _copy(blocks, source, target):
     """Copy every other block of a list."""
     read, written = 0, 0
@@ -131,7 +131,7 @@ def _copy(blocks, source, target):
         read += blocks[i]
 
 
-@njit(nogil=True)
+@kernel
 def _read_extra(bits, at, vertex, num_vertices, coding, row, written):
     """Append what was not copied: intervals, then single successors."""
     shortest, k = coding.shortest, coding.k
@@ -165,13 +165,13 @@ def _read_extra(bits, at, vertex, num_vertices, coding, row, written):
     return at, at <= BYTE * len(bits)
 
 
-@njit(nogil=True, inline="always")
+@kernel(inline="always")
 def _signed(number):
     """Return what a number stands for: 0, -1, 1, -2, 2 and so on."""
     return number >> 1 if number % 2 == 0 else -((number + 1) >> 1)
 
 
-@njit(nogil=True)
+@kernel
 def _unary(bits, at):
     """Return the number of zeros before the next one, and the place after it."""
     count = 0
@@ -190,7 +190,7 @@ def _unary(bits, at):
     return count, BYTE * len(bits) + 1
 
 
-@njit(nogil=True)
+@kernel
 def _number(bits, at, width):
     """Return the number that some bits are, and the place after them."""
     number = np.int64(0)
@@ -203,7 +203,7 @@ def _number(bits, at, width):
     return number, end
 
 
-@njit(nogil=True)
+@kernel
 def _gamma(bits, at):
     width, at = _unary(bits, at)
     if width > WIDEST:
@@ -212,7 +212,7 @@ def _gamma(bits, at):
     return (np.int64(1) << width | number) - 1, at
 
 
-@njit(nogil=True)
+@kernel
 def _zeta(bits, at, k):
     group, at = _unary(bits, at)
     if group * k + k > WIDEST:

@@ -1,0 +1,75 @@
+"""Compile kernels before they are called, by processes side by side.
+
+What is to be compiled lies in a pipe, and each process takes the next of it.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from .registry import Entry
+
+PARENT = Path(__file__).parents[2]
+# Bytes of an entry in the pipe; the system hands out so many at once or none.
+RECORD = 2048
+
+
+def compile_side_by_side(
+    entries: Sequence[Entry], jobs: int, directory: Path, processors: str
+) -> None:
+    """Compile kernels by as many processes, and keep them in a directory.
+
+    A kernel that a process fails to compile is compiled when it is called.
+
+    Parameters
+    ----------
+    processors : {"x86-64-v3", "native"}
+        Those that the code is for.
+    """
+    jobs = min(jobs, len(entries))
+    if not jobs:
+        return
+    reading, writing = os.pipe()
+    environment = dict(os.environ, PYTHONPATH=_with_package())
+    command = [sys.executable, "-m", __name__, str(os.getpid())]
+    command += [str(directory), processors]
+    workers = [
+        subprocess.Popen(command, stdin=reading, env=environment) for _ in range(jobs)
+    ]
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        try:
+            for entry in entries:
+                pipe.write("\t".join(entry).encode().ljust(RECORD))
+            pipe.flush()
+        except BrokenPipeError:  # all of them have failed
+            pass
+    for worker in workers:
+        worker.wait()
+
+
+def _with_package() -> str:
+    """Return a search path on which a new process finds this package."""
+    others = os.environ.get("PYTHONPATH")
+    return os.pathsep.join([str(PARENT), *([others] if others else [])])
+
+
+def _work(parent: int, directory: Path, processors: str) -> None:
+    """Compile what the pipe has, as long as the process that fills it is there."""
+    from .loader import compiled
+
+    while os.getppid() == parent:
+        record = os.read(0, RECORD)
+        if not record:
+            return
+        name, signature = record.decode().rstrip(" ").split("\t")
+        module, _, kernel = name.rpartition(".")
+        function = getattr(import_module(module), kernel).function
+        compiled(name, function, signature, directory, processors)
+
+
+if __name__ == "__main__":
+    _work(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -1,0 +1,90 @@
+"""A kernel: a function of numbers and arrays that is compiled for their types.
+
+It is called as any function. The first call with some types loads its code from the
+store, or has Numba compile it. Other kernels that Numba compiles may call it.
+"""
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from .arguments import pack, types_of
+
+# Numba alone compiles and calls, for people who change kernels.
+JIT = bool(os.environ.get("MNDMST_JIT"))
+_lock = threading.Lock()
+
+
+class Kernel:
+    """A function that machine code stands for; see `kernel`."""
+
+    def __init__(self, function: Callable[..., Any], inline: str) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.inline = function, inline
+        self.name = f"{function.__module__}.{function.__qualname__}"
+        self._loaded: dict[Hashable, Callable[..., Any]] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the code for the types of the arguments."""
+        words: list[Any] = []
+        key = pack(arguments, words)
+        code = self._loaded.get(key)
+        if code is None:
+            code = self._load(key, types_of(arguments))
+        return code(words, arguments)
+
+    def _load(self, key: Hashable, signature: str) -> Callable[..., Any]:
+        with _lock:
+            if key not in self._loaded:
+                from .loader import load
+
+                self._loaded[key] = load(self.name, self.function, signature)
+            return self._loaded[key]
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """What Numba makes of the function, for other kernels."""
+        from .compiler import dispatcher_of
+
+        return dispatcher_of(self.function, self.inline)
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from .compiler import type_of
+
+        return type_of(self.dispatcher)
+
+
+def kernel(function: Callable[..., Any] | None = None, *, inline: str = "never") -> Any:
+    """Make a kernel of a function; to be used as a decorator.
+
+    Parameters
+    ----------
+    inline : {"never", "always"}
+        With "always" its source is put where other kernels call it. LLVM, which comes
+        later, also puts the code of small ones there by itself.
+    """
+    if function is None:
+        return lambda function: kernel(function, inline=inline)
+    if JIT:
+        from .compiler import dispatcher_of
+
+        return dispatcher_of(function, inline, alone=True)
+    return Kernel(function, inline)
+
+
+class Instruction:
+    """An instruction of the processor, for kernels; see `kernels.intrinsics`."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from importlib import import_module
+
+        from .compiler import type_of
+
+        return type_of(getattr(import_module(self.module), self.name))

@@ -1,0 +1,101 @@
+"""Call the code of kernels: from the store, or compiled now."""
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..host.launcher import launched_rank
+from .call import Call, caller
+from .store import (
+    RUNTIME_NAME,
+    Code,
+    directories,
+    find,
+    keep,
+    level,
+    writable,
+)
+
+_loaded: list[tuple[str, str]] = []
+
+
+def load(name: str, function: Callable[..., Any], signature: str) -> Call:
+    """Return a function that calls a kernel with words for arguments of some types.
+
+    Not to be called by two threads at a time.
+    """
+    _loaded.append((name, signature))
+    code = find(directories(), name, signature)
+    if code is None:
+        from .compiler import dispatcher_of
+
+        if not _compiler_serves():
+            plain = dispatcher_of(function, "never", alone=True)
+            return lambda words, arguments: plain(*arguments)
+        code = compiled(name, function, signature, writable(), level())
+    return caller(name, code, signature, _runtime())
+
+
+def loaded() -> list[tuple[str, str]]:
+    """Return the kernels that this process has called, and for which types."""
+    return list(_loaded)
+
+
+def compiled(
+    name: str,
+    function: Callable[..., Any],
+    signature: str,
+    directory: Path | None,
+    processors: str,
+) -> Code:
+    """Compile a kernel, and keep its code in a directory if there is one."""
+    from .compiler import compile_kernel
+
+    code = compile_kernel(function, signature, processors)
+    if directory is not None:
+        keep(name, signature, code, directory)
+    return code
+
+
+@functools.cache
+def _runtime() -> Code:
+    """Return the code that takes memory for kernels and frees it."""
+    code = find(directories(), RUNTIME_NAME, "")
+    if code is None:
+        from .compiler import compile_runtime
+
+        code = compile_runtime(level())
+        place = writable()
+        if place is not None:
+            keep(RUNTIME_NAME, "", code, place)
+    return code
+
+
+@functools.cache
+def _compiler_serves() -> bool:
+    """Return whether code of this Numba can be called from here; say so if not.
+
+    What is used of Numba is not all its public interface, and a version that this
+    program does not know may have changed it.
+    """
+    from .proof import EXPECTED, GIVEN, NAME, TYPES, proof
+
+    try:
+        from .compiler import compile_kernel
+
+        code = compile_kernel(proof, TYPES, level())
+        call = caller(NAME, code, TYPES, _runtime())
+        if call(*GIVEN) == EXPECTED:
+            return True
+        reason = "a kernel returned something else than it should"
+    except Exception as error:  # whatever an unknown version may raise
+        reason = f"{type(error).__name__}: {error}"
+    if launched_rank() == 0:
+        sys.stderr.write(
+            f"mndmst: kernels are called through Numba, which takes longer to start: "
+            f"this version of it makes code of another kind ({reason}). Install one "
+            "that mndmst names.\n"
+        )
+    return False

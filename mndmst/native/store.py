@@ -1,0 +1,219 @@
+"""Where the code of kernels is kept: in files named after what they depend on.
+
+A directory of the store belongs to one state of the kernels' sources, one version of
+the compiler, and one level of the processor. So a second installation of the same
+sources compiles nothing, and no code of another version or processor is ever loaded.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import llvmlite
+from llvmlite import binding as llvm
+
+from ..host.caches import make_private, tell_once, tell_without_cache, weak_place
+
+PACKAGE = Path(__file__).parents[1]
+# Code that an installation brings along.
+SHIPPED = Path(__file__).with_name("objects")
+# The level of processors since 2013 (Haswell) and 2015 (Excavator), and what of it
+# LLVM's names of features tell.
+LEVEL = "x86-64-v3"
+NATIVE = "native"
+_OF_LEVEL = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+# What code calls that is not the C library's: it counts references to arrays, and takes
+# and frees their memory. It is kept under this name, without types.
+RUNTIME_NAME = "mndmst.native.memory"
+RELEASE = "NRT_decref"
+RUNTIME = {
+    RELEASE, "NRT_incref", "NRT_MemInfo_data_fast", "NRT_MemInfo_call_dtor",
+    "NRT_MemInfo_alloc", "NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe_aligned",
+    "NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor",
+    "NRT_MemInfo_varsize_realloc", "NRT_Allocate", "NRT_Free",
+}  # fmt: skip
+
+
+class Code(NamedTuple):
+    """The code of a kernel for some types.
+
+    Attributes
+    ----------
+    symbol : str
+        The name of its entry.
+    result : str
+        The type of what it returns, as in `arguments`.
+    code : bytes
+        A relocatable object.
+    """
+
+    symbol: str
+    result: str
+    code: bytes
+
+
+def find(places: Iterable[Path], name: str, signature: str) -> Code | None:
+    """Return what some places have of a kernel for some types; None if nothing."""
+    for directory in places:
+        code = _read(directory / _file_name(name, signature), name, signature)
+        if code is not None:
+            return code
+    return None
+
+
+def has(places: Iterable[Path], name: str, signature: str) -> bool:
+    """Return whether a file of the store is there; it may still be damaged."""
+    file = _file_name(name, signature)
+    return any((place / file).exists() for place in places)
+
+
+def keep(name: str, signature: str, code: Code, directory: Path) -> None:
+    """Keep code for the next process."""
+    facts = {
+        "name": name, "signature": signature, "symbol": code.symbol,
+        "result": code.result, "digest": _digest(code.code),
+    }  # fmt: skip
+    head = json.dumps(facts).encode() + b"\n"
+    place = directory / _file_name(name, signature)
+    made, part = tempfile.mkstemp(dir=directory, prefix=".part-")
+    try:
+        with os.fdopen(made, "wb") as file:
+            file.write(head + code.code)
+        Path(part).replace(place)
+    except OSError:  # such as a full disk; the next process compiles it
+        Path(part).unlink()
+
+
+def _read(place: Path, name: str, signature: str) -> Code | None:
+    try:
+        head, _, code = place.read_bytes().partition(b"\n")
+        facts = json.loads(head)
+        expected = name, signature, _digest(code)
+        if (facts["name"], facts["signature"], facts["digest"]) != expected:
+            return None
+        return Code(facts["symbol"], facts["result"], code)
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _digest(code: bytes) -> str:
+    return hashlib.blake2b(code, digest_size=16).hexdigest()
+
+
+def _file_name(name: str, signature: str) -> str:
+    types = hashlib.blake2b(signature.encode(), digest_size=8).hexdigest()
+    return f"{name.removeprefix('mndmst.')}-{types}.o"
+
+
+@functools.cache
+def directories() -> tuple[Path, ...]:
+    """Return where code of these sources may lie, for this processor before others.
+
+    What only this processor runs lies there if somebody has compiled it so.
+    """
+    own = writable()
+    shared = [*_shared_bases(), SHIPPED]
+    found = [base / state(NATIVE) for base in (*_own_bases(), *shared)]
+    found += [own] if own else []
+    found += [base / state(LEVEL) for base in shared if level() == LEVEL]
+    return tuple(place for place in found if place == own or _trusted(place))
+
+
+def _trusted(place: Path) -> bool:
+    """Return whether a directory is there, and nobody else can change it."""
+    try:
+        return place.is_dir() and weak_place(place) is None
+    except OSError:
+        return False
+
+
+@functools.cache
+def writable() -> Path | None:
+    """Return the directory that new code is kept in, made if need be.
+
+    It lies in `MNDMST_CACHE_DIR`, else in the user's cache, else among temporary
+    files: in the first of these that can be written and that nobody else can change.
+    """
+    refused = None
+    for base in _own_bases():
+        directory = base / state(level())
+        try:
+            weak = make_private(directory)
+        except OSError:
+            continue
+        if weak is None:
+            if refused:
+                tell_once(*refused, directory)
+            return directory
+        refused = refused or (directory, weak)
+    tell_without_cache(refused)
+    return None
+
+
+def _own_bases() -> Iterator[Path]:
+    if os.environ.get("MNDMST_CACHE_DIR"):
+        yield Path(os.environ["MNDMST_CACHE_DIR"]) / "kernels"
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    yield Path(home) / "mndmst" / "kernels"
+    yield Path(tempfile.gettempdir()) / f"mndmst-cache-{os.getuid()}" / "kernels"
+
+
+def _shared_bases() -> Iterator[Path]:
+    """Yield where `mndmst compile --into` has put code for many users."""
+    for place in os.environ.get("MNDMST_KERNELS", "").split(os.pathsep):
+        if place:
+            yield Path(place)
+
+
+@functools.cache
+def level() -> str:
+    """Return the processors that code is made for unless another level is asked for."""
+    features = llvm.get_host_cpu_features()
+    return LEVEL if all(features.get(name) for name in _OF_LEVEL) else NATIVE
+
+
+@functools.cache
+def state(processors: str) -> str:
+    """Return a name that these sources, a compiler and a level have alone.
+
+    Parameters
+    ----------
+    processors : {"x86-64-v3", "native"}
+    """
+    text = hashlib.blake2b(digest_size=8)
+    for source in sorted(kernel_files(PACKAGE)):
+        text.update(f"{source.relative_to(PACKAGE)}\n".encode() + source.read_bytes())
+    for facts in (_numba_version(), llvmlite.__version__, sys.implementation.cache_tag):
+        text.update(f"{facts}\n".encode())
+    if processors == NATIVE:
+        text.update(llvm.get_host_cpu_features().flatten().encode())
+        processors = llvm.get_host_cpu_name()
+    return f"{processors}-{text.hexdigest()}"
+
+
+def _numba_version() -> str:
+    """Return the version of Numba, which is not imported for that."""
+    numba = find_spec("numba")
+    if numba is None or numba.origin is None:
+        return "none"
+    return Path(numba.origin).with_name("_version.py").read_text()
+
+
+def kernel_files(package: Path) -> list[Path]:
+    """Return the files that kernels depend on: theirs, and those of their tuples."""
+    return [
+        *package.glob("native/*.ll"),
+        package / "native" / "compiler.py",
+        package / "graph" / "model.py",
+        *package.glob("kernels/*.py"),
+        *package.glob("backends/cpu/*.py"),
+        *package.glob("*/kernels/*.py"),
+        *package.glob("*/kernels.py"),
+    ]

@@ -1,0 +1,176 @@
+"""Kernels are called with what Numba would have taken, and return what it would."""
+
+import gc
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit
+from processes import ROOT
+
+from mndmst.native import loader, proof
+from mndmst.native.arguments import pack, split, types_of, words_of
+from mndmst.native.kernel import kernel
+
+
+class Edges(NamedTuple):
+    u: np.ndarray
+    weight: np.ndarray
+
+
+@pytest.fixture(autouse=True)
+def kept_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Kernels of tests have no place in the user's store."""
+    monkeypatch.setattr(loader, "writable", lambda: tmp_path)
+
+
+def mixed(edges, number, scale, flag, nothing, table):
+    total = np.zeros(2, np.float64)
+    for i in range(len(edges.u)):
+        total[i % 2] += edges.u[i] * scale + edges.weight[i]
+    table[0, 0] = number
+    return total, number + flag, nothing is None, Edges(edges.u[1:], edges.weight)
+
+
+@pytest.mark.parametrize("flag", [True, np.bool_(False)])
+@pytest.mark.parametrize("number", [7, np.uint32(9), np.int64(-3), np.uint64(2**63)])
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_kernel_does_what_numba_does(flag: bool, number: int, step: int) -> None:
+    edges = Edges(np.arange(30, dtype=np.uint32)[::step], np.arange(30.0)[::step])
+    tables = np.zeros((2, 2, 2), np.int64)
+    arguments = (edges, number, 0.5, flag, None)
+    got = kernel(mixed)(*arguments, tables[0])
+    expected = njit(mixed)(*arguments, tables[1])
+    assert repr(got) == repr(expected)
+    assert type(got[3]).__name__ == "Edges"
+    assert got[0].dtype == expected[0].dtype
+    np.testing.assert_array_equal(*tables)
+
+
+def test_errors_of_a_kernel_are_raised() -> None:
+    @kernel
+    def room(length):
+        return np.empty(length, np.int64)
+
+    assert len(room(3)) == 3
+    with pytest.raises(MemoryError):
+        room(1 << 59)
+    with pytest.raises(ValueError, match="negative"):
+        room(-1)
+
+
+def test_memory_is_given_back() -> None:
+    @kernel
+    def room(length):
+        return np.empty(length, np.int64)
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    room(1)
+    before = resident()
+    for _ in range(100):
+        room(1 << 20).fill(0)  # 800 MiB in all
+    assert resident() - before < 100 << 8  # pages of 4 KiB
+
+
+def test_a_result_inside_an_argument_keeps_it() -> None:
+    @kernel
+    def behind(array):
+        return array[1:]
+
+    class Array(np.ndarray):
+        pass
+
+    given = np.arange(5).view(Array)
+    alive = weakref.ref(given)
+    part = behind(given)
+    del given
+    gc.collect()
+    assert alive() is not None
+    np.testing.assert_array_equal(part, [1, 2, 3, 4])
+
+
+def test_lists_grow_and_sorts_have_their_stack() -> None:
+    @kernel
+    def sorted_squares(count):
+        found = [np.int64(0) for _ in range(0)]
+        for i in range(count):
+            found.append(i * i % 1009)
+        return np.sort(np.array(found))
+
+    expected = np.sort(np.arange(5000) ** 2 % 1009)
+    np.testing.assert_array_equal(sorted_squares(5000), expected)
+
+
+def test_what_no_kernel_takes_is_refused() -> None:
+    @kernel
+    def same(value):
+        return value
+
+    for value in ("text", {}, np.zeros(2, ">i4"), np.zeros(2, "c16")):
+        with pytest.raises(TypeError):
+            same(value)
+
+
+def test_kernels_of_unknown_compilers_are_called_through_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(proof, "EXPECTED", (0, False))
+    loader._compiler_serves.cache_clear()
+
+    @kernel
+    def plus(a, b):
+        return a + b
+
+    try:
+        assert plus(1, 2) == 3
+        assert plus(1.0, 2.0) == 3.0
+        assert capsys.readouterr().err.count("called through Numba") == 1
+    finally:
+        loader._compiler_serves.cache_clear()
+
+
+def test_types_as_text() -> None:
+    strided = np.zeros((4, 4), np.uint16)[:, ::2]
+    fixed = np.zeros(3, np.float32)
+    fixed.flags.writeable = False
+    arguments = (1, 2.0, True, None, strided, fixed, (np.uint8(1), (fixed,)))
+    text = "i8,f8,b1,none,u2[:,:],f4![],(u1,(f4![]))"
+    assert types_of(arguments) == text
+    assert len(split(text)) == len(arguments)
+    words: list = []
+    key = pack(arguments, words)
+    assert hash(key) == hash(pack(arguments, []))
+    assert len(words) == len(words_of(text))
+
+
+def test_a_run_imports_no_compiler(tmp_path: Path) -> None:
+    code = """if True:
+        import sys
+        from mndmst.__main__ import main
+        assert main(["solve", "partitions/demo", "-q", "--backend", "cpu"]) == 0
+        for name in ("numba", "scipy", "tqdm", "pyarrow"):
+            assert name not in sys.modules, name
+    """
+    for _ in range(2):  # the first may have to compile, in other processes
+        run = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False
+        )
+        assert run.returncode == 0, run.stderr.decode()[-2000:]
+
+
+def test_numba_alone_gives_the_same() -> None:
+    code = """if True:
+        import os
+        os.environ["MNDMST_JIT"] = "1"
+        from mndmst.io.kernels.external import ascending
+        import numpy as np, numba
+        assert ascending(np.arange(3, dtype=np.uint64))
+        assert isinstance(ascending, numba.core.dispatcher.Dispatcher)
+    """
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -1,0 +1,178 @@
+"""The store of compiled kernels: whose code it gives, and when it gives none."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from mndmst.native import store
+from mndmst.native.store import Code
+
+CODE = Code("symbol", "i8", b"\x7fELF and more")
+NAME = "mndmst.kernels.rows.count_occupied"
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test asks anew where code lies."""
+    for function in (store.directories, store.writable, store.state):
+        function.cache_clear()
+    for variable in ("MNDMST_CACHE_DIR", "MNDMST_KERNELS", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def anew() -> None:
+    for function in (store.directories, store.writable, store.state):
+        function.cache_clear()
+
+
+def test_what_is_kept_is_found(tmp_path: Path) -> None:
+    store.keep(NAME, "i8[]", CODE, tmp_path)
+    assert store.find([tmp_path], NAME, "i8[]") == CODE
+    assert store.has([tmp_path], NAME, "i8[]")
+    assert store.find([tmp_path], NAME, "u4[]") is None
+    assert [place.suffix for place in tmp_path.iterdir()] == [".o"]
+
+
+@pytest.mark.parametrize(
+    "damage", ["cut", "changed", "other types", "no head", "empty"]
+)
+def test_damaged_code_is_not_loaded(tmp_path: Path, damage: str) -> None:
+    store.keep(NAME, "i8[]", CODE, tmp_path)
+    (place,) = tmp_path.iterdir()
+    held = place.read_bytes()
+    head, _, code = held.partition(b"\n")
+    facts = json.loads(head) | {"signature": "i8[:]"}
+    place.write_bytes(
+        {
+            "cut": held[:-1],
+            "changed": held[:-1] + b"!",
+            "other types": json.dumps(facts).encode() + b"\n" + code,
+            "no head": code,
+            "empty": b"",
+        }[damage]
+    )
+    assert store.find([tmp_path], NAME, "i8[]") is None
+
+
+def test_a_change_of_any_source_is_another_state(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = tmp_path / "package"
+    for name in (
+        "kernels/one.py", "backends/cpu/two.py", "io/kernels/three.py",
+        "verify/kernels.py", "native/compiler.py", "native/memory.ll", "graph/model.py",
+    ):  # fmt: skip
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text("x = 1\n")
+    monkeypatch.setattr(store, "PACKAGE", package)
+    states = [store.state(store.LEVEL)]
+    for source in sorted(package.rglob("*.*")):
+        os.utime(source, (1, 1))
+        anew()
+        assert store.state(store.LEVEL) == states[-1]
+        source.write_text("x = 2\n")
+        anew()
+        states.append(store.state(store.LEVEL))
+    assert len(set(states)) == len(states) == 8
+
+
+def test_versions_and_processors_have_states_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    states = [store.state(store.LEVEL), store.state(store.NATIVE)]
+    monkeypatch.setattr(store, "_numba_version", lambda: "another")
+    anew()
+    states.append(store.state(store.LEVEL))
+    monkeypatch.setattr(store.llvm, "get_host_cpu_name", lambda: "another")
+    anew()
+    states.append(store.state(store.NATIVE))
+    assert len(set(states)) == 4
+
+
+def test_a_processor_below_the_level_has_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    features = dict(store.llvm.get_host_cpu_features())
+
+    class Weak(dict):
+        def flatten(self) -> str:
+            return "-avx2"
+
+    weak = Weak(features, avx2=False)
+    monkeypatch.setattr(store.llvm, "get_host_cpu_features", lambda: weak)
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "own"))
+    for base in (tmp_path / "own" / "kernels", tmp_path / "shared"):
+        (base / store.state(store.LEVEL)).mkdir(parents=True)
+    monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
+    store.level.cache_clear()
+    try:
+        assert store.level() == store.NATIVE
+        assert not [p for p in store.directories() if p.name.startswith(store.LEVEL)]
+    finally:
+        store.level.cache_clear()
+
+
+def test_every_file_with_kernels_counts() -> None:
+    """Kernels are defined in these files alone, or a change would go unseen."""
+    defining = re.compile(r"^@kernel|import Instruction|^import numba", re.MULTILINE)
+    having = {p for p in store.PACKAGE.rglob("*.py") if defining.search(p.read_text())}
+    assert len(having) > 30
+    assert having <= set(store.kernel_files(store.PACKAGE))
+
+
+def test_where_nothing_can_be_written_another_place_serves(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    place = store.writable()
+    assert place is not None
+    assert place.parent == tmp_path / "home/mndmst/kernels"
+
+
+def test_where_others_can_write_above_another_place_serves(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shared = tmp_path / "shared"
+    (shared / "mine").mkdir(parents=True)
+    shared.chmod(0o777)
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(shared / "mine"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    place = store.writable()
+    assert place is not None
+    assert place.parent == tmp_path / "home/mndmst/kernels"
+    assert not list((shared / "mine").iterdir())
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert f"others can change {shared};" in message
+
+
+def test_where_no_place_is_private_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tmp_path.chmod(0o777)
+    for name in ("MNDMST_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert store.writable() is None
+    assert "every run compiles them anew" in capsys.readouterr().err
+
+
+def test_code_that_others_can_change_is_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = tmp_path / "shared" / store.state(store.level())
+    place.mkdir(parents=True)
+    monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
+    assert place in store.directories()
+    place.chmod(0o777)
+    anew()
+    assert place not in store.directories()
