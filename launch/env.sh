@@ -18,7 +18,7 @@ export PRTE_MCA_hwloc_default_binding_policy=${PRTE_MCA_hwloc_default_binding_po
 
 # Every rank takes its share of the cores; MNDMST_THREADS=N sets another number.
 
-# Compiled kernels are cached on a disk of the node: on a shared file system the nodes
+# What CuPy compiles is cached on a disk of the node: on a shared file system the nodes
 # would race for the same files. The directory must be one's own, for what lies in it
 # is executed; the program checks those above it, too.
 cache=${MNDMST_CACHE_DIR:-${TMPDIR:-/tmp}/mndmst-cache-$(id -u)}
@@ -27,7 +27,6 @@ if [[ ! -O $cache ]]; then
     echo "mndmst: error: $cache belongs to somebody else; set MNDMST_CACHE_DIR" >&2
     exit 1
 fi
-export NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-$cache/numba}
 export CUPY_CACHE_DIR=${CUPY_CACHE_DIR:-$cache/cupy}
 
 # For the scripts that start ranks.

@@ -21,6 +21,7 @@ from . import (
     solve,
     verify,
 )
+from . import compile as compiler
 
 COMMANDS = (
     solve,
@@ -33,6 +34,7 @@ COMMANDS = (
     verify,
     info,
     report,
+    compiler,
     bench,
 )
 

@@ -26,6 +26,7 @@ class StopSignals:
         self.received = 0
         self._before: dict[int, Callable | int | None] = {}
         self._mask: set[int] | None = None
+        self._held = False
 
     def hold(self) -> None:
         """Let signals wait until `catch` or `release`.
@@ -34,6 +35,7 @@ class StopSignals:
         SIGUSR1), so handlers alone would lose signals. The threads of libraries that
         start meanwhile leave signals to the main thread.
         """
+        self._held = True
         if self._mask is None:
             self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
         self._install()
@@ -46,10 +48,22 @@ class StopSignals:
     def release(self) -> None:
         """Let signals do what they did before, those that have come included."""
         number = self.received
+        self._held = False
         self.restore()
         self._let_through()
         if number:
             os.kill(os.getpid(), number)
+
+    def finish(self) -> None:
+        """Forget signals, for the run is over.
+
+        A program that has held them ends now, with its result: it ignores those to
+        come. Elsewhere they do what they did before.
+        """
+        if self._held:
+            self.received = 0
+        else:
+            self.restore()
 
     def restore(self) -> None:
         """Let signals to come do what they did before; forget the others."""

@@ -1,10 +1,13 @@
 """The small graph that comes with the program."""
 
+import sysconfig
 from pathlib import Path
 
 from ..host.errors import InputError
 
 SOURCE_TREE = Path(__file__).parents[2]
+# Below where an installation puts data; see pyproject.toml.
+INSTALLED = Path("share", "mndmst", "demo")
 
 
 def demo_graph() -> Path:
@@ -15,11 +18,15 @@ def demo_graph() -> Path:
     InputError
         If the program was installed without it.
     """
-    for folder in (Path.cwd(), SOURCE_TREE):
-        if (folder / "partitions" / "demo").is_dir():
-            return folder / "partitions" / "demo"
+    schemes = "data", sysconfig.get_preferred_scheme("user")
+    places = [folder / "partitions" / "demo" for folder in (Path.cwd(), SOURCE_TREE)]
+    places.append(Path(sysconfig.get_path("data")) / INSTALLED)
+    places.append(Path(sysconfig.get_path(*schemes)) / INSTALLED)
+    for place in places:
+        if place.is_dir():
+            return place
     raise InputError(
-        "partitions/demo: the demonstration graph is part of the source tree and was "
-        'not installed. Make a graph with "mndmst generate grid2d grid/ --side 100" '
-        'and run "mndmst solve grid/".'
+        "partitions/demo: the demonstration graph is neither here nor where the "
+        'program was installed. Make a graph with "mndmst generate grid2d grid/ '
+        '--side 100" and run "mndmst solve grid/".'
     )

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from .registry import Entry
+from .store import RUNTIME_NAME, Code, keep
 
 PARENT = Path(__file__).parents[2]
 # Bytes of an entry in the pipe; the system hands out so many at once or none.
@@ -59,16 +60,22 @@ def _with_package() -> str:
 
 def _work(parent: int, directory: Path, processors: str) -> None:
     """Compile what the pipe has, as long as the process that fills it is there."""
-    from .loader import compiled
-
     while os.getppid() == parent:
         record = os.read(0, RECORD)
         if not record:
             return
         name, signature = record.decode().rstrip(" ").split("\t")
-        module, _, kernel = name.rpartition(".")
-        function = getattr(import_module(module), kernel).function
-        compiled(name, function, signature, directory, processors)
+        keep(name, signature, _code_of(name, signature, processors), directory)
+
+
+def _code_of(name: str, signature: str, processors: str) -> Code:
+    from .compiler import compile_kernel, compile_runtime
+
+    if name == RUNTIME_NAME:
+        return compile_runtime(processors)
+    module, _, kernel = name.rpartition(".")
+    function = getattr(import_module(module), kernel).function
+    return compile_kernel(function, signature, processors)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 import functools
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from ..host.launcher import launched_rank
@@ -29,34 +28,19 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Call:
     _loaded.append((name, signature))
     code = find(directories(), name, signature)
     if code is None:
-        from .compiler import dispatcher_of
+        from .compiler import compile_kernel, dispatcher_of
 
         if not _compiler_serves():
             plain = dispatcher_of(function, "never", alone=True)
             return lambda words, arguments: plain(*arguments)
-        code = compiled(name, function, signature, writable(), level())
+        code = compile_kernel(function, signature, level())
+        _keep(name, signature, code)
     return caller(name, code, signature, _runtime())
 
 
 def loaded() -> list[tuple[str, str]]:
     """Return the kernels that this process has called, and for which types."""
     return list(_loaded)
-
-
-def compiled(
-    name: str,
-    function: Callable[..., Any],
-    signature: str,
-    directory: Path | None,
-    processors: str,
-) -> Code:
-    """Compile a kernel, and keep its code in a directory if there is one."""
-    from .compiler import compile_kernel
-
-    code = compile_kernel(function, signature, processors)
-    if directory is not None:
-        keep(name, signature, code, directory)
-    return code
 
 
 @functools.cache
@@ -67,10 +51,14 @@ def _runtime() -> Code:
         from .compiler import compile_runtime
 
         code = compile_runtime(level())
-        place = writable()
-        if place is not None:
-            keep(RUNTIME_NAME, "", code, place)
+        _keep(RUNTIME_NAME, "", code)
     return code
+
+
+def _keep(name: str, signature: str, code: Code) -> None:
+    place = writable()
+    if place is not None:
+        keep(name, signature, code, place)
 
 
 @functools.cache

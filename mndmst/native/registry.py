@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .store import has
+from .store import RUNTIME_NAME, has
 
 FILE = Path(__file__).with_name("signatures.txt")
 
@@ -24,8 +24,11 @@ class Entry(NamedTuple):
 
 
 def entries(weights: np.dtype | None = None) -> list[Entry]:
-    """Return the kernels of solving for a type of weights; for all without one."""
-    found = []
+    """Return the kernels of solving for a type of weights; for all without one.
+
+    The first is what takes memory for the others.
+    """
+    found = [Entry(RUNTIME_NAME, "")]
     for line in FILE.read_text().splitlines():
         if not line.startswith("#"):
             types, name, signature = line.split(" ", 2)

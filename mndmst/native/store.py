@@ -20,6 +20,7 @@ import llvmlite
 from llvmlite import binding as llvm
 
 from ..host.caches import make_private, tell_once, tell_without_cache, weak_place
+from ..host.errors import ConfigError
 
 PACKAGE = Path(__file__).parents[1]
 # Code that an installation brings along.
@@ -155,6 +156,38 @@ def writable() -> Path | None:
         refused = refused or (directory, weak)
     tell_without_cache(refused)
     return None
+
+
+def place_for(base: Path | None, processors: str) -> Path:
+    """Return the directory for code in a base, by default the user's; make it.
+
+    Raises
+    ------
+    ConfigError
+        If others can change it, or it cannot be written.
+    """
+    if base is None:
+        own = writable()
+        if own is None:
+            raise ConfigError(
+                "there is no place to keep compiled kernels in; see above"
+            )
+        base = own.parent
+    place = base.absolute() / state(processors)
+    try:
+        weak = make_private(place)
+        place.chmod(0o755)
+    except OSError as error:
+        raise ConfigError(
+            f"{base}: compiled kernels cannot be kept there ({error}). Name another "
+            "directory with --into."
+        ) from error
+    if weak is not None:
+        raise ConfigError(
+            f"{base}: others can change {weak}, so code there would not be believed. "
+            "Take the right to write from them, or name another directory."
+        )
+    return place
 
 
 def _own_bases() -> Iterator[Path]:

@@ -2,7 +2,7 @@
 
     python -m tests.campaign.server
 
-Python, the program and its kernels are loaded once, so that a command takes tenths of
+Python and the program are loaded once, so that a command takes tenths of
 a second. A line of JSON asks for a command (see `main`), another tells how it ended.
 """
 
@@ -14,11 +14,8 @@ import sys
 import time
 from typing import Any
 
-import numpy as np
-from mndmst.backends.warmup import warm_up_kernels
-
+import mndmst.pipeline  # noqa: F401
 from mndmst.__main__ import main as run_command
-from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.cli import main as cli  # noqa: F401
 
 # What a command that loses all measure may take of the machine.
@@ -31,9 +28,6 @@ def main() -> int:
     A command has `arguments`, `out` and `err`, files that it prints to, `seconds` that
     it may take, and `file_bytes`, how long the files may be that it writes.
     """
-    for keys in (np.uint32, np.uint64):
-        types = np.dtype(np.uint32), np.dtype(keys)
-        warm_up_kernels(CpuBackend(1), *types, lambda _: None)
     for line in sys.stdin:
         command = json.loads(line)
         begin = time.monotonic()

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,8 +93,15 @@ def test_a_signal_before_the_end_checkpoints_requeues_and_resumes(
     forest = tmp_path / "forest.h5"
     job = cluster.submit("requeue.sbatch", tmp_path / "out", "--", GRAPH, forest)
     job.wait_for("start", lambda: " start\n" in job.text(), slurm_cluster.LIMIT)
-    # As Slurm does before the time limit: to the batch script alone.
+    # As Slurm does before the time limit: to the batch script alone. So small a graph
+    # is solved in a moment, so time stands still until the signal is there.
+    ranks = ranks_of(job)
+    for rank in ranks:
+        os.kill(rank, signal.SIGSTOP)
     cluster.ask("scancel", "--batch", "--signal=USR1", job.number)
+    time.sleep(2)
+    for rank in ranks:
+        os.kill(rank, signal.SIGCONT)
     assert_solved(job, forest, demo_digest)
     assert job.fields()["Restarts"] == "1"
     # What had been computed was saved, if the signal did not come before that.

@@ -43,7 +43,7 @@ def condense(linkage, least):
             if sides[k] >= n:
                 sizes[k] = np.int64(linkage[sides[k] - n, SIZE])
         fallen = left_at[node] >= 0
-        split = not fallen and sizes.min() >= least
+        split = not fallen and min(sizes[0], sizes[1]) >= least
         for k in range(2):
             side = sides[k]
             cluster[side] = cluster[node]

@@ -197,9 +197,9 @@ class Checkpoint:
             self._kept.clear()
 
     def close(self) -> None:
-        """Let the folder go, and signals do what they did before."""
+        """Let the folder go, and forget signals."""
         if self._kept is not None:
-            stop_signals.restore()
+            stop_signals.finish()
             self._kept.close()
 
 

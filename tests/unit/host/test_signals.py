@@ -88,3 +88,21 @@ run(["info"])
         number,
     )
     assert (ended.returncode, ended.stdout) == (-number, ""), ended
+
+
+def test_a_program_that_has_its_result_is_not_ended(number: int) -> None:
+    ended = run(
+        "stop_signals.catch(); stop_signals.finish();"
+        "os.kill(os.getpid(), number); print(before[number])",
+        number,
+    )
+    assert ended.returncode == 0, ended
+
+
+def test_a_library_gives_the_handlers_back(number: int) -> None:
+    ended = run(
+        "stop_signals.release(); stop_signals.catch(); stop_signals.finish();"
+        "print(signal.getsignal(number) == before[number])",
+        number,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "True\n"), ended

@@ -6,7 +6,9 @@ Bytes are cut off, changed or overwritten by numbers that a header could lie wit
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pyarrow
+import pyarrow.ipc
 import pytest
 from bvgraph import write_bvgraph
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from square import DATA
 
 from mndmst.host.errors import InputError
-from mndmst.io.formats import read_edges
+from mndmst.io.formats import open_edges, read_edges
 
 # A piece of a file, its buffers, and what a library needs in between
 MOST_BYTES = 64 << 20
@@ -107,3 +109,22 @@ def test_damaged_web_graphs(
         check(path, "bvgraph")
 
     fuzz()
+
+
+@pytest.mark.parametrize("packing", [None, "zstd"])
+def test_arrow_files_of_many_batches(tmp_path: Path, packing: str | None) -> None:
+    names = pyarrow.array(["a", "b", "c"] * 40).dictionary_encode()
+    ends = np.arange(120)
+    table = pyarrow.table({"name": names, "source": ends, "target": ends + 1})
+    path = tmp_path / "path.arrow"
+    options = pyarrow.ipc.IpcWriteOptions(compression=packing)
+    with pyarrow.ipc.new_file(str(path), table.schema, options=options) as file:
+        file.write_table(table, max_chunksize=50)
+    edges = open_edges(path)
+    for begin, end in [(0, 120), (60, 110), (100, 101), (7, 7)]:
+        found = [piece.src for piece in edges.pieces(begin, end)]
+        expected = np.arange(begin, end)
+        np.testing.assert_array_equal(np.concatenate([expected[:0], *found]), expected)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError, match="its last bytes are not ARROW1"):
+        open_edges(path)

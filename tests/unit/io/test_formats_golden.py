@@ -8,8 +8,6 @@ from pathlib import Path
 
 import forests
 import numpy as np
-import pyarrow
-import pyarrow.ipc
 import pytest
 import scipy.sparse
 import zstandard
@@ -288,22 +286,3 @@ def test_long_lists_of_web_graphs(tmp_path: Path) -> None:
         read_edges(tmp_path / "web.graph")
     with pytest.raises(InputError, match=r"web\.properties: cannot be read"):
         read_edges(tmp_path / "web.graph", "bvgraph")
-
-
-@pytest.mark.parametrize("packing", [None, "zstd"])
-def test_arrow_files_of_many_batches(tmp_path: Path, packing: str | None) -> None:
-    names = pyarrow.array(["a", "b", "c"] * 40).dictionary_encode()
-    ends = np.arange(120)
-    table = pyarrow.table({"name": names, "source": ends, "target": ends + 1})
-    path = tmp_path / "path.arrow"
-    options = pyarrow.ipc.IpcWriteOptions(compression=packing)
-    with pyarrow.ipc.new_file(str(path), table.schema, options=options) as file:
-        file.write_table(table, max_chunksize=50)
-    edges = open_edges(path)
-    for begin, end in [(0, 120), (60, 110), (100, 101), (7, 7)]:
-        found = [piece.src for piece in edges.pieces(begin, end)]
-        expected = np.arange(begin, end)
-        np.testing.assert_array_equal(np.concatenate([expected[:0], *found]), expected)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InputError, match="its last bytes are not ARROW1"):
-        open_edges(path)

@@ -1,0 +1,65 @@
+"""The command `compile`."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    compiler = commands.add_parser(
+        "compile",
+        help="compile the kernels now, for images and shared file systems",
+        description="Compile the kernels that solving calls, by processes side by "
+        "side. Without this command, the first run on a machine does so, for the "
+        "weights of its graph.",
+    )
+    compiler.add_argument(
+        "--into",
+        type=Path,
+        help="directory for the code, which MNDMST_KERNELS names for other users; by "
+        "default the user's own cache",
+    )
+    compiler.add_argument(
+        "--level",
+        choices=("x86-64-v3", "native"),
+        help="processors that the code is for: all x86 with AVX2, or those like this "
+        "one; by default the first where it will do",
+    )
+    compiler.add_argument(
+        "--jobs", type=int, help="processes to use; by default one for each core"
+    )
+    compiler.set_defaults(process=_compile)
+
+
+def _compile(arguments: argparse.Namespace) -> int:
+    from ..host.errors import ConfigError
+    from ..native import store
+    from ..native.ahead import compile_side_by_side
+    from ..native.registry import entries, missing
+
+    if arguments.jobs is not None and arguments.jobs < 1:
+        raise ConfigError(f"--jobs {arguments.jobs}: there must be a process at least")
+    level = arguments.level or store.level()
+    if level == store.LEVEL != store.level():
+        raise ConfigError(
+            f"--level {level}: this processor lacks what code for it takes, and the "
+            "code could not be tried. Use --level native, or another machine."
+        )
+    directory = store.place_for(arguments.into, level)
+    todo = missing(entries(), [directory])
+    jobs = arguments.jobs or len(os.sched_getaffinity(0))
+    compile_side_by_side(todo, jobs, directory, level)
+    left = len(missing(entries(), [directory]))
+    if left:
+        raise ConfigError(
+            f"{directory}: {left} of {len(entries())} kernels could not be compiled or "
+            "written there. Give it a directory with some free megabytes."
+        )
+    nbytes = sum(file.stat().st_size for file in directory.glob("*.o"))
+    print(
+        f"{len(entries())} kernels for {level} in {directory}, {nbytes / 1e6:.1f} MB; "
+        f"{len(todo)} compiled now"
+    )
+    return 0
