@@ -22,8 +22,24 @@ from mndmst.native.registry import FILE
 PROGRAM = Path(__file__).parent / "mpi" / "kernels_program.py"
 RANKS = (1, 2, 3, 5)
 HEAD = """\
-# The kernels that solving calls: for which types of weights, which kernel, and the
-# types of its arguments. Ids are 32 bits wide. Written by tests/called_kernels.py.
+# Who calls a kernel and for which types of weights, its name, and the types of its
+# arguments. Ids are 32 bits wide. Written by tests/called_kernels.py.
+"""
+# Few edges and many, with and without a giant component, by one thread and several.
+ARRAYS = """if True:
+    import json, sys
+    import numpy as np
+    import mndmst
+    from mndmst.native.loader import loaded
+    rng = np.random.default_rng(1)
+    for n, m in ((200, 800), (50_000, 20_000), (20_000, 600_000)):
+        src, dst = rng.integers(0, n, (2, m)).astype(np.int32)
+        weight = rng.integers(0, 1000, m).astype(sys.argv[1])
+        for ends in ((src, dst), (src.astype(np.int64), dst.astype(np.int64))):
+            for threads in (1, 4):
+                mndmst.minimum_spanning_forest(*ends, weight, threads=threads)
+        mndmst.minimum_spanning_forest(src, dst, weight, maximum=True)
+    print(json.dumps(sorted(set(loaded()))))
 """
 
 
@@ -49,6 +65,14 @@ def _side_by_side(graph: graphs.Graph) -> graphs.Graph:
     return graphs.Graph(2 * graph.n, *ends, np.tile(graph.weight, 2))
 
 
+def called_for_arrays(dtype: str) -> list[tuple[str, str]]:
+    """Return the kernels that solving arrays calls, in a process of its own."""
+    run = subprocess.run(
+        [sys.executable, "-c", ARRAYS, dtype], stdout=subprocess.PIPE, check=True
+    )
+    return [tuple(entry) for entry in json.loads(run.stdout)]
+
+
 def main() -> None:
     """Run all, and write the file."""
     users: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -61,7 +85,9 @@ def main() -> None:
                     [*command, PROGRAM, *paths], stdout=subprocess.PIPE, check=True
                 )
                 for name, signature in json.loads(run.stdout):
-                    users[name, signature].add(dtype.str[1:])
+                    users[name, signature].add(f"solve:{dtype.str[1:]}")
+            for name, signature in called_for_arrays(dtype.name):
+                users[name, signature].add(f"arrays:{dtype.str[1:]}")
     lines = [
         f"{','.join(sorted(types))} {name.removeprefix('mndmst.')} {signature}\n"
         for (name, signature), types in sorted(users.items())

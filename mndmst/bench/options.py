@@ -17,6 +17,7 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     _add_gpu(devices)
     _add_both(devices)
     add_scaling(devices)
+    _add_start(devices)
     _add_papers(devices)
 
 
@@ -86,6 +87,25 @@ def _add_both(devices: Any) -> None:
     _finish(both, _both)
 
 
+def _add_start(devices: Any) -> None:
+    start = devices.add_parser(
+        "start",
+        help="where the seconds of a whole command go",
+        description="Solve a graph from file to file on some numbers of ranks, and "
+        "print the seconds of each stage from the launch to the end, beside those of "
+        "processes that do less.",
+    )
+    start.add_argument(
+        "graph", type=Path, nargs="?", help="directory of shards; the demo by default"
+    )
+    start.add_argument(
+        "--ranks", default="1,4", type=list_of(positive), help="numbers of ranks"
+    )
+    start.add_argument("--repeat", default=5, type=positive, help="runs of each")
+    start.add_argument("--backend", default="auto", choices=("auto", "cpu", "cuda"))
+    _finish(start, _start)
+
+
 def _add_papers(devices: Any) -> None:
     papers = devices.add_parser(
         "papers",
@@ -112,6 +132,26 @@ def _finish(
         "--json", type=Path, metavar="FILE", help="write everything here"
     )
     parser.set_defaults(process=process)
+
+
+def _start(arguments: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from ..io.demo import demo_graph
+    from .start import measure, text
+    from .table import machine
+
+    graph = arguments.graph or demo_graph()
+    facts, rows = machine(()), []
+    print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}: {graph}")
+    for ranks in arguments.ranks:
+        options = ("--backend", arguments.backend)
+        found = measure(graph, ranks, arguments.repeat, options)
+        print(text(found), flush=True)
+        rows.append(asdict(found))
+    if arguments.json is not None:
+        write(arguments.json, {"machine": facts, "command": sys.argv, "rows": rows})
+    return 0
 
 
 def _papers(arguments: argparse.Namespace) -> int:

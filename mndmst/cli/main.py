@@ -3,40 +3,20 @@
 import argparse
 import contextlib
 import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
 
 from ..host.launcher import launched_processes, launched_rank
 from ..host.signals import stop_signals
 from ..host.version import __version__
-from . import (
-    bench,
-    cluster,
-    completion,
-    components,
-    convert,
-    generate,
-    info,
-    neighbours,
-    partition,
-    report,
-    solve,
-    verify,
-)
-from . import compile as compiler
+from . import completion, solve
 
+# Each has a file of its name here.
 COMMANDS = (
-    solve,
-    components,
-    cluster,
-    partition,
-    generate,
-    neighbours,
-    convert,
-    verify,
-    info,
-    report,
-    compiler,
-    bench,
-)
+    "solve", "components", "cluster", "partition", "generate", "neighbours", "convert",
+    "verify", "info", "report", "compile", "bench",
+)  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,7 +41,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
             stack.enter_context(contextlib.redirect_stdout(nowhere))
             stack.enter_context(contextlib.redirect_stderr(nowhere))
         try:
-            return parser().parse_args(argv)
+            return parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
         except SystemExit as end:
             # A launcher ends all when one leaves with an error: let the first speak.
             stop_signals.release()
@@ -72,8 +52,15 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
             raise
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+def parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser of all commands.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        If they begin with a command, only its options are there: those of others
+        would take their time to import.
+    """
     top = argparse.ArgumentParser(
         prog="mndmst",
         description="Minimum spanning forests of graphs larger than one machine. "
@@ -82,8 +69,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mndmst {__version__}")
     top.set_defaults(process=solve.demo)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for command in COMMANDS:
-        command.add(commands)
+    for command in [name for name in COMMANDS if name in argv[:1]] or COMMANDS:
+        import_module(f".{command}", __package__).add(commands)
     completion.add(commands, top)
     for parser_of_all in (top, *commands.choices.values()):
         # `__main__` looks for it, since an error may come before it is parsed

@@ -14,6 +14,7 @@ import numpy as np
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import launched_processes
 from . import bulk, mpi_library
+from .binding import widen_binding
 from .exchange import Coded, exchange
 
 
@@ -36,6 +37,7 @@ def world(polite: bool = False) -> "Comm":
             "mpirun or srun --mpi=... that belongs to this library, or point "
             "MPI4PY_LIBMPI at the library of your launcher."
         )
+    widen_binding(comm)
     return comm
 
 

@@ -9,6 +9,8 @@ from subprocess import DEVNULL, Popen
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
+# What Open MPI starts ranks by on other hosts.
+_DAEMONS = ("orted", "prted", "prte")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 
 
@@ -52,6 +54,12 @@ def crowded() -> bool:
     each count as crowded, until they can ask one another (`Comm.lacks_cores`).
     """
     return _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0))
+
+
+def launcher_of_this_host() -> int:
+    """Return the process of Open MPI that started this one; 0 if there is none."""
+    by_open_mpi = "OMPI_COMM_WORLD_SIZE" in os.environ
+    return _ancestor((*_LAUNCHERS, *_DAEMONS)) if by_open_mpi else 0
 
 
 def end_launcher(seconds: float) -> None:

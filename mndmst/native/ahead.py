@@ -3,6 +3,7 @@
 What is to be compiled lies in a pipe, and each process takes the next of it.
 """
 
+import functools
 import os
 import subprocess
 import sys
@@ -10,12 +11,23 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from .registry import Entry
-from .store import RUNTIME_NAME, Code, keep
+import numpy as np
+
+from .registry import Entry, entries, missing
+from .store import RUNTIME_NAME, Code, directories, keep, level, writable
 
 PARENT = Path(__file__).parents[2]
 # Bytes of an entry in the pipe; the system hands out so many at once or none.
 RECORD = 2048
+
+
+@functools.cache
+def compile_for_arrays(weights: np.dtype) -> None:
+    """Compile what graphs in memory take and nobody has compiled, on all cores."""
+    place = writable()
+    if place is not None:
+        left = missing(entries("arrays", weights), directories())
+        compile_side_by_side(left, len(os.sched_getaffinity(0)), place, level())
 
 
 def compile_side_by_side(

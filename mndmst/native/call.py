@@ -10,9 +10,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
-
 from .arguments import words_of
+from .linker import Linker, links_here
 from .results import Release, Result
 from .store import Code
 
@@ -37,7 +36,10 @@ def caller(name: str, code: Code, signature: str, runtime: Code) -> Call:
     kinds: list[Any] = [_WORDS[kind] for kind in words_of(signature)]
     pointers: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
-    native, result = prototype(_engine().add(code)), Result(code.result)
+    native, result = (
+        prototype(_linker().add(code.code, code.symbol)),
+        Result(code.result),
+    )
     layout, read, byref = result.layout, result.read, ctypes.byref
 
     def call(words: list, arguments: tuple) -> Any:
@@ -50,32 +52,41 @@ def caller(name: str, code: Code, signature: str, runtime: Code) -> Call:
     return call
 
 
-class _Engine:
-    """LLVM's linker of code in memory. It goes on to read the objects it was given."""
+class _LlvmLinker:
+    """LLVM's linker, for other machines. It goes on to read what it was given."""
 
     def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple().create_target_machine()
-        self._linker = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
         self._objects: list[Any] = []
 
-    def add(self, code: Code) -> int:
-        """Load an object; return the address of its symbol."""
-        file = llvm.ObjectFileRef.from_data(code.code)
-        self._objects.append((file, code.code))
-        self._linker.add_object_file(file)
-        self._linker.finalize_object()
-        return self._linker.get_function_address(code.symbol)
+    def add(self, code: bytes, symbol: str) -> int:
+        """Load an object; return the address of one of its symbols."""
+        from llvmlite.binding import ObjectFileRef
+
+        file = ObjectFileRef.from_data(code)
+        self._objects.append((file, code))
+        self._engine.add_object_file(file)
+        self._engine.finalize_object()
+        return self._engine.get_function_address(symbol)
 
 
-_engine = functools.cache(_Engine)  # one for a process
+@functools.cache
+def _linker() -> Linker | _LlvmLinker:
+    """Return the one that links for this process."""
+    return Linker() if links_here() else _LlvmLinker()
 
 
 @functools.cache
 def _release(runtime: Code) -> Release:
     """Load what takes and frees memory; return what takes a reference away."""
-    return ctypes.CFUNCTYPE(None, ctypes.c_size_t)(_engine().add(runtime))
+    return ctypes.CFUNCTYPE(None, ctypes.c_size_t)(
+        _linker().add(runtime.code, runtime.symbol)
+    )
 
 
 class _Fault(ctypes.Structure):

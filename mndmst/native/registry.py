@@ -1,6 +1,7 @@
-"""The kernels that a command calls, and for which types: what can be compiled ahead.
+"""The kernels that are called, and for which types: what can be compiled ahead.
 
-`signatures.txt` lists them under the types of weights that a graph has. It is written
+`signatures.txt` lists them under who calls them, `solve` for graphs in files or
+`arrays` for those in memory, and for which types of weights. It is written
 by watching runs (`python -m tests.called_kernels`), and a test holds it to them. A
 kernel that is missing there is compiled when it is first called.
 """
@@ -23,16 +24,21 @@ class Entry(NamedTuple):
     signature: str
 
 
-def entries(weights: np.dtype | None = None) -> list[Entry]:
-    """Return the kernels of solving for a type of weights; for all without one.
+def entries(user: str = "", weights: np.dtype | None = None) -> list[Entry]:
+    """Return the kernels that somebody calls for a type of weights; all without.
 
     The first is what takes memory for the others.
+
+    Parameters
+    ----------
+    user : {"solve", "arrays"}
     """
+    wanted = None if weights is None else f"{user}:{weights.str[1:]}"
     found = [Entry(RUNTIME_NAME, "")]
     for line in FILE.read_text().splitlines():
         if not line.startswith("#"):
-            types, name, signature = line.split(" ", 2)
-            if weights is None or weights.str[1:] in types.split(","):
+            users, name, signature = line.split(" ", 2)
+            if wanted is None or wanted in users.split(","):
                 found.append(Entry(f"mndmst.{name}", signature))
     return found
 

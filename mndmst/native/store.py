@@ -9,15 +9,12 @@ import functools
 import hashlib
 import json
 import os
-import sys
+import platform
 import tempfile
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
-
-import llvmlite
-from llvmlite import binding as llvm
 
 from ..host.caches import make_private, tell_once, tell_without_cache, weak_place
 from ..host.errors import ConfigError
@@ -25,11 +22,11 @@ from ..host.errors import ConfigError
 PACKAGE = Path(__file__).parents[1]
 # Code that an installation brings along.
 SHIPPED = Path(__file__).with_name("objects")
-# The level of processors since 2013 (Haswell) and 2015 (Excavator), and what of it
-# LLVM's names of features tell.
+# The level of processors since 2013 (Haswell) and 2015 (Excavator), and the features
+# that tell it.
 LEVEL = "x86-64-v3"
 NATIVE = "native"
-_OF_LEVEL = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+_OF_LEVEL = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 # What code calls that is not the C library's: it counts references to arrays, and takes
 # and frees their memory. It is kept under this name, without types.
 RUNTIME_NAME = "mndmst.native.memory"
@@ -208,8 +205,16 @@ def _shared_bases() -> Iterator[Path]:
 @functools.cache
 def level() -> str:
     """Return the processors that code is made for unless another level is asked for."""
-    features = llvm.get_host_cpu_features()
-    return LEVEL if all(features.get(name) for name in _OF_LEVEL) else NATIVE
+    return LEVEL if set(_processor().split()) >= _OF_LEVEL else NATIVE
+
+
+def _processor() -> str:
+    """Return what the system says of the first processor: its model and features."""
+    with Path("/proc/cpuinfo").open() as file:
+        lines = file.read(8192).partition("\n\n")[0].splitlines()
+    told = (line.partition(":") for line in lines)
+    names = "vendor_id", "cpu family", "model", "flags", "Features", "CPU part"
+    return " ".join(what for name, _, what in told if name.strip() in names)
 
 
 @functools.cache
@@ -223,20 +228,19 @@ def state(processors: str) -> str:
     text = hashlib.blake2b(digest_size=8)
     for source in sorted(kernel_files(PACKAGE)):
         text.update(f"{source.relative_to(PACKAGE)}\n".encode() + source.read_bytes())
-    for facts in (_numba_version(), llvmlite.__version__, sys.implementation.cache_tag):
+    for facts in (*map(_version, ("numba", "llvmlite")), platform.machine()):
         text.update(f"{facts}\n".encode())
     if processors == NATIVE:
-        text.update(llvm.get_host_cpu_features().flatten().encode())
-        processors = llvm.get_host_cpu_name()
+        text.update(_processor().encode())
     return f"{processors}-{text.hexdigest()}"
 
 
-def _numba_version() -> str:
-    """Return the version of Numba, which is not imported for that."""
-    numba = find_spec("numba")
-    if numba is None or numba.origin is None:
+def _version(package: str) -> str:
+    """Return the version of a package, which is not imported for that."""
+    found = find_spec(package)
+    if found is None or found.origin is None:
         return "none"
-    return Path(numba.origin).with_name("_version.py").read_text()
+    return Path(found.origin).with_name("_version.py").read_text()
 
 
 def kernel_files(package: Path) -> list[Path]:

@@ -71,7 +71,7 @@ def _compile_missing(comm: Comm, weights: np.dtype, progress: Progress) -> None:
     """Compile the kernels that no process has compiled; ranks of a host share them."""
     place = writable()
     node = comm.node()
-    left = missing(entries(weights), directories()) if place else []
+    left = missing(entries("solve", weights), directories()) if place else []
     if node.max(len(left)):
         progress.say("compiling kernels, once on this machine")
         cores = len(node.cores())

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +130,8 @@ class Report:
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of everything a result depends on."""
+    from importlib.metadata import PackageNotFoundError, version  # takes 10 ms
+
     found = {"mndmst": __version__, "python": platform.python_version()}
     for name in ("numpy", "numba", "h5py", "mpi4py", "cupy-cuda13x", "cupy-cuda12x"):
         try:

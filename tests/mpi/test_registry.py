@@ -24,11 +24,11 @@ def test_solving_calls_nothing_that_is_not_registered(
     called = {tuple(entry) for entry in json.loads(run.stdout)}
     dtype = next(dtype for dtype in WEIGHT_DTYPES if dtype.name == weights)
     assert called
-    assert called <= set(entries(dtype))
+    assert called <= set(entries("solve", dtype))
 
 
 def test_types_of_weights_share_what_they_can() -> None:
-    narrow, wide, every = (set(entries(t)) for t in (*WEIGHT_DTYPES[:2], None))
+    narrow, wide, every = (set(entries("solve", t)) for t in (*WEIGHT_DTYPES[:2], None))
     assert len(WEIGHT_DTYPES) == 6
     assert narrow < every
     assert wide < every

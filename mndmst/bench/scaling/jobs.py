@@ -193,10 +193,14 @@ def launcher() -> str:
     return found
 
 
+def environment() -> dict[str, str]:
+    """Return the environment in which every MPI starts as many ranks as are asked."""
+    return _ENVIRONMENT | dict(os.environ)
+
+
 def _output(command: list[str]) -> str:
     """Return what a command prints, or raise what it says."""
-    environment = _ENVIRONMENT | dict(os.environ)
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
     if done.returncode:
         said = done.stderr.strip() or f"ended with status {done.returncode}"
         raise MndmstError(f"{' '.join(command)}: {said}")

@@ -83,10 +83,11 @@ def test_versions_and_processors_have_states_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     states = [store.state(store.LEVEL), store.state(store.NATIVE)]
-    monkeypatch.setattr(store, "_numba_version", lambda: "another")
+    version = store._version
+    monkeypatch.setattr(store, "_version", lambda name: version(name) + "1")
     anew()
     states.append(store.state(store.LEVEL))
-    monkeypatch.setattr(store.llvm, "get_host_cpu_name", lambda: "another")
+    monkeypatch.setattr(store, "_processor", lambda: "another")
     anew()
     states.append(store.state(store.NATIVE))
     assert len(set(states)) == 4
@@ -95,14 +96,8 @@ def test_versions_and_processors_have_states_of_their_own(
 def test_a_processor_below_the_level_has_code_of_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    features = dict(store.llvm.get_host_cpu_features())
-
-    class Weak(dict):
-        def flatten(self) -> str:
-            return "-avx2"
-
-    weak = Weak(features, avx2=False)
-    monkeypatch.setattr(store.llvm, "get_host_cpu_features", lambda: weak)
+    weak = store._processor().replace("avx2", "avx")
+    monkeypatch.setattr(store, "_processor", lambda: weak)
     monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "own"))
     for base in (tmp_path / "own" / "kernels", tmp_path / "shared"):
         (base / store.state(store.LEVEL)).mkdir(parents=True)

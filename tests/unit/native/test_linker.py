@@ -1,0 +1,61 @@
+"""Objects are linked as LLVM would link them, or refused."""
+
+import numpy as np
+import pytest
+
+from mndmst.native import call
+from mndmst.native.compiler import compile_kernel, compile_runtime
+from mndmst.native.linker import Linker, links_here
+from mndmst.native.store import Code, level
+
+pytestmark = pytest.mark.skipif(not links_here(), reason="LLVM links on this machine")
+
+
+def spread(values, count):
+    found = [np.int64(0) for _ in range(0)]
+    for i in range(count):
+        found.append(values[i % len(values)] * i)
+    out = np.array(found)
+    out[1:] = out[:-1].copy()
+    return np.sort(out), np.log10(out.sum())
+
+
+@pytest.fixture(scope="module")
+def codes() -> tuple[Code, Code]:
+    return compile_kernel(spread, "i8[],i8", level()), compile_runtime(level())
+
+
+@pytest.mark.parametrize("by_llvm", [False, True])
+def test_both_linkers_make_the_same_of_an_object(
+    codes: tuple[Code, Code], by_llvm: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linker = call._LlvmLinker() if by_llvm else Linker()
+    monkeypatch.setattr(call, "_linker", lambda: linker)
+    call._release.cache_clear()
+    try:
+        run = call.caller("spread", codes[0], "i8[],i8", codes[1])
+        values = np.arange(1, 8)
+        words = [0, 0, 7, 8, values.ctypes.data, 7, 8, 3000]
+        for _ in range(50):
+            got, log = run(words, (values, 3000))
+    finally:
+        call._release.cache_clear()
+    expected = np.resize(values, 3000) * np.arange(3000)
+    expected[1:] = expected[:-1].copy()
+    np.testing.assert_array_equal(got, np.sort(expected))
+    assert log == np.log10(expected.sum())
+
+
+def test_objects_of_other_machines_are_refused(codes: tuple[Code, Code]) -> None:
+    other = bytearray(codes[1].code)
+    other[18] = 183  # AArch64
+    with pytest.raises(OSError, match="no object of this machine"):
+        Linker().add(bytes(other), codes[1].symbol)
+    with pytest.raises(OSError, match="no object of this machine"):
+        Linker().add(b"#!/bin/sh\n" * 10, "main")
+
+
+def test_what_is_nowhere_is_named(codes: tuple[Code, Code]) -> None:
+    changed = codes[1].code.replace(b"\0malloc\0", b"\0mallet\0")
+    with pytest.raises(OSError, match="code needs mallet, which is not there"):
+        Linker().add(changed, codes[1].symbol)
