@@ -81,11 +81,11 @@ def main() -> None:
             paths = write_graphs(Path(place), dtype.name)
             for ranks in RANKS:
                 command = ["mpirun", "-n", str(ranks), sys.executable, "-m", "mpi4py"]
-                run = subprocess.run(
-                    [*command, PROGRAM, *paths], stdout=subprocess.PIPE, check=True
-                )
-                for name, signature in json.loads(run.stdout):
-                    users[name, signature].add(f"solve:{dtype.str[1:]}")
+                for user in ("solve", "verify"):
+                    asked = [*command, PROGRAM, user, *paths]
+                    run = subprocess.run(asked, stdout=subprocess.PIPE, check=True)
+                    for name, signature in json.loads(run.stdout):
+                        users[name, signature].add(f"{user}:{dtype.str[1:]}")
             for name, signature in called_for_arrays(dtype.name):
                 users[name, signature].add(f"arrays:{dtype.str[1:]}")
     lines = [

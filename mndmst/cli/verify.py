@@ -27,12 +27,14 @@ def add(commands: Any) -> None:
 def _verify(arguments: argparse.Namespace) -> int:
     from ..comm.placement import locate
     from ..io.shards import open_graph
+    from ..run.compile import compile_kernels
     from ..verify import verify
     from .ranks import begin
 
-    comm, *_ = begin(arguments)
+    comm, _, progress = begin(arguments)
     with comm.raise_on_all():
         graph = open_graph(arguments.graph, check=comm.rank == 0)
+    compile_kernels(comm, "verify", graph.weight_dtype, progress.say)
     own = locate(comm).share
     threads = own if arguments.threads is None else arguments.threads
     verdict = verify(comm, graph, arguments.forest, threads)

@@ -3,17 +3,13 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import numpy as np
-
 from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..graph.order import id_dtype, key_dtype
 from ..host.progress import Progress
 from ..io.shards import ShardedGraph
-from ..native.ahead import compile_side_by_side
-from ..native.registry import entries, missing
-from ..native.store import directories, level, writable
+from .compile import compile_kernels
 
 
 class Background:
@@ -58,26 +54,10 @@ def start_devices(
     Collective.
     """
     ids, keys = id_dtype(graph.num_vertices), key_dtype(graph.weight_dtype)
-    _compile_missing(comm, graph.weight_dtype, progress)
+    compile_kernels(comm, "solve", graph.weight_dtype, progress.say)
 
     def load() -> None:
         for backend in backends:
             backend.start(ids, keys)
 
     return Background(load)
-
-
-def _compile_missing(comm: Comm, weights: np.dtype, progress: Progress) -> None:
-    """Compile the kernels that no process has compiled; ranks of a host share them."""
-    place = writable()
-    node = comm.node()
-    left = missing(entries("solve", weights), directories()) if place else []
-    if node.max(len(left)):
-        progress.say("compiling kernels, once on this machine")
-        cores = len(node.cores())
-        sharers = min(node.size, cores)
-        share = left[node.rank :: sharers] if node.rank < sharers else []
-        if place:
-            compile_side_by_side(share, cores // sharers, place, level())
-        node.barrier(politely=True)
-    node.free()

@@ -1,18 +1,19 @@
-"""Solve graphs in ways of all kinds; print the kernels that ranks have called.
+"""Solve or verify in ways of all kinds; print the kernels that ranks have called.
 
-Arguments: the paths of graphs with one type of weights.
+Arguments: which of both, and the paths of graphs with one type of weights.
 """
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
+from mndmst.io.shards import open_graph
 from mndmst.native.loader import loaded
 from mndmst.pipeline import Targets, solve
 from mndmst.run.config import Config
+from mndmst.verify import verify
 
 OPTIONS: list[dict] = [
     {},
@@ -24,19 +25,27 @@ OPTIONS: list[dict] = [
 ]
 
 
-def solve_all(graph: str, forest: Path) -> None:
+def solve_all(graph: Path) -> None:
     """Solve a graph in every way."""
     for options in OPTIONS:
         config = Config(**{"backend": "cpu", **options})
-        solve(comm, graph, config, Targets(forest), Progress(False))
+        solve(comm, graph, config, Targets(forest_of(graph)), Progress(False))
+
+
+def verify_all(graph: Path) -> None:
+    """Verify the forest that `solve_all` has left, by one thread and by several."""
+    for threads in (1, 3):
+        verdict = verify(comm, open_graph(graph), forest_of(graph), threads)
+        assert verdict.ok, verdict.text()
+
+
+def forest_of(graph: Path) -> Path:
+    return graph.with_name(f"{graph.name}.forest.h5")
 
 
 comm = world()
-with tempfile.TemporaryDirectory() as directory:
-    forest = Path(comm.bcast(directory)) / "forest.h5"
-    for graph in sys.argv[1:]:
-        solve_all(graph, forest)
-    comm.barrier()
+for graph in sys.argv[2:]:
+    {"solve": solve_all, "verify": verify_all}[sys.argv[1]](Path(graph))
 called = comm.gather(loaded())
 if comm.rank == 0:
     print(json.dumps(sorted(set().union(*called))))

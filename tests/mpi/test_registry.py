@@ -1,4 +1,4 @@
-"""The registry has all kernels of a run, so that they can be compiled beforehand."""
+"""The registry has all kernels of a command: they can be compiled beforehand."""
 
 import json
 from collections.abc import Callable
@@ -14,17 +14,18 @@ pytestmark = pytest.mark.mpi
 
 
 @pytest.mark.parametrize(("ranks", "weights"), [(1, "int32"), (3, "float64")])
-def test_solving_calls_nothing_that_is_not_registered(
+def test_commands_call_nothing_that_is_not_registered(
     mpirun: Callable, tmp_path: Path, ranks: int, weights: str
 ) -> None:
     program = Path(__file__).with_name("kernels_program.py")
     paths = write_graphs(tmp_path, weights)
-    run = mpirun(ranks, "-m", "mpi4py", program, *paths, timeout=280)
-    assert run.returncode == 0, run.stderr[-3000:]
-    called = {tuple(entry) for entry in json.loads(run.stdout)}
     dtype = next(dtype for dtype in WEIGHT_DTYPES if dtype.name == weights)
-    assert called
-    assert called <= set(entries("solve", dtype))
+    for user in ("solve", "verify"):
+        run = mpirun(ranks, "-m", "mpi4py", program, user, *paths, timeout=280)
+        assert run.returncode == 0, run.stderr[-3000:]
+        called = {tuple(entry) for entry in json.loads(run.stdout)}
+        assert called
+        assert called <= set(entries(user, dtype))
 
 
 def test_types_of_weights_share_what_they_can() -> None:

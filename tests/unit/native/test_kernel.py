@@ -112,7 +112,7 @@ def test_what_no_kernel_takes_is_refused() -> None:
     def same(value):
         return value
 
-    for value in ("text", {}, np.zeros(2, ">i4"), np.zeros(2, "c16")):
+    for value in ("text", {}, np.zeros(2, ">i4"), np.zeros(2, "c16"), np.zeros(())):
         with pytest.raises(TypeError):
             same(value)
 

@@ -1,0 +1,38 @@
+"""Compile what a command will call and nobody has compiled, before it goes on."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..comm.communicator import Comm
+from ..native.ahead import compile_side_by_side
+from ..native.registry import entries, missing
+from ..native.store import directories, level, writable
+
+
+def compile_kernels(
+    comm: Comm, user: str, weights: np.dtype, say: Callable[[str], object]
+) -> None:
+    """Compile kernels; the ranks of a host divide them, and use all of its cores.
+
+    Collective.
+
+    Parameters
+    ----------
+    user : {"solve", "verify"}
+        See `registry.entries`.
+    say : callable
+        Writes a message if there is anything to compile.
+    """
+    place = writable()
+    node = comm.node()
+    left = missing(entries(user, weights), directories()) if place else []
+    if node.max(len(left)):
+        say("compiling kernels, once on this machine")
+        cores = len(node.cores())
+        sharers = min(node.size, cores)
+        share = left[node.rank :: sharers] if node.rank < sharers else []
+        if place:
+            compile_side_by_side(share, cores // sharers, place, level())
+        node.barrier(politely=True)
+    node.free()
