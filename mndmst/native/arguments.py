@@ -39,7 +39,7 @@ def pack(arguments: tuple, words: list) -> Hashable:
     return tuple([_PACK.get(type(a), _pack_other)(a, words) for a in arguments])
 
 
-def _pack_array(array: np.ndarray, words: list) -> tuple:
+def _pack_array(array: Any, words: list) -> tuple:
     try:  # thrice as fast as what follows
         address = addressof(c_char.from_buffer(array))
     except (TypeError, ValueError):  # read only, with gaps, or empty
