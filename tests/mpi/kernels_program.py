@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from mndmst.comm.communicator import world
+from mndmst.components import connected_components
 from mndmst.host.progress import Progress
 from mndmst.io.shards import open_graph
 from mndmst.native.loader import loaded
@@ -26,10 +27,11 @@ OPTIONS: list[dict] = [
 
 
 def solve_all(graph: Path) -> None:
-    """Solve a graph in every way."""
+    """Solve a graph in every way, and find its components."""
     for options in OPTIONS:
         config = Config(**{"backend": "cpu", **options})
         solve(comm, graph, config, Targets(forest_of(graph)), Progress(False))
+        connected_components(comm, graph, config, Progress(False))
 
 
 def verify_all(graph: Path) -> None:

@@ -204,27 +204,37 @@ def descendants(process: int) -> Iterator[int]:
             yield from descendants(child)
 
 
-def compiling(process: int) -> bool:
-    """Whether a process has loaded the compiler, and so is past its start."""
+def words_of(process: int) -> list[str]:
+    """Return the command line of a process, if it is still there."""
     try:
-        return "libllvmlite" in Path(f"/proc/{process}/maps").read_text()
+        return Path(f"/proc/{process}/cmdline").read_text().split("\0")
     except OSError:
-        return False
+        return []
 
 
 def test_a_rank_that_is_killed(tmp_path: Path, graph: Graph, forest: Path) -> None:
     directory = write_graph(tmp_path / "graph", graph, PARTS)
     command = on_ranks(RANKS, "-m", "mndmst", "solve", directory, "-o", forest)
     # Without compiled kernels at hand the run lasts for seconds.
-    job = start(command, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    job = start(command, MNDMST_CACHE_DIR=str(tmp_path / "cache"))
     deadline = time.monotonic() + LIMIT
-    ranks: list[int] = []
-    while len(ranks) < RANKS and job.poll() is None and time.monotonic() < deadline:
+    compilers: list[int] = []
+    while not compilers and job.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
-        ranks = [pid for pid in descendants(job.pid) if compiling(pid)]
+        below = {pid: words_of(pid) for pid in descendants(job.pid)}
+        compilers = [pid for pid in below if "mndmst.native.ahead" in below[pid]]
+    ranks = [
+        pid
+        for pid, words in below.items()
+        if "solve" in words and words[0].rpartition("/")[2].startswith("python")
+    ]
     if len(ranks) == RANKS:
         os.kill(ranks[1], signal.SIGKILL)
     run = finish(job, timeout=20)
     assert len(ranks) == RANKS, run
     assert run.returncode != 0
     assert not forest.exists()
+    deadline = time.monotonic() + LIMIT  # they end after the kernel at hand
+    while any(map(words_of, compilers)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(words_of, compilers))
