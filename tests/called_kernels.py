@@ -45,17 +45,17 @@ ARRAYS = """if True:
 
 def write_graphs(directory: Path, dtype: str) -> list[Path]:
     """Write graphs that take all ways through the program; return where they are."""
+    many = (np.arange(1 << 20) % 65_521).tolist()
     thin, thick = graphs.random(20_000, 25_000, 1), graphs.random(20_000, 200_000, 2)
-    many = np.arange(1 << 20) % 65_521
-    chosen = [graphs.path(9), thin, thick, thick.with_weights([7], dtype)]
     # Two graphs side by side have no giant component, so that bands follow.
-    chosen += [_side_by_side(graph) for graph in (thin, thick)]
+    apart = [_side_by_side(graph) for graph in (thin, thick)]
+    chosen = [
+        graph.with_weights(many, dtype)
+        for graph in (graphs.path(9), thin, thick, *apart)
+    ]
+    chosen.append(thick.with_weights([7], dtype))
     return [
         graphs.write_graph(directory / f"{dtype}-{i}", graph)
-        if len(set(graph.weight)) == 1 and i == 3
-        else graphs.write_graph(
-            directory / f"{dtype}-{i}", graph.with_weights(many.tolist(), dtype)
-        )
         for i, graph in enumerate(chosen)
     ]
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -37,6 +37,8 @@ class Start:
         Seconds of processes that do less, as many of them.
     resident_bytes : int
         Memory of the largest rank before it reads.
+    first : float
+        Seconds of the first run, which does not count.
     """
 
     ranks: int
@@ -44,7 +46,7 @@ class Start:
     stages: dict[str, float]
     floors: dict[str, float]
     resident_bytes: int
-    first: float = field(default=0.0)
+    first: float
 
 
 def measure(graph: Path, ranks: int, repeat: int, options: Sequence[str] = ()) -> Start:

@@ -48,18 +48,19 @@ def _compile(arguments: argparse.Namespace) -> int:
             "code could not be tried. Use --level native, or another machine."
         )
     directory = store.place_for(arguments.into, level)
-    todo = missing(entries(), [directory])
+    wanted = entries()
+    todo = missing(wanted, [directory])
     jobs = arguments.jobs or len(os.sched_getaffinity(0))
     compile_side_by_side(todo, jobs, directory, level)
-    left = len(missing(entries(), [directory]))
+    left = len(missing(wanted, [directory]))
     if left:
         raise ConfigError(
-            f"{directory}: {left} of {len(entries())} kernels could not be compiled or "
+            f"{directory}: {left} of {len(wanted)} kernels could not be compiled or "
             "written there. Give it a directory with some free megabytes."
         )
     nbytes = sum(file.stat().st_size for file in directory.glob("*.o"))
     print(
-        f"{len(entries())} kernels for {level} in {directory}, {nbytes / 1e6:.1f} MB; "
+        f"{len(wanted)} kernels for {level} in {directory}, {nbytes / 1e6:.1f} MB; "
         f"{len(todo)} compiled now"
     )
     return 0

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..host.launcher import launcher_of_this_host
+from ..host.launcher import by_open_mpi, launcher_of_this_host
 
 # Words on Open MPI's command line, and settings, that say where ranks are to run.
 _WORDS = (
@@ -29,6 +29,8 @@ def widen_binding(comm: Any) -> None:
     Collective; `comm` is all ranks. The launcher's own cores are what a control group,
     Slurm or `taskset` has left it. One line says what has been done, or what could be.
     """
+    if not by_open_mpi():
+        return
     launcher = launcher_of_this_host()
     node = comm.node()
     bound = node.cores()

@@ -56,10 +56,14 @@ def crowded() -> bool:
     return _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0))
 
 
+def by_open_mpi() -> bool:
+    """Return whether Open MPI has started this process and all others of its job."""
+    return "OMPI_COMM_WORLD_SIZE" in os.environ
+
+
 def launcher_of_this_host() -> int:
-    """Return the process of Open MPI that started this one; 0 if there is none."""
-    by_open_mpi = "OMPI_COMM_WORLD_SIZE" in os.environ
-    return _ancestor((*_LAUNCHERS, *_DAEMONS)) if by_open_mpi else 0
+    """Return the process that has started the ranks on this host; 0 if it is gone."""
+    return _ancestor((*_LAUNCHERS, *_DAEMONS))
 
 
 def end_launcher(seconds: float) -> None:

@@ -8,11 +8,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
+from .arguments import named
 from .registry import Entry, entries, missing
 from .store import RUNTIME_NAME, Code, directories, keep, level, writable
 
@@ -85,9 +85,7 @@ def _code_of(name: str, signature: str, processors: str) -> Code:
 
     if name == RUNTIME_NAME:
         return compile_runtime(processors)
-    module, _, kernel = name.rpartition(".")
-    function = getattr(import_module(module), kernel).function
-    return compile_kernel(function, signature, processors)
+    return compile_kernel(named(name).function, signature, processors)
 
 
 if __name__ == "__main__":

@@ -17,11 +17,12 @@ its length, its item's size, its address, its shape and its strides.
 
 from collections.abc import Callable, Hashable
 from ctypes import addressof, c_char
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-# What makes types of arrays differ: C order, Fortran's order, aligned, writeable.
+# What makes types of arrays differ: C order, alignment, the right to write.
 _C, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _LAYOUT = _C | _ALIGNED | _WRITEABLE
 
@@ -105,6 +106,12 @@ def _type_of(value: Any) -> str:
     dimension = "" if flags.c_contiguous else ":"
     readonly = "" if flags.writeable else "!"
     return f"{dtype.str[1:]}{readonly}[{','.join([dimension] * value.ndim)}]"
+
+
+def named(name: str) -> Any:
+    """Return what has a name with its module before it."""
+    module, _, name = name.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def split(types: str) -> list[str]:

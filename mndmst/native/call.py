@@ -36,10 +36,8 @@ def caller(name: str, code: Code, signature: str, runtime: Code) -> Call:
     kinds: list[Any] = [_WORDS[kind] for kind in words_of(signature)]
     pointers: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
-    native, result = (
-        prototype(_linker().add(code.code, code.symbol)),
-        Result(code.result),
-    )
+    native = prototype(_linker().add(code.code, code.symbol))
+    result = Result(code.result)
     layout, read, byref = result.layout, result.read, ctypes.byref
 
     def call(words: list, arguments: tuple) -> Any:

@@ -1,13 +1,12 @@
 """Machine code of a kernel for some types, by Numba.
 
-What is used here of Numba is not all its public interface: pyproject.toml names the
-versions that are known to have it, and `selftest` asks for the convention's proof.
+What is used here of Numba is not all its public interface. It was tried with 0.68;
+`proof` shows whether code of another version can be called.
 """
 
 import ctypes
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ from numba.core import compiler, registry  # noqa: E402
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.runtime import nrtdynmod  # noqa: E402
 
-from .arguments import split  # noqa: E402
+from .arguments import named, split  # noqa: E402
 
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -113,9 +112,9 @@ def _context(processors: str) -> Any:
 
 def _needed(module: Any) -> Iterator[str]:
     """Yield the names that code of a module has to find elsewhere."""
-    for named in (*module.functions, *module.global_variables):
-        if named.is_declaration and not named.name.startswith("llvm."):
-            yield named.name
+    for item in (*module.functions, *module.global_variables):
+        if item.is_declaration and not item.name.startswith("llvm."):
+            yield item.name
 
 
 def _known(name: str) -> bool:
@@ -141,8 +140,7 @@ def _numba_type(text: str) -> Any:
         members = _numba_types(inner)
         if not name:
             return types.Tuple(members)
-        module, _, name = name.rpartition(".")
-        return types.BaseTuple.from_types(members, getattr(import_module(module), name))
+        return types.BaseTuple.from_types(members, named(name))
     return numba.from_dtype(np.dtype(text))
 
 

@@ -84,6 +84,6 @@ def _compiler_serves() -> bool:
         sys.stderr.write(
             f"mndmst: kernels are called through Numba, which takes longer to start: "
             f"this version of it makes code of another kind ({reason}). Install one "
-            "that mndmst names.\n"
+            "that was tried, such as 0.68.\n"
         )
     return False

@@ -2,12 +2,11 @@
 
 import ctypes
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from .arguments import split
+from .arguments import named, split
 
 _NUMBERS = {
     "b1": ctypes.c_uint8, "i1": ctypes.c_int8, "u1": ctypes.c_uint8,
@@ -108,7 +107,7 @@ def _tuple_reader(kind: str) -> tuple[Any, Callable[[Any, tuple, Release], Any]]
     layouts, readers = zip(*map(_reader, split(inner)), strict=True)
     fields = [(f"f{i}", layout) for i, layout in enumerate(layouts)]
     struct = type("Fields", (ctypes.Structure,), {"_fields_": fields})
-    make = _named(name) if name else lambda *values: values
+    make = named(name) if name else lambda *values: values
 
     def read(memory: Any, arguments: tuple, release: Release) -> Any:
         values = (getattr(memory, field) for field, _ in fields)
@@ -120,8 +119,3 @@ def _tuple_reader(kind: str) -> tuple[Any, Callable[[Any, tuple, Release], Any]]
         )
 
     return struct, read
-
-
-def _named(name: str) -> Callable[..., tuple]:
-    module, _, name = name.rpartition(".")
-    return getattr(import_module(module), name)

@@ -84,6 +84,7 @@ def keep(name: str, signature: str, code: Code, directory: Path) -> None:
     try:
         with os.fdopen(made, "wb") as file:
             file.write(head + code.code)
+            os.fchmod(made, 0o644)  # where others may look, they may read
         Path(part).replace(place)
     except OSError:  # such as a full disk; the next process compiles it
         Path(part).unlink()
@@ -156,13 +157,16 @@ def writable() -> Path | None:
 
 
 def place_for(base: Path | None, processors: str) -> Path:
-    """Return the directory for code in a base, by default the user's; make it.
+    """Return the directory for code in a base, which all may read; make it.
+
+    Without a base it is the user's own.
 
     Raises
     ------
     ConfigError
         If others can change it, or it cannot be written.
     """
+    shared = base is not None
     if base is None:
         own = writable()
         if own is None:
@@ -171,9 +175,11 @@ def place_for(base: Path | None, processors: str) -> Path:
             )
         base = own.parent
     place = base.absolute() / state(processors)
+    missing = [folder for folder in (place, *place.parents) if not folder.exists()]
     try:
         weak = make_private(place)
-        place.chmod(0o755)
+        for folder in missing if shared else ():
+            folder.chmod(0o755)
     except OSError as error:
         raise ConfigError(
             f"{base}: compiled kernels cannot be kept there ({error}). Name another "
@@ -208,6 +214,7 @@ def level() -> str:
     return LEVEL if set(_processor().split()) >= _OF_LEVEL else NATIVE
 
 
+@functools.cache
 def _processor() -> str:
     """Return what the system says of the first processor: its model and features."""
     with Path("/proc/cpuinfo").open() as file:
@@ -225,14 +232,21 @@ def state(processors: str) -> str:
     ----------
     processors : {"x86-64-v3", "native"}
     """
-    text = hashlib.blake2b(digest_size=8)
-    for source in sorted(kernel_files(PACKAGE)):
-        text.update(f"{source.relative_to(PACKAGE)}\n".encode() + source.read_bytes())
+    text = hashlib.blake2b(_sources(), digest_size=8)
     for facts in (*map(_version, ("numba", "llvmlite")), platform.machine()):
         text.update(f"{facts}\n".encode())
     if processors == NATIVE:
         text.update(_processor().encode())
     return f"{processors}-{text.hexdigest()}"
+
+
+@functools.cache
+def _sources() -> bytes:
+    """Return a digest of what kernels depend on."""
+    text = hashlib.blake2b(digest_size=16)
+    for source in sorted(kernel_files(PACKAGE)):
+        text.update(f"{source.relative_to(PACKAGE)}\n".encode() + source.read_bytes())
+    return text.digest()
 
 
 def _version(package: str) -> str:

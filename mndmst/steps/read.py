@@ -26,8 +26,8 @@ VERTEX_COST = 28
 BUCKETS = 4096
 # What may be kept of freed memory, of that which the rows leave a rank.
 KEPT_SHARE = 4
-# More than kernels take once they are loaded.
-KERNEL_BYTES = 128 << 20
+# More than devices take of the host once they are started.
+DEVICE_BYTES = 128 << 20
 
 
 def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
@@ -111,7 +111,7 @@ def read_rows(
 
 
 def keep_to_host(
-    comm: Comm, graph: ShardedGraph, budget: Budget, load_kernels: Callable[[], object]
+    comm: Comm, graph: ShardedGraph, budget: Budget, start_devices: Callable[[], object]
 ) -> bool:
     """Limit a budget to what the hosts have for each rank, if the rows need more.
 
@@ -120,7 +120,7 @@ def keep_to_host(
 
     Parameters
     ----------
-    load_kernels : callable
+    start_devices : callable
         Called if that is close, for what they take is not left for the rows.
     """
     rows, arcs = -(-graph.num_vertices // comm.size), -(-graph.num_arcs // comm.size)
@@ -128,8 +128,8 @@ def keep_to_host(
     work = budget.for_rows(rows, arcs, row_bytes, comm.size) - row_bytes
     needed = row_bytes + work // 2  # it plans for the worst, and that may fit, too
     share = share_of_host(comm)
-    if needed + KERNEL_BYTES > share:
-        load_kernels()
+    if needed + DEVICE_BYTES > share:
+        start_devices()
         share = share_of_host(comm)
     if needed > share:
         budget.limit = comm.min(held_bytes()) + share

@@ -17,14 +17,14 @@ NAME = "mndmst.kernels.rows.count_occupied"
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test asks anew where code lies."""
-    for function in (store.directories, store.writable, store.state):
+    for function in (store.directories, store.writable, store.state, store._sources):
         function.cache_clear()
     for variable in ("MNDMST_CACHE_DIR", "MNDMST_KERNELS", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
 
 
 def anew() -> None:
-    for function in (store.directories, store.writable, store.state):
+    for function in (store.directories, store.writable, store.state, store._sources):
         function.cache_clear()
 
 
@@ -171,3 +171,12 @@ def test_code_that_others_can_change_is_not_looked_at(
     place.chmod(0o777)
     anew()
     assert place not in store.directories()
+
+
+def test_code_for_others_can_be_read_by_them(tmp_path: Path) -> None:
+    place = store.place_for(tmp_path / "for" / "all", store.LEVEL)
+    store.keep(NAME, "i8[]", CODE, place)
+    (file,) = place.iterdir()
+    modes = [p.stat().st_mode & 0o777 for p in (file, place, *place.parents[:2])]
+    assert modes == [0o644, 0o755, 0o755, 0o755]
+    assert store.writable() != place
