@@ -1,8 +1,8 @@
 """The first Borůvka round: every vertex hooks to the far end of its lightest edge.
 
 The edges are distinct in the order, so these links form trees but for one cycle of
-two in each, whose smaller end becomes the root. All steps share their work between
-threads by ranges of vertices or edges.
+two in each, whose smaller end becomes the root. All steps work on a range of vertices
+or edges, so that threads can share them (see `contraction`).
 """
 
 from typing import NamedTuple
@@ -12,7 +12,6 @@ import numpy as np
 from ..graph.model import EdgeColumns, EdgeList, Rows
 from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
-from .threads import Threads
 
 # Marks a root; what is left is its number. There are at most 2^31 rows.
 ROOT = np.uint32(1 << 31)
@@ -37,38 +36,6 @@ class Hooks(NamedTuple):
     def for_rows(cls, rows: Rows) -> "Hooks":
         """Return room for the hooks of some rows; `select` fills it in."""
         return cls(np.empty(len(rows), np.uint32), np.empty(len(rows), rows.keys.dtype))
-
-    def link(
-        self,
-        component: np.ndarray,
-        threads: Threads,
-        forest: EdgeColumns | None = None,
-    ) -> int:
-        """Contract along the hooks; return how many components there are.
-
-        Parameters
-        ----------
-        component : ndarray of uint32, shape (rows,)
-            Set to the component of each row, with the bit ROOT.
-        threads : Threads
-        forest : EdgeColumns, optional
-            Takes the edges of the hooks, if given. Components are numbered from 0
-            then; else each is called after one of its rows.
-        """
-        hook = self.hook
-        ranges = threads.ranges(len(hook))
-        roots = threads.map(lambda b, e: link(hook, b, e, component), ranges)
-        if forest is not None:
-            numbers = np.cumsum([0, *roots]).tolist()
-
-            def number(i, begin, end):
-                number_roots(component, begin, end, numbers[i])
-                out = forest.part(begin - numbers[i], end - numbers[i + 1])
-                hooked_edges(self, component, 0, begin, end, out)
-
-            threads.map(number, [(i, *bounds) for i, bounds in enumerate(ranges)])
-        threads.map(lambda b, e: climb(component, b, e), ranges)
-        return sum(roots)
 
 
 def edges_of_hooks(
@@ -98,11 +65,16 @@ def edges_of_hooks(
 
 @kernel
 def link(hook, begin, end, parent):
-    """Write parents of the vertices in [begin, end); return how many are roots.
+    """Write parents of the vertices in [begin, end).
 
     A root's number is its own position, until `number_roots` gives it another.
+
+    Returns
+    -------
+    trees, alone : int
+        How many roots there are of trees, and of single vertices, which have no edge.
     """
-    count = 0
+    roots = alone = 0
     for vertex in range(np.uint64(begin), np.uint64(end)):
         if vertex + FETCH_AHEAD < np.uint64(end):
             prefetch(hook, np.intp(hook[vertex + FETCH_AHEAD]))
@@ -110,8 +82,9 @@ def link(hook, begin, end, parent):
         mutual = np.uint64(hook[other]) == vertex
         root = (other == vertex) | (mutual & (vertex < other))
         parent[vertex] = choose(root, np.uint32(ROOT | vertex), hook[vertex])
-        count += root
-    return count
+        roots += root
+        alone += other == vertex
+    return roots - alone, alone
 
 
 @kernel
@@ -121,6 +94,33 @@ def number_roots(parent, begin, end, number):
         root = (parent[vertex] & ROOT) != 0
         parent[vertex] = choose(root, np.uint32(ROOT | number), parent[vertex])
         number += root
+
+
+@kernel
+def number_roots_apart(parent, hook, begin, end, number, alone):
+    """Number the roots in [begin, end): those of trees, and single vertices apart.
+
+    Parameters
+    ----------
+    number, alone : int
+        The first number of each.
+    """
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        root = (parent[vertex] & ROOT) != 0
+        single = hook[vertex] == vertex
+        named = np.uint32(ROOT | choose(single, np.uint32(alone), np.uint32(number)))
+        parent[vertex] = choose(root, named, parent[vertex])
+        alone += single
+        number += root & ~single
+
+
+@kernel
+def rooted(parent, begin, end):
+    """Return how many of the vertices in [begin, end) are roots."""
+    count = 0
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        count += (parent[vertex] & ROOT) != 0
+    return count
 
 
 @kernel

@@ -7,11 +7,15 @@ from ..native.kernel import Instruction
 
 _MADE_BY = "mndmst.kernels.lowering"
 
+add_atomic = Instruction(_MADE_BY, "add_atomic")
 bits_to_float = Instruction(_MADE_BY, "bits_to_float")
 choose = Instruction(_MADE_BY, "choose")
+give_way = Instruction(_MADE_BY, "give_way")
 leading_zeros = Instruction(_MADE_BY, "leading_zeros")
+load_atomic = Instruction(_MADE_BY, "load_atomic")
 load_byte = Instruction(_MADE_BY, "load_byte")
 load_word = Instruction(_MADE_BY, "load_word")
+lower_atomic = Instruction(_MADE_BY, "lower_atomic")
 multiply_high = Instruction(_MADE_BY, "multiply_high")
 prefetch = Instruction(_MADE_BY, "prefetch")
 set_bits = Instruction(_MADE_BY, "set_bits")

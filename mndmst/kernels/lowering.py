@@ -5,6 +5,7 @@ This file is imported when kernels are compiled, and `intrinsics` names what it 
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -127,3 +128,60 @@ def load_word(typingctx, address):
         return builder.load(pointer, align=1)
 
     return types.uint64(types.intp), codegen
+
+
+@intrinsic
+def add_atomic(typingctx, array, index, value):
+    """Add to an int64 that others change, too; return what it was.
+
+    Whatever this thread has written before is seen by those that see the sum.
+    """
+
+    def codegen(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        return builder.atomic_rmw("add", address, args[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def load_atomic(typingctx, array, index):
+    """Return an int64 that others change; what they wrote before is seen from here."""
+
+    def codegen(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        return builder.load_atomic(address, "seq_cst", 8)
+
+    return types.int64(array, types.intp), codegen
+
+
+@intrinsic
+def lower_atomic(typingctx, array, index, value):
+    """Lower a uint64 that others lower, too, to a value; return what it was."""
+
+    def codegen(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        return builder.atomic_rmw("umin", address, args[2], "monotonic")
+
+    return types.uint64(array, types.intp, types.uint64), codegen
+
+
+@intrinsic
+def give_way(typingctx):
+    """Let another thread have the processor, if one waits for it."""
+
+    def codegen(context, builder, signature, args):
+        function_type = ir.FunctionType(ir.IntType(32), [])
+        function = cgutils.get_or_insert_function(
+            builder.module, function_type, "sched_yield"
+        )
+        builder.call(function, [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+def _address(context, builder, signature, args):
+    """Return the address of array[index], the first two arguments."""
+    struct = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.gep(struct.data, [args[1]])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Lock
 from typing import Any
 
 # Fewer elements than this for each thread are not worth waking it: to wake 16 and wait
@@ -27,6 +28,7 @@ class Threads:
     def __init__(self, count: int) -> None:
         self.count = count
         self.pool = ThreadPoolExecutor(count, "mndmst-cpu") if count > 1 else None
+        self._one_by_one = Lock()
 
     def map(self, function: Callable[..., Any], ranges: list[tuple]) -> list[Any]:
         """Return the results of function(*bounds) for all ranges, in order.
@@ -44,6 +46,31 @@ class Threads:
             raise MemoryError(str(error)) from error
         return list(results)
 
+    def at_once(self, function: Callable[..., Any], items: list) -> list[Any]:
+        """Return the results of function(item) for all items, in order.
+
+        All run at the same time, so that they may wait for each other.
+
+        Raises
+        ------
+        MemoryError
+            If there is no room for the stack of a thread; none has begun then.
+        """
+        if self.pool is None or len(items) < 2:
+            return [function(item) for item in items]
+        with self._one_by_one:
+            start = _Start()
+            try:
+                others = [
+                    self.pool.submit(start.then, function, item) for item in items[1:]
+                ]
+            except RuntimeError as error:
+                start.refuse()
+                raise MemoryError(str(error)) from error
+            start.allow()
+            first = function(items[0])
+            return [first, *(other.result() for other in others)]
+
     def ranges(
         self, length: int, grain: int | None = None, align: int = 1
     ) -> list[tuple[int, int]]:
@@ -51,6 +78,25 @@ class Threads:
         parts = max(1, min(self.count, length // (grain or GRAIN)))
         bounds = [length * i // parts // align * align for i in range(parts)]
         return list(zip(bounds, [*bounds[1:], length], strict=True))
+
+
+class _Start:
+    """What threads wait for that have to begin together, or not at all."""
+
+    def __init__(self) -> None:
+        self._known, self._allowed = Event(), False
+
+    def then(self, function: Callable[..., Any], item: Any) -> Any:
+        """Call function(item), if all may begin."""
+        self._known.wait()
+        return function(item) if self._allowed else None
+
+    def allow(self) -> None:
+        self._allowed = True
+        self._known.set()
+
+    def refuse(self) -> None:
+        self._known.set()
 
 
 ALONE = Threads(1)

@@ -6,9 +6,8 @@ from ..backends.base import Band
 from ..graph.model import EdgeList, ReducedGraph
 from ..kernels.hooks import NUMBER
 from ..steps.heavier import giant_component
-from .dealing import dealt, numbered
 from .messages import Messages
-from .shared import Together
+from .shared import SharedComponents
 from .strategy import Facts, NotSuitableError, Setting
 
 
@@ -47,10 +46,10 @@ class SharedMemory(Messages):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.width = 1.0
-        together = Together.of(self.run)
-        if together is None:
+        shared = SharedComponents.of(self.run)
+        if shared is None:
             raise NotSuitableError("the host has no room for shared arrays")
-        self.together = together
+        self.shared = shared
 
     @staticmethod
     def refuses(merge: str, facts: Facts) -> str | None:
@@ -73,7 +72,7 @@ class SharedMemory(Messages):
         if number > 0:
             return super()._giant(number)
         with self.run.report.stage("resolve"):
-            giant = giant_component(self.run, self.together.owned_components)
+            giant = giant_component(self.run, self.shared.owned)
         if giant is None:
             self._publish()
         return giant
@@ -89,26 +88,19 @@ class SharedMemory(Messages):
         """Hook every vertex, or walk the rows outside the giant component."""
         if isinstance(edges, Band):
             with self.run.report.stage("hook"):
-                left = self.together.hook_rows(edges)
+                left = self.shared.hook_rows(edges)
             return Shared(left, "hook", edges.high is None)
         if isinstance(edges, Heavier):
             with self.run.report.stage("heavier"):
-                return Shared(self.together.leaving(*edges), "heavier", True)
+                return Shared(self.shared.leaving(*edges), "heavier", True)
         return super().ind_comp(edges)
 
     def merge_parts(self, left: Any) -> Any:
-        """Merge along the edges in rounds on the shared arrays."""
+        """Merge along the edges, all ranks at once."""
         if not isinstance(left, Shared):
             return super().merge_parts(left)
-        comm = self.run.comm
         with self.run.report.stage("shared rounds"):
-            # 1. Positions break ties from here on
-            columns = numbered(comm, left.edges)
-            # 2. Every rank gets an equal part of the edges
-            if left.after == "hook":  # most edges are on the first ranks
-                columns = dealt(comm, columns, self.run.report)
-            # 3. Borůvka rounds until few edges are left, then one pass on all ranks
-            self.together.join(columns, left.after)
+            self.shared.join(left.edges, left.after)
         return left
 
     def post_process(self, left: Shared | ReducedGraph) -> None:
@@ -120,5 +112,5 @@ class SharedMemory(Messages):
 
     def _publish(self) -> None:
         with self.run.report.stage("publish"):
-            self.together.publish()
+            self.shared.publish()
         self.run.safe_point()

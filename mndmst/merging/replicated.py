@@ -157,11 +157,11 @@ def _components(
     ranges = [(first + b, first + e) for b, e in run.threads.ranges(last - first)]
     hook = run.comm.allgatherv(hook)
     component = np.empty(len(hook), np.uint32)
-    roots = sum(run.threads.map(lambda b, e: link(hook, b, e, component), ranges))
+    roots = run.threads.map(lambda b, e: sum(link(hook, b, e, component)), ranges)
     run.state.forest_edges.append(edges_of_hooks(hook, best, component, first, last))
     mine = component[first:last]
     names = run.comm.allgatherv(mine[mine & ROOT != 0] & NUMBER)
-    number_roots(component, first, last, run.comm.exscan(roots))
+    number_roots(component, first, last, run.comm.exscan(sum(roots)))
     component = run.comm.allgatherv(component[first:last])
     # A thread shortens the paths of its own range only, and paths may lead through all
     # vertices: if each rank climbed its own vertices only, a chain on another rank

@@ -118,7 +118,7 @@ def draw_way(draw: random.Random) -> dict[str, Any]:
         "threads": draw.randint(1, 3),
     }
     words = {
-        "much_left": True, "few": 0, "batch": draw.randint(1, 20),
+        "much_left": True, "team": draw.choice([1, 4, 100]),
         "rounds": True, "no_peer": True, "host_peers": True,
         "near": True, "no_room": True, "recursion_edges": 0,
     }  # fmt: skip

@@ -21,7 +21,7 @@ PROGRAM = Path(__file__).with_name("solve_program.py")
 # Thresholds low enough that tiny graphs take every path of large ones.
 CONFIGS: list[dict] = [
     {},
-    {"light_edges": 0.4, "few": 0, "batch": 7},
+    {"light_edges": 0.4, "team": 1},
     {"merge": "messages"},
     {"group_size": 2, "merge": "ring", "leader_edges": 0, "ring_gain": 0.0},
     {"group_size": 3, "merge": "ring", "leader_edges": 0, "light_edges": 0},
@@ -42,7 +42,7 @@ CONFIGS: list[dict] = [
         "round_gain": 0.0,
         "light_edges": 0,
     },
-    {"two_workers": True, "ratio": 0.7, "few": 0},
+    {"two_workers": True, "ratio": 0.7, "team": 1, "threads": 2},
     {"merge": "messages", "two_workers": True, "ratio": 0.3, "recursion_edges": 0},
     {"two_workers": True, "ratio": 0.6, "light_edges": 0, "merge": "ring"},
     {"two_workers": True, "ratio": 1.0, "threads": 2},

@@ -5,8 +5,8 @@ A way is a dictionary of options of `Config` and of these words:
 two_workers   two CPU workers on every rank
 no_room       no leader has memory for any merge
 much_left     no rank merges all that is left after all vertices have hooked
-few           so few edges end the rounds in shared memory
-batch         so many edges are proposed there at once
+team          a team of so many members does rounds in place of Kruskal's algorithm,
+              and all threads work on whatever there is
 rounds        global rounds go on while they shrink the edges, however few
 no_peer       devices do not merge by themselves
 host_peers    CPUs merge as devices do
@@ -28,12 +28,11 @@ from mndmst.comm.communicator import Comm
 from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
+from mndmst.kernels import contraction, team, threads
 from mndmst.merging import (
     leaders,
     messages,
     replicated,
-    shared_contraction,
-    shared_proposals,
     strategy,
 )
 from mndmst.merging.devices import Devices
@@ -49,8 +48,10 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
     ],
     "no_room": lambda _: [(Budget, "fits", lambda _, nbytes: nbytes == 0)],
     "much_left": lambda _: [(replicated, "EDGE_BYTES", 1 << 40)],
-    "few": lambda edges: [(shared_contraction, "FEW_EDGES", edges)],
-    "batch": lambda edges: [(shared_proposals, "BATCH", edges)],
+    "team": lambda members: [
+        (contraction, "ROUNDS_FROM", members),
+        (team, "GRAIN", 1), (threads, "GRAIN", 1),
+    ],
     "rounds": lambda _: [(leaders, "FEW_EDGES", 0)],
     "no_peer": lambda _: [(Devices, "refuses", staticmethod(lambda *_: "no"))],
     "host_peers": lambda _: [(CpuBackend, "peer", lambda *a: HostPeer(*a))],

@@ -8,7 +8,7 @@ from ...kernels.hooks import HALF, NUMBER
 from ...native.kernel import kernel
 
 
-class JoiningEdges(NamedTuple):
+class BandEdges(NamedTuple):
     """Edges, and the components at both ends of each in one word (uint64)."""
 
     u: np.ndarray
@@ -31,7 +31,7 @@ def joining_edges(csr, component, segment, out):
         See `hooks.NUMBER`.
     segment : cuts.Segment
         The rows to look at, and the band.
-    out : JoiningEdges
+    out : BandEdges
         Room for as many edges as there are arcs, and one: an edge is taken from the
         row of its smaller end, in (u, v) order.
     """

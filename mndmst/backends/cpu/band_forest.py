@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...graph.model import EdgeList, Rows, component_of
+from ...kernels.contraction import components_of
 from ...kernels.hooks import Hooks, hooked_and_ends
 from ...kernels.numbering import compact
 from ...kernels.spanning import spanning_edges
@@ -26,8 +27,7 @@ def band_forest(
     found = band_edges(rows, band_segments(rows, band), threads, hooks)
     kept = np.zeros(len(found), np.bool_)
     if hooking:
-        component = np.empty(len(rows), np.uint32)
-        hooks.link(component, threads)
+        component = components_of(hooks.hook, threads)
         ends = [np.empty(len(found), np.int64) for _ in range(2)]
 
         def look_up(begin, end):

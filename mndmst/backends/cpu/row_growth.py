@@ -17,12 +17,14 @@ import numpy as np
 
 from ...graph.model import EdgeColumns, EdgeList, Rows
 from ...kernels.columns import joined, room_for, without_repeats
+from ...kernels.contraction import Contraction
 from ...kernels.edge_ops import copy_kept
 from ...kernels.edge_order import in_order
 from ...kernels.hooks import HALF, Hooks
 from ...kernels.kruskal import LOW, flatten
 from ...kernels.numbering import distinct
 from ...kernels.spanning import ascending_pairs, pair_order
+from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ..base import Band, RowGrowth
 from .bands import all_chunks, band_chunks, chunks_of
@@ -33,7 +35,8 @@ from .tree_names import tree_names
 
 def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     """See `Backend.grow_rows`."""
-    hooks, component = Hooks.for_rows(rows), np.empty(len(rows), np.uint32)
+    components = Contraction(Team(threads), len(rows), (0, len(rows)))
+    hooks = Hooks(components.hook, np.empty(len(rows), rows.keys.dtype))
     heavier = room_for(rows, 0)
     if band == Band() and rows.num_arcs:
         chunks = all_chunks(rows, threads, hooks)
@@ -42,8 +45,8 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
         chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, True)
         heavier = EdgeColumns(*heavier_to_ghosts(rows.csr, parts[-1].high, hooks))
     found = room_for(rows, len(rows) + 1)
-    own = hooks.link(component, threads, found)
-    count = len(rows) - own
+    count = components.link(hooks.best, found)
+    component, own = components.component, len(components.parent)
     for end in found[:2]:
         end[:count] += end.dtype.type(rows.first)
     columns, pairs, ghosts = _leaving(chunks, heavier, rows, component, own, threads)

@@ -1,0 +1,74 @@
+"""Borůvka rounds by a team find the forest that Kruskal's algorithm finds."""
+
+import numpy as np
+import pytest
+
+from mndmst.kernels import team as module
+from mndmst.kernels.rounds import forest_by_rounds
+from mndmst.kernels.spanning import spanning_pairs
+from mndmst.kernels.team import Team
+from mndmst.kernels.threads import ALONE, Threads
+
+COMPONENTS, EDGES = 3000, 9000
+ORDERS = ("random", "equal", "few", "ascending", "descending", "largest")
+SHAPES = ("random", "star", "path", "two", "none")
+
+
+def ends_of(shape: str, source: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    a = source.integers(0, COMPONENTS, EDGES)
+    b = source.integers(0, COMPONENTS, EDGES)
+    if shape == "star":
+        b = np.where(source.random(EDGES) < 0.9, 7, b)
+    elif shape == "path":
+        a = source.permutation(COMPONENTS - 1)
+        b = a + 1
+    elif shape == "two":
+        a, b = a % 2, np.ones_like(b) - a % 2
+    apart = (a != b) & (shape != "none")
+    return a[apart], b[apart]
+
+
+def keys_of(order: str, count: int, dtype: type, source: np.random.Generator):
+    top = np.iinfo(dtype).max
+    return {
+        "random": source.integers(0, top, count, dtype, endpoint=True),
+        "equal": np.zeros(count, dtype),
+        "few": source.integers(0, 3, count).astype(dtype),
+        "ascending": np.arange(count, dtype=dtype),
+        "descending": np.arange(count, 0, -1).astype(dtype),
+        "largest": np.full(count, top, dtype),
+    }[order]
+
+
+@pytest.fixture(autouse=True)
+def small_work_wakes_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRAIN", 1)
+
+
+@pytest.mark.parametrize("members", [1, 2, 5])
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rounds_find_the_forest(
+    shape: str, order: str, dtype: type, members: int
+) -> None:
+    source = np.random.default_rng(len(shape) + 10 * len(order))
+    a, b = ends_of(shape, source)
+    key = keys_of(order, len(a), dtype, source)
+    # Components have been joined before, so some are called after others.
+    before = np.arange(COMPONENTS, dtype=np.uint32)
+    joined = source.integers(0, COMPONENTS, 200)
+    before[joined] = 5
+    before[5] = 5
+    pairs = a.astype(np.uint64) << np.uint64(32) | b.astype(np.uint64)
+    expected_parent = before.copy()
+    expected = spanning_pairs(key, pairs, expected_parent, ALONE)
+
+    parent, kept = before.copy(), np.ones(len(a), np.bool_)
+    team = Team(Threads(members))
+    forest_by_rounds(team, key.copy(), pairs.copy(), parent, kept)
+    assert (kept == expected).all()
+    assert (parent[parent] == parent).all()
+    # The same components, under other names.
+    both = np.unique(np.stack([parent, expected_parent]), axis=1)
+    assert len(np.unique(both[0])) == len(np.unique(both[1])) == both.shape[1]

@@ -1,0 +1,71 @@
+"""The members of a team meet, count, and begin together or not at all."""
+
+import numpy as np
+import pytest
+
+from mndmst.kernels import team as module
+from mndmst.kernels.team import Member, Team, meet, said, say, share_of
+from mndmst.kernels.threads import Threads
+from mndmst.native.kernel import kernel
+
+
+@kernel
+def add_up(member, columns):
+    """Fill a column each, meet, and return the sum of all and what came before."""
+    number, _, _ = member
+    total = before = 0
+    for turn in range(len(columns)):
+        columns[turn, number] = number + turn
+        say(member, number + turn)
+        meet(member)
+        for other in columns[turn]:
+            total += other
+        before += said(member)[0]
+        meet(member)
+    return total, before
+
+
+@pytest.fixture(autouse=True)
+def small_work_wakes_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRAIN", 1)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_members_see_what_others_wrote_before_they_met(size: int) -> None:
+    team, turns = Team(Threads(size)), 300
+    columns = np.zeros((turns, size), np.int64)
+    found = team.run(lambda member: add_up(member, columns), 1000)
+    everything = sum(number + turn for turn in range(turns) for number in range(size))
+    assert [total for total, _ in found] == [everything] * size
+    assert [before for _, before in found] == [
+        sum(other + turn for turn in range(turns) for other in range(number))
+        for number in range(size)
+    ]
+
+
+def test_shares_are_equal_and_follow_each_other() -> None:
+    words = np.zeros(1, np.int64)
+    shares = [share_of(Member(i, 3, words), 11) for i in range(3)]
+    assert shares == [(0, 3), (3, 7), (7, 11)]
+
+
+def test_few_elements_wake_few_members() -> None:
+    team = Team(Threads(4))
+    assert [team.size_for(work) for work in (0, 2, 3, 100)] == [1, 2, 3, 4]
+
+
+def test_none_begins_if_a_thread_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    team, begun = Team(Threads(3)), []
+    submit, calls = team.threads.pool.submit, []
+
+    def fail_later(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise RuntimeError("can't start new thread")
+        return submit(*arguments)
+
+    monkeypatch.setattr(team.threads.pool, "submit", fail_later)
+    with pytest.raises(MemoryError, match="new thread"):
+        team.run(begun.append, 1000)
+    team.threads.pool.shutdown()
+    assert begun == []
