@@ -20,18 +20,14 @@ from .hooks import (
     hooked_edges,
     keep_joining,
     link,
-    number_roots_apart,
+    name_roots,
+    number_roots,
     replace_by_parents,
     rooted,
 )
-from .rounds import forest_by_rounds
-from .spanning import spanning_pairs
+from .spanning import spanning_forest
 from .team import Team
 from .threads import Threads
-
-# A team of so many members does Borůvka rounds. Fewer share a sort, and one of them
-# runs Kruskal's algorithm: it does a fifth of the work of all rounds.
-ROUNDS_FROM = 8
 
 Range = tuple[int, int]
 
@@ -80,6 +76,8 @@ class Contraction:
     num_vertices : int
     home : (int, int)
         The vertices of this process.
+    named : bool
+        Keep in `names` which vertices the components are called after.
 
     Attributes
     ----------
@@ -89,16 +87,21 @@ class Contraction:
         Shared: the number of each vertex's component, with the bit `hooks.ROOT`.
     parent : ndarray of uint32, shape (components,)
         Shared: the component that each number stands for.
+    names : ndarray of uint32, shape (components,)
+        Shared: one of the vertices of each component; empty unless `named`.
     alive : int
         Smaller numbers are those of components that may have other edges.
     """
 
-    def __init__(self, team: Team, num_vertices: int, home: Range) -> None:
+    def __init__(
+        self, team: Team, num_vertices: int, home: Range, named: bool = False
+    ) -> None:
         self.team, self.threads, self.home = team, team.threads, home
         self.hook, self.component = team.arrays(
             (num_vertices, np.uint32), (num_vertices, np.uint32)
         )
         self.parent = np.empty(0, np.uint32)
+        self.names, self._named = np.empty(0, np.uint32), named
         self.alive = 0
 
     def link(self, best: np.ndarray, out: EdgeColumns) -> int:
@@ -121,6 +124,8 @@ class Contraction:
         shares = team.ranges(len(component))
         self._number(shares)
         found = self._edges_of_hooks(best, out)
+        if self._named:
+            self._name(shares)
         team.sync()
         self.threads.map(lambda b, e: climb(component, b, e), shares)
         team.sync()
@@ -136,12 +141,18 @@ class Contraction:
         starts = every[: team.rank].sum(axis=0) + np.cumsum(mine, axis=0) - mine
         starts[:, 1] += self.alive
         self.threads.map(
-            lambda share, start: number_roots_apart(component, hook, *share, *start),
+            lambda share, start: number_roots(component, hook, *share, *start),
             list(zip(shares, starts.tolist(), strict=True)),
         )
         (self.parent,) = team.arrays((self.alive + alone, np.uint32))
         for begin, end in team.ranges(len(self.parent)):
             self.parent[begin:end] = np.arange(begin, end, dtype=np.uint32)
+
+    def _name(self, shares: list[Range]) -> None:
+        """Note which vertices are roots."""
+        (names,) = self.team.arrays((len(self.parent), np.uint32))
+        self.threads.map(lambda b, e: name_roots(self.component, b, e, names), shares)
+        self.names = names
 
     def _edges_of_hooks(self, best: np.ndarray, out: EdgeColumns) -> int:
         """Write the edges along which the vertices of this process hook."""
@@ -182,42 +193,55 @@ class Contraction:
         list of ndarray of bool
             Marks the edges of the forest in each part.
         """
-        counts = [len(part.key) for part in parts]
-        every = self.team.counts(sum(counts)).ravel()
-        first, total = int(every[: self.team.rank].sum()), int(every.sum())
-        kept = self._forest(parts, first, total)
-        ends = first + np.cumsum([0, *counts])
-        return [kept[b:e] for b, e in pairwise(ends)]
+        return self._forest(parts, self.parent[: self.alive])
+
+    def join_all(self, key: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+        """Join components along the forest of edges that all processes know.
+
+        Parameters
+        ----------
+        key, pairs : ndarray
+            The team's; see `JoiningEdges`.
+
+        Returns
+        -------
+        ndarray of bool
+            Marks the edges of the forest.
+        """
+        return spanning_forest(self.team, key, pairs, self.parent[: self.alive])
+
+    def cycle_filter(self, parts: Sequence[JoiningEdges]) -> list[np.ndarray]:
+        """Mark the forest of edges as `join` does, but join nothing."""
+        (parent,) = self.team.arrays((self.alive, np.uint32))
+        for begin, end in self.team.ranges(self.alive):
+            parent[begin:end] = self.parent[begin:end]
+        self.team.sync()
+        return self._forest(parts, parent)
 
     def _forest(
-        self, parts: Sequence[JoiningEdges], first: int, total: int
-    ) -> np.ndarray:
-        """Return a mask of all edges, of which those here begin at `first`."""
-        team, parent = self.team, self.parent[: self.alive]
-        rounds = team.size_for(total) >= ROUNDS_FROM
-        if team.processes == 1 and not rounds:
+        self, parts: Sequence[JoiningEdges], parent: np.ndarray
+    ) -> list[np.ndarray]:
+        """Return masks of the edges of the forest; update `parent`."""
+        team, counts = self.team, [len(part.key) for part in parts]
+        first = 0
+        if team.processes == 1:
             key, pairs = joined([part[2:] for part in parts], self.threads)
-            return spanning_pairs(key, pairs, parent, self.threads)
-        key, pairs, kept = team.arrays(
-            (total, parts[0].key.dtype), (total, np.uint64), (total, np.bool_)
-        )
-        self.threads.map(np.copyto, _copies(parts, first, key, pairs))
-        team.sync()
-        if rounds:
-            forest_by_rounds(team, key, pairs, parent, kept)
-        elif team.rank == 0:
-            kept[:] = spanning_pairs(key, pairs, parent, self.threads)
-        team.sync()
-        return kept
+        else:
+            every = team.counts(sum(counts)).ravel()
+            first, total = int(every[: team.rank].sum()), int(every.sum())
+            dtype = parts[0].key.dtype
+            key, pairs = team.arrays((total, dtype), (total, np.uint64))
+            self.threads.map(np.copyto, _copies(parts, first, key, pairs))
+            team.sync()
+        kept = spanning_forest(team, key, pairs, parent)
+        ends = first + np.cumsum([0, *counts])
+        return [kept[begin:end] for begin, end in pairwise(ends)]
 
     def settle(self) -> None:
         """Give all vertices their present components, without the bit ROOT."""
-        first, last = self.home
         self.threads.map(
-            lambda b, e: replace_by_parents(
-                self.component, self.parent, first + b, first + e
-            ),
-            self.threads.ranges(last - first),
+            lambda b, e: replace_by_parents(self.component, self.parent, b, e),
+            self.team.ranges(len(self.component)),
         )
         self.team.sync()
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..graph.model import EdgeColumns, EdgeList, Rows
+from ..graph.model import Rows
 from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
 
@@ -38,31 +38,6 @@ class Hooks(NamedTuple):
         return cls(np.empty(len(rows), np.uint32), np.empty(len(rows), rows.keys.dtype))
 
 
-def edges_of_hooks(
-    hook: np.ndarray,
-    best: np.ndarray,
-    component: np.ndarray,
-    first: int,
-    last: int,
-) -> EdgeList:
-    """Return the edges along which the vertices in [first, last) hook.
-
-    Parameters
-    ----------
-    hook : ndarray of uint32, shape (vertices,)
-        See `Hooks`.
-    best : ndarray, shape (last - first,)
-        The keys along which they hook.
-    component : ndarray of uint32, shape (vertices,)
-        What `hooks.link` has made of the hooks.
-    """
-    count = np.count_nonzero(component[first:last] & ROOT == 0)
-    u, v, key = (np.empty(count, dtype) for dtype in (hook.dtype,) * 2 + (best.dtype,))
-    out = EdgeColumns(u, v, key)
-    hooked_edges(Hooks(hook, best), component, first, first, last, out)
-    return EdgeList(u, v, key)
-
-
 @kernel
 def link(hook, begin, end, parent):
     """Write parents of the vertices in [begin, end).
@@ -88,16 +63,7 @@ def link(hook, begin, end, parent):
 
 
 @kernel
-def number_roots(parent, begin, end, number):
-    """Give the roots in [begin, end) consecutive numbers."""
-    for vertex in range(np.uint64(begin), np.uint64(end)):
-        root = (parent[vertex] & ROOT) != 0
-        parent[vertex] = choose(root, np.uint32(ROOT | number), parent[vertex])
-        number += root
-
-
-@kernel
-def number_roots_apart(parent, hook, begin, end, number, alone):
+def number_roots(parent, hook, begin, end, number, alone):
     """Number the roots in [begin, end): those of trees, and single vertices apart.
 
     Parameters
@@ -112,6 +78,14 @@ def number_roots_apart(parent, hook, begin, end, number, alone):
         parent[vertex] = choose(root, named, parent[vertex])
         alone += single
         number += root & ~single
+
+
+@kernel
+def name_roots(parent, begin, end, names):
+    """Note which vertex in [begin, end) is the root of which number."""
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        if parent[vertex] & ROOT:
+            names[parent[vertex] & NUMBER] = vertex
 
 
 @kernel

@@ -110,28 +110,6 @@ def kruskal(order, pairs, parent, kept):
 
 
 @kernel
-def keep_remaining(order, pairs, parent, begin, end):
-    """Keep, in place, the positions in [begin, end) of edges between components.
-
-    They move to the front of the range; returns how many there are. `parent` is flat:
-    ways are not shortened here, and may be as long as there are vertices.
-    """
-    place = np.uint64(begin)
-    for i in range(np.uint64(begin), np.uint64(end)):
-        if i + np.uint64(PAIRS_AHEAD) < np.uint64(end):
-            prefetch(pairs, np.intp(order[i + np.uint64(PAIRS_AHEAD)]))
-        if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
-            ahead = pairs[order[i + np.uint64(FETCH_AHEAD)]]
-            prefetch(parent, np.intp(ahead >> HALF))
-            prefetch(parent, np.intp(ahead & LOW))
-        position = order[i]
-        pair = pairs[position]
-        order[place] = position
-        place += np.uint64(parent[pair >> HALF] != parent[pair & LOW])
-    return place - np.uint64(begin)
-
-
-@kernel
 def border_excepting_kruskal(order, pairs, own, parent, final):
     """Join components along their lightest edges, except across borders.
 

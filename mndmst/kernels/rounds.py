@@ -1,6 +1,8 @@
 """Borůvka rounds by a team: the forest of edges between numbered components.
 
-All rounds are one call of one kernel by every member. In a round
+All rounds are one call of one kernel by every member. Light edges come first (filter-
+Kruskal; Osipov, Sanders, Singler, ALENEX 2009): what they put inside one component is
+dropped before any round. In a round
 
 1. each member gives the edges of its share the present names of their components,
    drops those inside one, and lowers the minimum of both components of each other edge;
@@ -8,118 +10,25 @@ All rounds are one call of one kernel by every member. In a round
    the same edge the smaller one becomes the root;
 3. every component is pointed at its root.
 
-A minimum is a word: the key of an edge, and its place, which breaks ties. It is read
-first, and lowered only where the edge is lighter. Keys of 64 bits leave no room for the
-place, which is then lowered in a step of its own. One component, to which very many
-edges lead, makes no choice: all members would write its minimum again and again. The
-other ends of its edges choose.
+One component, to which very many edges lead, makes no choice: all members would write
+its minimum again and again. The other ends of its edges choose.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
 from ..native.kernel import kernel
-from .intrinsics import lower_atomic, prefetch
-from .kruskal import HALF, LOW
+from .intrinsics import lower_atomic
+from .kruskal import HALF, LOW, flatten
+from .minima import NONE, Edges, Rounds, name, settle, take
 from .team import Team, meet, said, say, share_of
 
-NONE = ~np.uint64(0)
-# Edges from the one in use to the one whose components are fetched, and edges that are
-# named before their minima are lowered.
-FETCH_AHEAD = 24
-BLOCK = 256
+# Edges that 32 bits can tell apart, and none.
+MOST_PLACES = (1 << 32) - 1
 # Ends of edges that a member looks at, and which share of all of these a component must
 # be for it to make no choice.
 SAMPLE, IDLE_SHARE = 32, 16
-
-
-class Rounds(NamedTuple):
-    """What the members share.
-
-    Attributes
-    ----------
-    key, pairs, position : ndarray
-        Edges: keys of uint32 or uint64, the components at both ends in one word of
-        uint64, and where they were at first (uint32). Overwritten.
-    parent : ndarray of uint32
-        Of each component; flat.
-    best, least : ndarray of uint64
-        The minimum of each component, and the place of its edge. With keys of 32 bits
-        these are one array.
-    alive : ndarray of uint32
-        The components that may have edges.
-    sample : ndarray of uint32
-        Components at the ends of some edges.
-    idle : ndarray of uint32, shape (1,)
-        The component that makes no choice.
-    chosen : ndarray of bool
-        Set at the position of each edge of the forest.
-    """
-
-    key: np.ndarray
-    pairs: np.ndarray
-    position: np.ndarray
-    parent: np.ndarray
-    best: np.ndarray
-    least: np.ndarray
-    alive: np.ndarray
-    sample: np.ndarray
-    idle: np.ndarray
-    chosen: np.ndarray
-
-
-@kernel
-def _lower(key, place, component, idle, best):
-    """Lower the minimum of a component, unless it makes no choice."""
-    if component == idle:
-        return
-    word = np.uint64(key[place])
-    if key.itemsize == 4:
-        word = (word << HALF) | place
-    if word < best[component]:
-        lower_atomic(best, np.intp(component), word)
-
-
-@kernel
-def _name(shared, begin, end):
-    """Name and drop the edges of a range, and lower minima; return how many are left.
-
-    Those that are left move to the front of the range.
-    """
-    key, pairs, position = shared.key, shared.pairs, shared.position
-    parent, best, idle = shared.parent, shared.best, np.uint64(shared.idle[0])
-    left = np.uint64(begin)
-    for block in range(np.uint64(begin), np.uint64(end), np.uint64(BLOCK)):
-        done = left
-        for i in range(block, min(block + np.uint64(BLOCK), np.uint64(end))):
-            if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
-                ahead = pairs[i + np.uint64(FETCH_AHEAD)]
-                prefetch(parent, np.intp(ahead >> HALF))
-                prefetch(parent, np.intp(ahead & LOW))
-            pair = pairs[i]
-            a, b = np.uint64(parent[pair >> HALF]), np.uint64(parent[pair & LOW])
-            prefetch(best, np.intp(a))
-            prefetch(best, np.intp(b))
-            key[left], position[left] = key[i], position[i]
-            pairs[left] = (a << HALF) | b
-            left += np.uint64(a != b)
-        for i in range(done, left):
-            _lower(key, i, pairs[i] >> HALF, idle, best)
-            _lower(key, i, pairs[i] & LOW, idle, best)
-    return left - np.uint64(begin)
-
-
-@kernel
-def _settle(shared, begin, end):
-    """Lower the places of the edges whose keys are minima."""
-    key, pairs, best, least = shared.key, shared.pairs, shared.best, shared.least
-    idle = np.uint64(shared.idle[0])
-    for i in range(np.uint64(begin), np.uint64(end)):
-        word = np.uint64(key[i])
-        for end_of in (pairs[i] >> HALF, pairs[i] & LOW):
-            if word == best[end_of] and i < least[end_of] and end_of != idle:
-                lower_atomic(least, np.intp(end_of), i)
+# Keys that are looked at to tell light edges, and their largest share.
+KEY_SAMPLE, LIGHT_SHARE = 1024, 0.5
 
 
 @kernel
@@ -214,21 +123,8 @@ def _choose_idle(member, shared):
 
 
 @kernel
-def boruvka_rounds(member, shared):
-    """Find the forest of edges; called by all members at once.
-
-    Edges are distinct in the order (key, place), so the forest is unique, and the same
-    for any number of members.
-
-    Parameters
-    ----------
-    member : Member
-    shared : Rounds
-        The keys, pairs and parents are given; the rest needs no values.
-    """
-    begin, end = share_of(member, len(shared.key))
-    for i in range(np.uint64(begin), np.uint64(end)):
-        shared.position[i], shared.chosen[i] = i, False
+def _rounds(member, shared, begin, end):
+    """Do rounds until no edges of a range are left, nor of those of other members."""
     low, high = share_of(member, len(shared.parent))
     best, least, parent = shared.best, shared.least, shared.parent
     alive = shared.alive[low:high]
@@ -238,19 +134,17 @@ def boruvka_rounds(member, shared):
         count += np.uint64(parent[component] == component)
         best[component] = least[component] = NONE
     alive = alive[:count]
-    if member.number == 0:
-        shared.idle[0] = LOW
     meet(member)
     while True:
-        left = _name(shared, begin, end)
+        left = name(shared, begin, end)
         end = begin + np.int64(left)
         _sample(member, shared, begin, left)
         say(member, np.int64(left))
         meet(member)
         if said(member)[1] == 0:
-            break
+            return
         if shared.key.itemsize == 8:
-            _settle(shared, begin, end)
+            settle(shared, begin, end)
             meet(member)
         alive = alive[: _hook(shared, alive)]
         meet(member)
@@ -258,37 +152,98 @@ def boruvka_rounds(member, shared):
             _choose_idle(member, shared)
         alive = alive[: _climb(shared, alive, low, high)]
         meet(member)
-    for component in range(np.uint64(low), np.uint64(high)):
-        root = np.uint64(parent[component])
-        while parent[root] != root:
-            root = np.uint64(parent[root])
-        parent[component] = root
-    meet(member)
 
 
-def forest_by_rounds(
-    team: Team,
-    key: np.ndarray,
-    pairs: np.ndarray,
-    parent: np.ndarray,
-    chosen: np.ndarray,
-) -> None:
-    """Mark the edges that join components; `parent` is updated. Collective.
+@kernel
+def _call_after_smallest(member, parent, smallest):
+    """Call every component after the smallest of those it was made of.
+
+    Which of them is the root depends on how many members there are.
 
     Parameters
     ----------
-    key, pairs, parent, chosen : ndarray
-        See `Rounds`; there are fewer than 2^32 - 1 edges. All are the team's.
+    parent : ndarray of uint32
+        Flat.
+    smallest : ndarray of uint64
+        Is NONE for each root.
+    """
+    begin, end = share_of(member, len(parent))
+    for component in range(np.uint64(begin), np.uint64(end)):
+        root = np.intp(parent[component])
+        if component < smallest[root]:
+            lower_atomic(smallest, root, component)
+    meet(member)
+    for component in range(np.uint64(begin), np.uint64(end)):
+        parent[component] = smallest[parent[component]]
+    meet(member)
+
+
+@kernel
+def boruvka_rounds(member, edges, shared, cuts):
+    """Find the forest of edges; called by all members at once.
+
+    Edges are distinct in the order (key, place), so the forest is unique, and the same
+    for any number of members.
+
+    Parameters
+    ----------
+    member : Member
+    edges : Edges
+    shared : Rounds
+        The parents are given, and flat, as they are in the end: each component is
+        called after the smallest of those it was made of. The rest needs no values.
+    cuts : ndarray, same type as `edges.key`
+        The largest keys of bands that follow each other, ascending.
+    """
+    begin, end = share_of(member, len(edges.key))
+    shared.chosen[begin:end] = False
+    shared.idle[0] = LOW  # by all: nobody reads it before they have met
+    least = edges.key.dtype.type(0)
+    low, high = share_of(member, len(shared.parent))
+    for most in cuts:
+        taken = take(edges, shared, begin, end, least, most)
+        _rounds(member, shared, begin, begin + np.int64(taken))
+        flatten(shared.parent, low, high)
+        meet(member)
+        least = most + edges.key.dtype.type(1)
+    _call_after_smallest(member, shared.parent, shared.best)
+
+
+def forest_by_rounds(
+    team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
+) -> np.ndarray:
+    """Return a mask of the edges that join components; `parent` is updated. Collective.
+
+    Parameters
+    ----------
+    key, pairs, parent : ndarray
+        See `Edges` and `Rounds`; there are at most MOST_PLACES edges.
     """
     edges, components = len(key), len(parent)
-    position, best, alive, sample, idle = team.arrays(
-        (edges, np.uint32), (components, np.uint64), (components, np.uint32),
-        (SAMPLE * team.processes * team.most, np.uint32), (1, np.uint32),
+    rest, pairs_left, position, alive, sample, idle, chosen, best = team.arrays(
+        (edges, key.dtype), (edges, np.uint64), (edges, np.uint32),
+        (components, np.uint32), (SAMPLE * team.processes * team.most, np.uint32),
+        (1, np.uint32), (edges, np.bool_), (components, np.uint64),
     )  # fmt: skip
     least = best
     if key.itemsize == 8:
         (least,) = team.arrays((components, np.uint64))
     shared = Rounds(
-        key, pairs, position, parent, best, least, alive, sample, idle, chosen
+        rest, pairs_left, position, parent, best, least, alive, sample, idle, chosen
     )
-    team.run(lambda member: boruvka_rounds(member, shared), edges)
+    cuts = _cuts(key, components)
+    team.run(
+        lambda member: boruvka_rounds(member, Edges(key, pairs), shared, cuts), edges
+    )
+    return chosen
+
+
+def _cuts(key: np.ndarray, components: int) -> np.ndarray:
+    """Return the largest key of the light edges, and the largest of all.
+
+    About as many edges are light as there are components, and half of them at most.
+    """
+    largest = np.iinfo(key.dtype).max
+    sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])
+    light = int(len(sample) * min(LIGHT_SHARE, components / max(1, len(key))))
+    return np.unique(np.append(sample[light : light + 1], key.dtype.type(largest)))

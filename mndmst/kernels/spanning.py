@@ -1,17 +1,17 @@
-"""Kruskal's algorithm on edges in memory, and the order of edges."""
+"""The forest of edges in memory, and the order of edges."""
 
 import numpy as np
 
 from .edge_ops import first_of_pairs
-from .kruskal import flatten, in_order, keep_remaining, kruskal, pack_pairs
+from .kruskal import flatten, in_order, kruskal, pack_pairs
+from .rounds import MOST_PLACES, forest_by_rounds
 from .sorting import sort_positions
-from .threads import ALONE, MANY, Threads
+from .team import Team
+from .threads import ALONE, Threads
 
-# While more edges than this are left, Kruskal's algorithm takes a share of them, the
-# lightest, and many threads drop what that has put inside one component
-# (filter-Kruskal; Osipov, Sanders, Singler, ALENEX 2009).
-FILTERED = 1 << 18
-LIGHT_SHARE = 0.25
+# So many members of a team do Borůvka rounds. One alone runs Kruskal's algorithm, which
+# is half the work.
+ROUNDS_FROM = 2
 
 
 def spanning_edges(
@@ -32,31 +32,30 @@ def spanning_pairs(
     key: np.ndarray, pairs: np.ndarray, parent: np.ndarray, threads: Threads
 ) -> np.ndarray:
     """Do what `spanning_edges` does, given both ends in one word of uint64 each."""
-    kept = np.zeros(len(key), np.bool_)
-    order = sort_positions(key, threads)
-    while threads.count >= MANY and len(order) > FILTERED:
-        light = int(LIGHT_SHARE * len(order))
-        kruskal(order[:light], pairs, parent, kept)
-        _flatten(parent, threads)
-        order = _remaining(order[light:], pairs, parent, threads)
-    kruskal(order, pairs, parent, kept)
-    _flatten(parent, threads)
-    return kept
+    return spanning_forest(Team(threads), key, pairs, parent)
 
 
-def _flatten(parent: np.ndarray, threads: Threads) -> None:
-    threads.map(lambda *r: flatten(parent, *r), threads.ranges(len(parent)))
-
-
-def _remaining(
-    order: np.ndarray, pairs: np.ndarray, parent: np.ndarray, threads: Threads
+def spanning_forest(
+    team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
 ) -> np.ndarray:
-    """Return the positions of the edges that join two components yet."""
+    """Return a mask of the edges that join components; `parent` is updated. Collective.
 
-    def work(begin, end):
-        return order[begin:][: keep_remaining(order, pairs, parent, begin, end)]
-
-    return np.concatenate(threads.map(work, threads.ranges(len(order))))
+    Parameters
+    ----------
+    key, pairs : ndarray
+        Edges, and both ends of each in one word of uint64.
+    parent : ndarray of uint32
+        The root of each component; again so in the end.
+    """
+    if team.size_for(len(key)) >= ROUNDS_FROM and len(key) <= MOST_PLACES:
+        return forest_by_rounds(team, key, pairs, parent)
+    (kept,) = team.arrays((len(key), np.bool_))
+    if team.rank == 0:
+        kept[:] = False
+        kruskal(sort_positions(key), pairs, parent, kept)
+        flatten(parent, 0, len(parent))
+    team.sync()
+    return kept
 
 
 def ascending_pairs(

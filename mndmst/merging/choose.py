@@ -6,13 +6,12 @@ from functools import partial
 from ..run.run import Run
 from ..steps.boruvka import ExceptionCondition, lightest_cut_edge
 from .devices import Devices
-from .host import SharedMemory
+from .hosts import HostsFirst
 from .messages import Messages
-from .replicated import Replicated
 from .strategy import Facts, NotSuitableError, Setting, Strategy
 
 # The first one that does not refuse is taken; the last one never does.
-STRATEGIES: Sequence[type[Strategy]] = (Devices, SharedMemory, Replicated, Messages)
+STRATEGIES: Sequence[type[Strategy]] = (Devices, HostsFirst, Messages)
 # Why a strategy that was taken has let others take over: only devices do.
 GIVEN_UP = "a device has too little memory, or cannot reach another"
 

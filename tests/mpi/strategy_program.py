@@ -1,9 +1,10 @@
 """Solve a graph by a watched strategy; rank 0 prints what was seen on all, as JSON.
 
 Arguments: a graph, a strategy, and what happens to it. For `messages` that is a way
-(`ways.py`): calls of an exception condition of one's own are counted. For `devices` it
-is the step at which the last rank's device fails: `peer`, `offer`, `join` or `accept`;
-that of the first rank does `join`.
+(`ways.py`): calls of an exception condition of one's own are counted. For `hosts` it is
+a way, too, and what hosts join is noted. For `devices` it is the step at which the last
+rank's device fails: `peer`, `offer`, `join` or `accept`; that of the first rank does
+`join`.
 """
 
 import json
@@ -18,6 +19,7 @@ from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
 from mndmst.io.totals import forest_digest
 from mndmst.merging.choose import choose
+from mndmst.merging.host_components import HostComponents
 from mndmst.pipeline import Targets, solve
 from mndmst.run.report import Report
 from mndmst.steps.boruvka import lightest_cut_edge
@@ -86,6 +88,29 @@ def fail_at(step):
     }
 
 
-found = count_calls(json.loads(event)) if strategy == "messages" else fail_at(event)
+def merge_hosts(way):
+    """Return the forest of ranks on several hosts, and which steps left a graph."""
+    joined, left = HostComponents.join, []
+
+    def join(self, edges, after, room):
+        graph = joined(self, edges, after, room)
+        left.append([after, self.hosts.count, self.hosts.here.size, graph is not None])
+        return graph
+
+    with patch.object(HostComponents, "join", join), taking(way) as config:
+        found = solve(comm, path, config, Targets(), Progress(False))
+    report = found.report or {"ranks": [{"strategy": None}]}
+    return {
+        "strategy": report["ranks"][0]["strategy"],
+        "digest": found.digest,
+        "joined": left,
+    }
+
+
+if strategy == "devices":
+    found = fail_at(event)
+else:
+    call = count_calls if strategy == "messages" else merge_hosts
+    found = call(json.loads(event))
 if comm.rank == 0:
     print(json.dumps(found))

@@ -11,7 +11,7 @@ import pytest
 from oracle import kruskal, smallest_of_trees
 
 PROGRAM = Path(__file__).with_name("strategy_program.py")
-GRAPH = graphs.random(300, 2500, seed=3)
+GRAPH = graphs.random(300, 6000, seed=3)
 ANSWER = kruskal(*GRAPH)
 
 pytestmark = pytest.mark.mpi
@@ -56,7 +56,7 @@ def test_a_device_that_fails_lets_the_next_strategy_take_over(
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert found["digest"] == ANSWER.digest
-    assert found["strategy"]["name"] == "shared memory"
+    assert found["strategy"]["name"] == "hosts"
     (reason,) = found["strategy"]["refused"].values()
     assert "GPU" in reason if step == "peer" else "too little memory" in reason
     steps = ("peer", "offer", "join", "accept")
@@ -64,3 +64,25 @@ def test_a_device_that_fails_lets_the_next_strategy_take_over(
     without_join = [name for name in passed if name != "join"]
     first = without_join if step == "offer" else passed
     assert found["passed"] == [first, without_join]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "way", "joined"),
+    [
+        (4, {}, [["hook", 1, 4, False], ["heavier", 1, 4, False]]),
+        (4, {"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
+        (4, {"hosts": 2, "light_edges": 0}, [["hook", 2, 2, False]]),
+        (3, {"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
+        (2, {"merge": "messages"}, [["hook", 2, 1, False], ["heavier", 2, 1, False]]),
+        (4, {"hosts": 2, "much_left": True}, [["hook", 2, 2, True]]),
+    ],
+)
+def test_ranks_of_a_host_are_one_part(
+    mpirun: Callable, path: Path, ranks: int, way: dict[str, Any], joined: list
+) -> None:
+    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, path, "hosts", json.dumps(way))
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["digest"] == ANSWER.digest
+    assert found["strategy"]["name"] == "hosts"
+    assert found["joined"] == joined

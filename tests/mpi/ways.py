@@ -4,7 +4,8 @@ A way is a dictionary of options of `Config` and of these words:
 
 two_workers   two CPU workers on every rank
 no_room       no leader has memory for any merge
-much_left     no rank merges all that is left after all vertices have hooked
+much_left     no host takes all that is left after all vertices have hooked
+hosts         so many ranks are on a host
 team          a team of so many members does rounds in place of Kruskal's algorithm,
               and all threads work on whatever there is
 rounds        global rounds go on while they shrink the edges, however few
@@ -28,11 +29,11 @@ from mndmst.comm.communicator import Comm
 from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
-from mndmst.kernels import contraction, team, threads
+from mndmst.kernels import spanning, team, threads
 from mndmst.merging import (
+    host_components,
     leaders,
     messages,
-    replicated,
     strategy,
 )
 from mndmst.merging.devices import Devices
@@ -47,9 +48,10 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
         (part_graph, "make_backends", lambda *_: [CpuBackend(1), CpuBackend(2)])
     ],
     "no_room": lambda _: [(Budget, "fits", lambda _, nbytes: nbytes == 0)],
-    "much_left": lambda _: [(replicated, "EDGE_BYTES", 1 << 40)],
+    "much_left": lambda _: [(host_components, "EDGE_BYTES", 1 << 40)],
+    "hosts": lambda ranks: [(Comm, "node", hosts_of(ranks))],
     "team": lambda members: [
-        (contraction, "ROUNDS_FROM", members),
+        (spanning, "ROUNDS_FROM", members),
         (team, "GRAIN", 1), (threads, "GRAIN", 1),
     ],
     "rounds": lambda _: [(leaders, "FEW_EDGES", 0)],
@@ -74,6 +76,11 @@ def taking(way: dict[str, Any]) -> Iterator[Config]:
             for changed in WAYS[name](way[name]):
                 stack.enter_context(patch.object(*changed))
         yield Config(**{"backend": "cpu", **options})
+
+
+def hosts_of(ranks: int) -> Callable[[Comm], Comm]:
+    """Return what takes so many ranks in a row for those of a host."""
+    return lambda comm: comm.part(comm.rank // ranks)
 
 
 def pieces_of(rows: int) -> Callable[..., list[int]]:

@@ -27,8 +27,8 @@ from mndmst.cli import ranks
 from mndmst.comm import mpi_library, pulse
 from mndmst.comm.communicator import Comm
 from mndmst.host.launcher import launched_rank
+from mndmst.merging.host_components import HostComponents
 from mndmst.merging.messages import Messages
-from mndmst.merging.shared import SharedComponents
 from mndmst.steps import part_graph
 
 FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -144,7 +144,7 @@ def run() -> int:
     count_calls(Path, "replace", rank)
     count_calls(part_graph, "read_rows", rank)
     count_calls(Messages, "ind_comp", rank)
-    count_calls(SharedComponents, "hook_rows", rank)
+    count_calls(HostComponents, "hook_rows", rank)
     count_calls(pipeline, "write_forest", rank)
     begin = {
         "parse": cli,

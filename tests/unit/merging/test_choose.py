@@ -30,7 +30,7 @@ from mndmst.run.run import Run
 from mndmst.steps import part_graph as step
 from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
 
-DEVICES, SHARED, REPLICATED, MESSAGES = (kind.name for kind in STRATEGIES)
+DEVICES, HOSTS, MESSAGES = (kind.name for kind in STRATEGIES)
 GRAPH = graphs.random(60, 400, seed=1)
 # Ranks of a host, each with one device, and a graph without locality.
 FACTS = Facts(
@@ -47,12 +47,12 @@ CHOICES: list[tuple[str, dict[str, Any], str]] = [
     ("auto", {}, DEVICES),
     ("auto", {"cut_share": 0.0}, DEVICES),
     ("devices", {}, DEVICES),
-    ("auto", {"workers": 2}, SHARED),
-    ("devices", {"workers": 2}, SHARED),
-    ("auto", {"one_host": False}, REPLICATED),
-    ("devices", {"one_host": False}, REPLICATED),
-    ("messages", {}, REPLICATED),
-    ("auto", {"workers": 2, "one_host": False}, MESSAGES),
+    ("auto", {"workers": 2}, HOSTS),
+    ("devices", {"workers": 2}, HOSTS),
+    ("auto", {"one_host": False}, HOSTS),
+    ("devices", {"one_host": False}, HOSTS),
+    ("messages", {}, HOSTS),
+    ("auto", {"workers": 2, "one_host": False}, HOSTS),
     ("auto", {"workers": 2, "cut_share": CUT_SHARE}, MESSAGES),
     ("auto", {"one_host": False, "cut_share": CUT_SHARE}, MESSAGES),
     ("messages", {"cut_share": CUT_SHARE}, MESSAGES),
@@ -145,7 +145,7 @@ def test_one_that_cannot_begin_is_refused(
 
     monkeypatch.setattr(STRATEGIES[0], "__init__", fail)
     run, strategy = choose_by("auto", FACTS)
-    assert strategy.name == SHARED
+    assert strategy.name == HOSTS
     refused = run.report.facts["strategy"]["refused"]
     assert refused == {DEVICES: "the host has no room for shared arrays"}
 
@@ -153,10 +153,10 @@ def test_one_that_cannot_begin_is_refused(
 def test_one_that_gives_up_lets_the_next_take_over(choose_by: Callable) -> None:
     run, devices = choose_by("devices", FACTS)
     assert devices.name == DEVICES
-    assert devices.others().name == SHARED
+    assert devices.others().name == HOSTS
     told = run.report.facts["strategy"]
-    assert told == {"name": SHARED, "refused": {DEVICES: GIVEN_UP}}
-    assert f"merging by {SHARED}: {GIVEN_UP}" in said(run)
+    assert told == {"name": HOSTS, "refused": {DEVICES: GIVEN_UP}}
+    assert f"merging by {HOSTS}: {GIVEN_UP}" in said(run)
     check_reasons(told["refused"])
 
 

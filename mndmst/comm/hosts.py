@@ -1,0 +1,114 @@
+"""The hosts of a job: the ranks of one are a team, and one of them talks to others."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..kernels.team import Shape, Team, words_for
+from ..kernels.threads import Threads
+from .communicator import Comm
+from .shared_memory import SharedMemory
+
+
+class HostTeam(Team):
+    """The threads of all ranks of a host, which share memory. Collective.
+
+    Parameters
+    ----------
+    comm : Comm
+        The ranks of the host.
+    threads : Threads
+        Of this rank. Of all ranks as many take part as the rank with the fewest has.
+
+    Raises
+    ------
+    ConfigError
+        On every rank, if the system gives them no memory to share.
+    """
+
+    def __init__(self, comm: Comm, threads: Threads) -> None:
+        self._comm, self._memory = comm, SharedMemory(comm)
+        self.threads, self.processes, self.rank = threads, comm.size, comm.rank
+        self.most = comm.min(threads.count)
+        size = comm.size * self.most
+        (self._words,) = self._memory.arrays((words_for(size), np.int64))
+
+    def arrays(self, *shapes: Shape) -> list[np.ndarray]:
+        """See `Team.arrays`."""
+        return self._memory.arrays(*shapes)
+
+    def sync(self) -> None:
+        """See `Team.sync`."""
+        self._comm.barrier()
+
+    def counts(self, *counts: int) -> np.ndarray:
+        """See `Team.counts`."""
+        return self._comm.allgather(np.array(counts, np.int64))
+
+
+class Hosts:
+    """The hosts of all ranks. Collective.
+
+    Parameters
+    ----------
+    comm : Comm
+        All ranks.
+    apart : bool
+        Take every rank for a host of its own.
+
+    Attributes
+    ----------
+    count : int
+    here : Comm
+        The ranks of this host, in their order.
+    """
+
+    def __init__(self, comm: Comm, apart: bool = False) -> None:
+        self.here = comm.part(comm.rank) if apart else comm.node()
+        leader = self.here.rank == 0
+        self._leaders = comm.split(0 if leader else None)
+        first = self.here.bcast(comm.rank)
+        self._ranks = [
+            np.flatnonzero(comm.allgather(first) == host).tolist()
+            for host in np.unique(comm.allgather(first)).tolist()
+        ]
+        self.count = len(self._ranks)
+
+    def team(self, threads: Threads) -> Team:
+        """Return the threads of this host's ranks as a team. Collective.
+
+        Raises
+        ------
+        ConfigError
+            On every rank of the host, if they get no memory to share.
+        """
+        return HostTeam(self.here, threads) if self.here.size > 1 else Team(threads)
+
+    def complete(self, team: Team, array: np.ndarray, bounds: Sequence[int]) -> None:
+        """Fill in what the ranks of other hosts have. Collective.
+
+        Parameters
+        ----------
+        team : Team
+            Of this host.
+        array : ndarray
+            The team's. The part of each of its ranks has been written.
+        bounds : sequence of int, of all ranks and one
+            Rank r has the part from bounds[r] to bounds[r + 1].
+        """
+        team.sync()
+        if self._leaders is not None and self.count > 1:
+            mine = self._ranks[self._leaders.rank]
+            parts = [array[bounds[rank] : bounds[rank + 1]] for rank in mine]
+            every, place = self._leaders.allgatherv(np.concatenate(parts)), 0
+            for rank in (rank for host in self._ranks for rank in host):
+                part = array[bounds[rank] : bounds[rank + 1]]
+                part[:] = every[place : place + len(part)]
+                place += len(part)
+        team.sync()
+
+    def free(self) -> None:
+        """Free the communicators."""
+        self.here.free()
+        if self._leaders is not None:
+            self._leaders.free()
