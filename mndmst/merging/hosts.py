@@ -15,8 +15,8 @@ from .strategy import Facts, NotSuitableError, Setting
 
 # Bytes for each vertex of the graph that a rank may come to touch.
 VERTEX_BYTES = 32
-# The part of the bytes of a host's rows that another host may send it at a time: where
-# all vertices hook, or edges.
+# The share of what the rows of a host take, on average, that it may be sent at a time:
+# where all vertices hook, or edges.
 SENT_SHARE, HOOK_BYTES = 0.125, 4
 
 
@@ -58,8 +58,8 @@ class HostsFirst(Messages):
         self.width = 1.0
         run = self.run
         hosts = Hosts(run.comm, apart=run.config.merge == "messages")
-        rows = hosts.here.sum(sum(worker.rows.nbytes for worker in run.workers))
-        self._room = int(run.comm.min(int(SENT_SHARE * rows)))
+        rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
+        self._room = int(SENT_SHARE * rows / hosts.count)
         sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
         room = run.budget.has(VERTEX_BYTES * run.num_vertices)
         if sent > self._room or not run.comm.min(int(room)):

@@ -85,9 +85,10 @@ class Config:
         that do not fit are streamed from host memory.
     merge : one of `MERGES`
         How ranks merge: by rings and leaders, by global Borůvka rounds, or by messages,
-        which begin with rounds and end with one leader. With auto, ranks of one host
-        merge on their GPUs or in shared memory where that suits (`merging/choose.py`),
-        and else by messages; devices does the same, and says why if GPUs cannot merge.
+        which begin with rounds and end with one leader. With auto, GPUs of one host
+        merge directly, or the ranks of each host as a team, where that suits
+        (`merging/choose.py`), and else by messages; devices does the same, and says why
+        if GPUs cannot merge.
     group_size : int
         Ranks that merge into one leader.
     light_edges : float

@@ -3,7 +3,7 @@
 1. One pass over the rows takes the light edges: those below a sampled quantile, about
    as many as there are vertices [1, 2]; of sparse graphs all. In the same pass every
    vertex hooks to the far end of its lightest edge, a Borůvka round.
-2. Kruskal's algorithm on the edges that are left between components.
+2. The edges that are left between components are joined (`contraction`).
 3. Usually there is one giant component now. Every heavier edge of the forest has an
    end outside it, and only the rows there are read again. Without a giant component
    the next band follows, as wide as has about an edge between components per vertex.
