@@ -106,7 +106,7 @@ def contest(
     floors = [floor.measure(rows, threads) for threads in plan.threads]
     for result, nbytes, lowest in zip(results, extra, floors, strict=False):
         result.extra_bytes = nbytes
-        result.floor = lowest.stream / result.ms
+        result.floor = lowest.ms / result.ms
     case = Case(
         graph.name,
         graph.order,

@@ -24,7 +24,7 @@ class Result:
     extra_bytes : int or None
         Peak memory beyond the rows, where it was measured.
     floor : float or None
-        The time to read the rows once with as many threads, as a share of `ms`.
+        The floor (`floor.Floor.ms`) of as many threads, as a share of `ms`.
     relative : dict
         `ms` as a multiple of other times: of one thread, of the same graph with its
         given weights, of the first type of weights.
@@ -79,6 +79,12 @@ class Case:
         """Return million undirected edges a second."""
         return self.num_edges / (1e3 * result.ms)
 
+    def speedup(self, result: Result) -> float | None:
+        """Return how many times as fast as one thread threads of ours were."""
+        one = self.ms("1 thread")
+        ours = result.contender.partition(" ")[2] in ("thread", "threads")
+        return one / result.ms if ours and one is not None else None
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
         record = asdict(self)
@@ -88,6 +94,7 @@ class Case:
                 "ms": result.ms,
                 "medges_per_second": self.medges(result),
                 "times_as_fast_as_scipy": self.faster(result),
+                "speed_up": self.speedup(result),
             }
         return record
 

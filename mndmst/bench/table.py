@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ..run.report import versions
+from .processor import processor_facts
 from .results import Case, Result
 
 _HEADINGS = (
-    f"  {'':<19}{'ms':>10}{'M edges/s':>11}{'x scipy':>9}"
+    f"  {'':<19}{'ms':>10}{'M edges/s':>11}{'x scipy':>9}{'speed-up':>10}"
     f"{'B/edge':>8}{'B/vertex':>10}{'of floor':>10}  time against"
 )
 
@@ -26,6 +27,7 @@ def machine(packages: tuple[str, ...]) -> dict[str, Any]:
     return {
         "cpu": _cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
+        **processor_facts(),
         "load": round(os.getloadavg()[0], 2),
         "kernel": platform.release(),
         "versions": versions() | {name: _version(name) for name in packages},
@@ -36,11 +38,14 @@ def header(facts: dict[str, Any]) -> str:
     """Return the lines that come first."""
     found = ", ".join(f"{name} {value}" for name, value in facts["versions"].items())
     return (
-        f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}\n{found}\n"
+        f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}\n"
+        f"{facts['sockets']} sockets, {facts['numa_nodes']} NUMA nodes, caches "
+        f"{', '.join(facts['caches'])}, huge pages {facts['huge_pages']}\n{found}\n"
         "From CSR rows in memory to the forest's edges; medians of all turns.\n"
         "M edges/s: undirected edges. Ranks: separate processes, a graph each; the "
         "slowest's time.\nB/edge, B/vertex: peak memory beyond the rows. "
-        "Of floor: the time to read the rows once, as a share."
+        "Of floor: the time to read the rows and to look up a label for each light "
+        "edge, as a share."
     )
 
 
@@ -48,7 +53,7 @@ def block(case: Case) -> str:
     """Return the table of one case."""
     floors = "; ".join(
         f"{f.threads} thread{'s' * (f.threads > 1)}: read {f.stream:.1f} ms, "
-        f"a lookup per edge {f.gather:.1f} ms"
+        f"a lookup for each light edge {f.gather:.1f} ms"
         for f in case.floors
     )
     title = (
@@ -80,7 +85,7 @@ def _row(case: Case, result: Result) -> str:
         against.append("DISAGREES")
     line = (
         f"  {result.contender:<19}{result.ms:>10.2f}{case.medges(result):>11.1f}"
-        f"{_number(case.faster(result), 9, 1)}"
+        f"{_number(case.faster(result), 9, 1)}{_number(case.speedup(result), 10, 2)}"
         f"{_number(extra and extra / edges, 8, 1)}"
         f"{_number(extra and extra / vertices, 10, 1)}"
         f"{_number(result.floor, 10, 3)}  {', '.join(against)}"

@@ -119,6 +119,7 @@ def draw_way(draw: random.Random) -> dict[str, Any]:
     }
     words = {
         "much_left": True, "team": draw.choice([1, 4, 100]),
+        "hosts": draw.randint(1, 4), "alternate": draw.randint(1, 3),
         "rounds": True, "no_peer": True, "host_peers": True,
         "near": True, "no_room": True, "recursion_edges": 0,
     }  # fmt: skip

@@ -36,7 +36,7 @@ CONFIGS: list[dict] = [
     {"merge": "messages", "rounds": True, "round_gain": 0.0, "light_edges": 0.4},
     {"merge": "messages", "much_left": True},
     {"hosts": 2, "team": 1, "threads": 2},
-    {"hosts": 3, "light_edges": 0.4},
+    {"alternate": 3, "light_edges": 0.4},
     {"hosts": 2, "much_left": True, "light_edges": 0.7},
     {
         "merge": "messages",

@@ -72,6 +72,7 @@ def test_a_device_that_fails_lets_the_next_strategy_take_over(
         (4, {}, [["hook", 1, 4, False], ["heavier", 1, 4, False]]),
         (4, {"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
         (4, {"hosts": 2, "light_edges": 0}, [["hook", 2, 2, False]]),
+        (4, {"alternate": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
         (3, {"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
         (2, {"merge": "messages"}, [["hook", 2, 1, False], ["heavier", 2, 1, False]]),
         (4, {"hosts": 2, "much_left": True}, [["hook", 2, 2, True]]),

@@ -6,6 +6,7 @@ two_workers   two CPU workers on every rank
 no_room       no leader has memory for any merge
 much_left     no host takes all that is left after all vertices have hooked
 hosts         so many ranks are on a host
+alternate     ranks are dealt to so many hosts in turn
 team          a team of so many members does rounds in place of Kruskal's algorithm,
               and all threads work on whatever there is
 rounds        global rounds go on while they shrink the edges, however few
@@ -49,7 +50,10 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
     ],
     "no_room": lambda _: [(Budget, "fits", lambda _, nbytes: nbytes == 0)],
     "much_left": lambda _: [(host_components, "EDGE_BYTES", 1 << 40)],
-    "hosts": lambda ranks: [(Comm, "node", hosts_of(ranks))],
+    "hosts": lambda ranks: [(Comm, "node", lambda comm: comm.part(comm.rank // ranks))],
+    "alternate": lambda count: [
+        (Comm, "node", lambda comm: comm.part(comm.rank % count))
+    ],
     "team": lambda members: [
         (spanning, "ROUNDS_FROM", members),
         (team, "GRAIN", 1), (threads, "GRAIN", 1),
@@ -76,11 +80,6 @@ def taking(way: dict[str, Any]) -> Iterator[Config]:
             for changed in WAYS[name](way[name]):
                 stack.enter_context(patch.object(*changed))
         yield Config(**{"backend": "cpu", **options})
-
-
-def hosts_of(ranks: int) -> Callable[[Comm], Comm]:
-    """Return what takes so many ranks in a row for those of a host."""
-    return lambda comm: comm.part(comm.rank // ranks)
 
 
 def pieces_of(rows: int) -> Callable[..., list[int]]:

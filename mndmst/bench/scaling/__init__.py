@@ -3,7 +3,7 @@
 Strong scaling solves one graph on more and more ranks, weak scaling graphs that grow
 with them. A graph is made once, and read once for each number of ranks; then what a
 user gets (auto), the same by messages, and the plain method of MND-MST (rings, all
-edges at once) take turns.
+edges at once) take turns. At last fewer ranks, down to one, have as many threads.
 """
 
 from collections.abc import Iterator
@@ -71,9 +71,13 @@ def run(plan: Plan) -> Iterator[list[Point]]:
         strong: list[Point] = []
         for ranks in plan.ranks:
             strong += points(graph, "strong", ranks, plan.threads)
-        # As many threads on one rank, which has nothing to send
-        alone = points(graph, "strong", 1, most * plan.threads) if most > 1 else []
-        yield _compared([*strong, *(p for p in alone if p.method == "auto")])
+        # As many threads on fewer ranks
+        total = most * plan.threads
+        for ranks in sorted({1, *plan.ranks} - {most}):
+            if total % ranks == 0:
+                mixed = points(graph, "strong", ranks, total // ranks)
+                strong += [point for point in mixed if point.method == "auto"]
+        yield _compared(strong)
         weak: list[Point] = []
         for ranks in plan.ranks if plan.weak else ():
             graph = make(kind, plan.scale - log2(most / ranks), plan.work)
