@@ -94,7 +94,7 @@ def test_a_small_run(tmp_path: Path) -> None:
     assert points[0].bytes_sent == 0 < points[5].bytes_sent
     assert points[5].peak_bytes > 50 << 20
     assert len(points[5].rank_seconds) == 2
-    assert points[5].stages["indComp"] > 0
+    assert points[5].stages["hook"] > 0
     assert points[5].cpu_seconds > 0
     assert json.dumps([p.as_dict() for p in points])
 
