@@ -36,7 +36,6 @@ class SharedMemory:
 
     def __init__(self, comm: Comm) -> None:
         self.comm = comm
-        self._scratch: mmap.mmap | np.ndarray | None = None
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
         """Return new arrays of zeros, of some lengths and types. Collective.
@@ -51,22 +50,6 @@ class SharedMemory:
         """
         places = _places(shapes)
         return _carved(self._new_block(places[-1]), shapes, places)
-
-    def scratch(self, *shapes: Shape) -> list[np.ndarray]:
-        """Return arrays as `arrays` does, but of memory that the next call gives again.
-
-        Collective; they are not cleared. All must be done with those of the last call.
-        """
-        places = _places(shapes)
-        if self._scratch is None or len(self._scratch) < places[-1]:
-            self._scratch = None  # lets the other one go
-            self._scratch = self._new_block(places[-1])
-        return _carved(self._scratch, shapes, places)
-
-    def lend(self, array: np.ndarray) -> None:
-        """Reuse a part of a shared array as scratch; all ranks must be done with it."""
-        unaligned = -array.ctypes.data % CACHE_LINE // array.itemsize
-        self._scratch = array[unaligned:].view(np.uint8)
 
     def _new_block(self, nbytes: int) -> mmap.mmap:
         block = self._block(nbytes)
@@ -177,7 +160,7 @@ def _places(shapes: Sequence[Shape]) -> list[int]:
 
 
 def _carved(
-    block: mmap.mmap | np.ndarray, shapes: Sequence[Shape], places: list[int]
+    block: mmap.mmap, shapes: Sequence[Shape], places: list[int]
 ) -> list[np.ndarray]:
     return [
         np.frombuffer(block, dtype, length, place)
