@@ -145,8 +145,10 @@ class Contraction:
             list(zip(shares, starts.tolist(), strict=True)),
         )
         (self.parent,) = team.arrays((self.alive + alone, np.uint32))
-        for begin, end in team.ranges(len(self.parent)):
-            self.parent[begin:end] = np.arange(begin, end, dtype=np.uint32)
+        self.threads.map(
+            lambda b, e: np.copyto(self.parent[b:e], np.arange(b, e, dtype=np.uint32)),
+            team.ranges(len(self.parent)),
+        )
 
     def _name(self, shares: list[Range]) -> None:
         """Note which vertices are roots."""
@@ -213,8 +215,10 @@ class Contraction:
     def cycle_filter(self, parts: Sequence[JoiningEdges]) -> list[np.ndarray]:
         """Mark the forest of edges as `join` does, but join nothing."""
         (parent,) = self.team.arrays((self.alive, np.uint32))
-        for begin, end in self.team.ranges(self.alive):
-            parent[begin:end] = self.parent[begin:end]
+        self.threads.map(
+            lambda b, e: np.copyto(parent[b:e], self.parent[b:e]),
+            self.team.ranges(self.alive),
+        )
         self.team.sync()
         return self._forest(parts, parent)
 
