@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .arguments import named
 from .registry import Entry, entries, missing
+from .signature import named
 from .store import RUNTIME_NAME, Code, directories, keep, level, writable
 
 PARENT = Path(__file__).parents[2]
