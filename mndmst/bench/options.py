@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..run.config import CHOICES
 from .arguments import chosen, list_of, names, positive, weights, write
 from .scaling.options import add_scaling
 
@@ -102,7 +103,7 @@ def _add_start(devices: Any) -> None:
         "--ranks", default="1,4", type=list_of(positive), help="numbers of ranks"
     )
     start.add_argument("--repeat", default=5, type=positive, help="runs of each")
-    start.add_argument("--backend", default="auto", choices=("auto", "cpu", "cuda"))
+    start.add_argument("--backend", default="auto", choices=CHOICES["backend"])
     _finish(start, _start)
 
 

@@ -1,7 +1,6 @@
 """The command `compile`."""
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +49,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     directory = store.place_for(arguments.into, level)
     wanted = entries()
     todo = missing(wanted, [directory])
-    jobs = arguments.jobs or len(os.sched_getaffinity(0))
-    compile_side_by_side(todo, jobs, directory, level)
+    compile_side_by_side(todo, arguments.jobs, directory, level)
     left = len(missing(wanted, [directory]))
     if left:
         raise ConfigError(

@@ -1,7 +1,6 @@
 """The command `generate`."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from ..graph.order import WEIGHT_DTYPES
@@ -36,7 +35,6 @@ def add(commands: Any) -> None:
         "seed and the ends, so any number of parts and processes gives the same graph.",
     )
     generate.add_argument("kind", choices=OWN + BY_KAGEN, help="kind of graph")
-    generate.add_argument("out", type=Path, help="directory to make")
     add_building(generate)
     generate.add_argument("--seed", type=int, default=1, help="0 to 2^31 - 1")
     generate.add_argument(

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .info import describe
+from .options import add_new_graph
 
 
 def add(commands: Any) -> None:
@@ -19,7 +20,7 @@ def add(commands: Any) -> None:
     neighbours.add_argument(
         "points", metavar="POINTS", help=".npy or .csv file, or an example"
     )
-    neighbours.add_argument("out", type=Path, help="directory to make")
+    add_new_graph(neighbours)
     neighbours.add_argument("--k", type=int, default=16, help="neighbours of a point")
     neighbours.add_argument(
         "--core",
@@ -36,7 +37,6 @@ def add(commands: Any) -> None:
     neighbours.add_argument(
         "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
     )
-    neighbours.add_argument("--overwrite", action="store_true", help="replace a graph")
     neighbours.set_defaults(process=_neighbours)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .info import describe
+from .options import add_new_graph
 
 # As `io.formats.NAMES` has them, which is not imported for a help text.
 FORMATS = (
@@ -26,7 +27,7 @@ def add(commands: Any) -> None:
         epilog=f"Formats: {FORMATS}; each also .gz, .xz, .zst. Weights: {WEIGHTS}.",
     )
     partition.add_argument("file", type=Path, help="edge file, shards, or recipe")
-    partition.add_argument("out", type=Path, help="directory to make")
+    add_building(partition)
     partition.add_argument("--format", help="in place of what the file's suffix says")
     partition.add_argument(
         "--source", type=Path, help="the file that a recipe (.toml) asks for"
@@ -57,12 +58,12 @@ def add(commands: Any) -> None:
         action="store_true",
         help="leave out ids that no edge names; the original ids are kept beside",
     )
-    add_building(partition)
     partition.set_defaults(process=_partition)
 
 
 def add_building(parser: argparse.ArgumentParser) -> None:
     """Add the options of all commands that make shards."""
+    add_new_graph(parser)
     parser.add_argument(
         "--parts",
         type=int,
@@ -77,7 +78,6 @@ def add_building(parser: argparse.ArgumentParser) -> None:
         "--memory",
         help="what a process may hold, such as 8GiB; by default half of what is free",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace a graph")
     parser.add_argument("--compress", action="store_true", help="smaller, slower parts")
     parser.add_argument(
         "--restart",

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..run.config import MERGES
+from .options import add_run, add_talk
 
 if TYPE_CHECKING:
     from .ranks import Job
@@ -18,29 +18,12 @@ def add(commands: Any) -> None:
         description="Compute the minimum spanning forest of a sharded graph. Run it "
         "under mpirun or srun for several ranks.",
     )
-    solve.add_argument("graph", type=Path, help="directory of shards, or its index")
-    solve.add_argument("-o", "--output", type=Path, help="forest file to write")
+    add_run(solve, "forest file to write")
     solve.add_argument("--labels", action="store_true", help="write each vertex's tree")
-    solve.add_argument("--report", type=Path, help="JSON file for the run's report")
-    solve.add_argument("--config", type=Path, help="TOML file with any of the options")
-    solve.add_argument(
-        "--backend",
-        choices=("auto", "cpu", "cuda"),
-        help="devices of a rank; auto: the CPU and, where there is one, a GPU",
-    )
     solve.add_argument(
         "--ratio", help="the GPU's share of a rank's arcs, 0 to 1, or auto"
     )
-    solve.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
-    solve.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     solve.add_argument("--gpu-memory", help="what a rank may take of its GPU")
-    solve.add_argument(
-        "--merge",
-        choices=MERGES,
-        help="how ranks merge; auto chooses by the graph and the machine, devices "
-        "also says why if GPUs cannot merge directly",
-    )
-    solve.add_argument("--group-size", type=int, help="ranks that merge into one")
     for name, what in (
         ("leader-edges", "a group with fewer merges without ring rounds"),
         ("recursion-edges", "a rank with more uses both devices once more"),
@@ -68,11 +51,7 @@ def add(commands: Any) -> None:
         metavar="SECONDS",
         help="end the job if a host is out of reach for as long, 120; 0 waits for ever",
     )
-    talk = solve.add_mutually_exclusive_group()
-    talk.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
-    talk.add_argument(
-        "-v", "--verbose", action="store_true", help="also say how ranks merge, and why"
-    )
+    add_talk(solve)
     solve.set_defaults(process=_solve)
 
 

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .options import add_graph
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -14,7 +16,7 @@ def add(commands: Any) -> None:
         "its edges exist, close no cycle, span every component, and no other edge is "
         "lighter than the heaviest tree edge between its ends.",
     )
-    verify.add_argument("graph", type=Path, help="directory of shards, or its index")
+    add_graph(verify)
     verify.add_argument("forest", type=Path, help="file that solve has written")
     verify.add_argument(
         "--threads",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ..host.errors import OutputError
@@ -106,15 +105,15 @@ def check_writable(comm: "Comm", path: str | Path) -> None:
         outputs.discard()
 
 
-class Outputs:
+class Outputs(WholeFiles):
     """Files that ranks write, and that get their names together. Collective.
 
-    Used as a context manager, as `WholeFiles` is; rank 0 makes and names the files.
+    Rank 0 makes and names the files.
     """
 
     def __init__(self, comm: "Comm") -> None:
+        super().__init__()
         self.comm = comm
-        self._files = WholeFiles()
 
     def begin(self, target: Path) -> Path:
         """Make a file that becomes `target`, and return its present name to all ranks.
@@ -127,26 +126,11 @@ class Outputs:
         name = None
         with self.comm.raise_on_all(), writing(target):
             if self.comm.rank == 0:
-                name = self._files.begin(target)
+                name = super().begin(target)
         made: Path = self.comm.bcast(name)
         return made
 
-    def discard(self) -> None:
-        """Remove the files that have no name yet."""
-        self._files.discard()
-
-    def __enter__(self) -> "Outputs":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if kind is None:
-                with self.comm.raise_on_all():
-                    self._files.publish()
-        finally:
-            self.discard()
+    def publish(self) -> None:
+        """Do what `WholeFiles.publish` does; an error is raised on every rank."""
+        with self.comm.raise_on_all():
+            super().publish()

@@ -12,8 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ..host.errors import OutputError
 from .layout import flush_to_disk, writing
@@ -130,15 +129,10 @@ class WholeFiles:
             own.remove()
         self._begun.clear()
 
-    def __enter__(self) -> "WholeFiles":
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self.publish()

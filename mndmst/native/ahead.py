@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .arguments import named
 from .registry import Entry, entries, missing
+from .signature import named
 from .store import RUNTIME_NAME, Code, directories, keep, level, writable
 
 PARENT = Path(__file__).parents[2]
@@ -24,31 +24,43 @@ RECORD = 2048
 @functools.cache
 def compile_for_arrays(weights: np.dtype) -> None:
     """Compile what graphs in memory take and nobody has compiled, on all cores."""
-    place = writable()
-    if place is not None:
-        left = missing(entries("arrays", weights), directories())
-        compile_side_by_side(left, len(os.sched_getaffinity(0)), place, level())
+    compile_side_by_side(uncompiled("arrays", weights))
+
+
+def uncompiled(user: str, weights: np.dtype) -> list[Entry]:
+    """Return what somebody calls and nobody has compiled; see `registry.entries`.
+
+    It is empty if there is no place to keep code in.
+    """
+    return missing(entries(user, weights), directories()) if writable() else []
 
 
 def compile_side_by_side(
-    entries: Sequence[Entry], jobs: int, directory: Path, processors: str
+    entries: Sequence[Entry],
+    jobs: int | None = None,
+    directory: Path | None = None,
+    processors: str | None = None,
 ) -> None:
-    """Compile kernels by as many processes, and keep them in a directory.
+    """Compile kernels by several processes, and keep their code.
 
     A kernel that a process fails to compile is compiled when it is called.
 
     Parameters
     ----------
-    processors : {"x86-64-v3", "native"}
-        Those that the code is for.
+    jobs : int, optional
+        How many processes; by default one for each core.
+    directory : Path, optional
+        Where the code is kept; by default where this user's is.
+    processors : {"x86-64-v3", "native"}, optional
+        Those that the code is for; by default this one's level.
     """
-    jobs = min(jobs, len(entries))
+    jobs = min(jobs or len(os.sched_getaffinity(0)), len(entries))
     if not jobs:
         return
     reading, writing = os.pipe()
     environment = dict(os.environ, PYTHONPATH=_with_package())
     command = [sys.executable, "-m", __name__, str(os.getpid())]
-    command += [str(directory), processors]
+    command += [str(directory or writable()), processors or level()]
     workers = [
         subprocess.Popen(command, stdin=reading, env=environment) for _ in range(jobs)
     ]

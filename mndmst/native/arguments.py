@@ -1,26 +1,16 @@
-"""The arguments of a kernel: their types as text, and the machine words they become.
-
-A type is written as Numba's typing sees it:
-
-| text | argument |
-|---|---|
-| `i8`, `u4`, `f8`, `b1` | a number; Python's own are `i8`, `f8` and `b1` |
-| `u4[]`, `u4[,]` | an array in C order, of one and of two dimensions |
-| `u4[:]` | an array of another layout |
-| `u4!` before a bracket | one that cannot be written |
-| `none` | None |
-| `(i8,u4[])` | a tuple; a named one has its class before it |
+"""The arguments of a kernel: their types, and the machine words they become.
 
 In Numba's calling convention an array is passed as seven words or more: two owners,
 its length, its item's size, its address, its shape and its strides.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from ctypes import addressof, c_char
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from .signature import NONE, Array, Scalar, Tuple, Type, text_of
 
 # What makes types of arrays differ: C order, alignment, the right to write.
 _C, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
@@ -85,54 +75,33 @@ _PACK: dict[type, Pack] = {
 
 def types_of(arguments: tuple) -> str:
     """Return the types of some arguments, as text."""
-    return ",".join(map(_type_of, arguments))
+    return text_of(map(_type_of, arguments))
 
 
-def _type_of(value: Any) -> str:
+def _type_of(value: Any) -> Type:
     if value is None:
-        return "none"
+        return NONE
     if isinstance(value, tuple):
-        kind = type(value)
-        name = "" if kind is tuple else f"{kind.__module__}.{kind.__qualname__}"
-        return f"{name}({types_of(value)})"
+        return Tuple.of(type(value), map(_type_of, value))
     dtype = np.asarray(value).dtype
     if dtype.str[0] not in "<|" or dtype.kind not in "biuf":
         raise TypeError(f"a kernel cannot take {dtype}")
     if not isinstance(value, np.ndarray):
-        return dtype.str[1:]
+        return Scalar(dtype.str[1:])
     flags = value.flags
     if not (flags.aligned and value.ndim):
         raise TypeError("a kernel cannot take an array without alignment or dimension")
-    dimension = "" if flags.c_contiguous else ":"
-    readonly = "" if flags.writeable else "!"
-    return f"{dtype.str[1:]}{readonly}[{','.join([dimension] * value.ndim)}]"
+    return Array(dtype.str[1:], value.ndim, flags.c_contiguous, flags.writeable)
 
 
-def named(name: str) -> Any:
-    """Return what has a name with its module before it."""
-    module, _, name = name.rpartition(".")
-    return getattr(import_module(module), name)
-
-
-def split(types: str) -> list[str]:
-    """Return the types that commas separate, outside of brackets."""
-    parts, depth, begin = [], 0, 0
-    for at, letter in enumerate(types):
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
-            parts.append(types[begin:at])
-            begin = at + 1
-    return [*parts, types[begin:]] if types else []
-
-
-def words_of(types: str) -> list[str]:
+def words_of(types: Iterable[Type]) -> list[str]:
     """Return the kinds of the words of arguments: f4, f8, or i8 for all others."""
     words = []
-    for kind in split(types):
-        if kind.endswith("]"):
-            words += ["i8"] * (5 + 2 * (kind.count(",") + 1))
-        elif kind.endswith(")"):
-            words += words_of(kind[kind.index("(") + 1 : -1])
+    for kind in types:
+        if isinstance(kind, Array):
+            words += ["i8"] * (5 + 2 * kind.ndim)
+        elif isinstance(kind, Tuple):
+            words += words_of(kind.members)
         else:
-            words.append(kind if kind[0] == "f" else "i8")
+            words.append(kind.name if kind.name[0] == "f" else "i8")
     return words

@@ -13,6 +13,7 @@ from typing import Any
 from .arguments import words_of
 from .linker import Linker, links_here
 from .results import Release, Result
+from .signature import parse
 from .store import Code
 
 Call = Callable[[list, tuple], Any]
@@ -33,7 +34,7 @@ def caller(name: str, code: Code, signature: str, runtime: Code) -> Call:
         What takes memory for kernels; loaded once.
     """
     release = _release(runtime)
-    kinds: list[Any] = [_WORDS[kind] for kind in words_of(signature)]
+    kinds: list[Any] = [_WORDS[kind] for kind in words_of(parse(signature))]
     pointers: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
     native = prototype(_linker().add(code.code, code.symbol))

@@ -6,7 +6,7 @@ What is used here of Numba is not all its public interface. It was tried with 0.
 
 import ctypes
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from numba.core import compiler, registry  # noqa: E402
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.runtime import nrtdynmod  # noqa: E402
 
-from .arguments import named, split  # noqa: E402
+from .signature import NONE, Array, Scalar, Tuple, Type, named, parse  # noqa: E402
 
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -80,13 +80,13 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
     flags.release_gil = flags.nrt = True
     typing, context = registry.cpu_target.typing_context, _context(processors)
     made = compiler.compile_extra(
-        typing, context, function, _numba_types(signature), None, flags, {}
+        typing, context, function, _numba_types(parse(signature)), None, flags, {}
     )
     code = made.library.emit_native_object()
     unknown = [n for n in _needed(made.library._final_module) if not _known(n)]
     if unknown:
         raise TypeError(f"{function.__qualname__} needs {', '.join(unknown)}")
-    result = _text(made.signature.return_type)
+    result = str(_from_numba(made.signature.return_type))
     return Code(made.fndesc.llvm_func_name, result, code)
 
 
@@ -122,40 +122,35 @@ def _known(name: str) -> bool:
     return name in RUNTIME or hasattr(ctypes.CDLL(None), name)
 
 
-def _numba_types(signature: str) -> tuple:
-    return tuple(map(_numba_type, split(signature)))
+def _numba_types(kinds: Iterable[Type]) -> tuple:
+    return tuple(map(_numba_type, kinds))
 
 
-def _numba_type(text: str) -> Any:
-    if text == "none":
+def _numba_type(kind: Type) -> Any:
+    if kind == NONE:
         return types.none
-    if text.endswith("]"):
-        name, _, dimensions = text[:-1].partition("[")
-        dtype = numba.from_dtype(np.dtype(name.rstrip("!")))
-        layout = "A" if ":" in dimensions else "C"
-        ndim = dimensions.count(",") + 1
-        return types.Array(dtype, ndim, layout, readonly="!" in name)
-    if text.endswith(")"):
-        name, _, inner = text[:-1].partition("(")
-        members = _numba_types(inner)
-        if not name:
+    if isinstance(kind, Array):
+        dtype = numba.from_dtype(np.dtype(kind.item))
+        layout = "C" if kind.in_c_order else "A"
+        return types.Array(dtype, kind.ndim, layout, readonly=not kind.writable)
+    if isinstance(kind, Tuple):
+        members = _numba_types(kind.members)
+        if not kind.name:
             return types.Tuple(members)
-        return types.BaseTuple.from_types(members, named(name))
-    return numba.from_dtype(np.dtype(text))
+        return types.BaseTuple.from_types(members, named(kind.name))
+    return numba.from_dtype(np.dtype(kind.name))
 
 
-def _text(kind: Any) -> str:
-    """Return a type of Numba's as text."""
+def _from_numba(kind: Any) -> Type:
+    """Return a type of Numba's as one of `signature`."""
     if kind == types.none:
-        return "none"
+        return NONE
     if isinstance(kind, types.Array):
-        dimension = "" if kind.layout == "C" else ":"
-        readonly = "" if kind.mutable else "!"
-        return f"{_text(kind.dtype)}{readonly}[{','.join([dimension] * kind.ndim)}]"
+        item = str(_from_numba(kind.dtype))
+        return Array(item, kind.ndim, kind.layout == "C", kind.mutable)
     if isinstance(kind, types.BaseTuple):
-        named = getattr(kind, "instance_class", tuple)
-        name = "" if named is tuple else f"{named.__module__}.{named.__qualname__}"
-        return f"{name}({','.join(map(_text, kind.types))})"
+        members = map(_from_numba, kind.types)
+        return Tuple.of(getattr(kind, "instance_class", tuple), members)
     if isinstance(kind, types.Literal):
         kind = kind.literal_type
-    return numba.np.numpy_support.as_dtype(kind).str[1:]
+    return Scalar(numba.np.numpy_support.as_dtype(kind).str[1:])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import named, split
+from .signature import Array, Tuple, Type, named, parse
 
 _NUMBERS = {
     "b1": ctypes.c_uint8, "i1": ctypes.c_int8, "u1": ctypes.c_uint8,
@@ -22,6 +22,7 @@ _AS: dict[str, Callable[[Any], Any]] = {
 }
 
 Release = Callable[[int], None]
+Reader = Callable[[Any, tuple, Release], Any]
 
 
 class Owner:
@@ -57,11 +58,12 @@ class Result:
     Parameters
     ----------
     kind : str
-        Its type, as in `arguments`.
+        Its type, as in `signature`.
     """
 
     def __init__(self, kind: str) -> None:
-        self.layout, self._read = _reader(kind)
+        (parsed,) = parse(kind)
+        self.layout, self._read = _reader(parsed)
 
     def read(self, memory: Any, arguments: tuple, release: Release) -> Any:
         """Return the result that a kernel has written."""
@@ -69,45 +71,43 @@ class Result:
         return self._read(field, arguments, release)
 
 
-def _reader(kind: str) -> tuple[Any, Callable[[Any, tuple, Release], Any]]:
-    if kind.endswith("]"):
+def _reader(kind: Type) -> tuple[Any, Reader]:
+    if isinstance(kind, Array):
         return _array_reader(kind)
-    if kind.endswith(")"):
+    if isinstance(kind, Tuple):
         return _tuple_reader(kind)
     # As Numba does: its integers become Python's.
-    convert = _AS.get(kind, int)
-    return _NUMBERS[kind], lambda value, _, __: convert(value)
+    convert = _AS.get(kind.name, int)
+    return _NUMBERS[kind.name], lambda value, _, __: convert(value)
 
 
-def _array_reader(kind: str) -> tuple[Any, Callable[[Any, tuple, Release], Any]]:
-    name, _, dimensions = kind.partition("[")
-    ndim = dimensions.count(",") + 1
-    typestr = np.dtype(name.rstrip("!")).str
+def _array_reader(kind: Array) -> tuple[Any, Reader]:
+    typestr = np.dtype(kind.item).str
 
-    class Array(ctypes.Structure):
+    class Fields(ctypes.Structure):
         _fields_ = [
             ("owner", ctypes.c_size_t), ("parent", ctypes.c_size_t),
             ("items", ctypes.c_int64), ("itemsize", ctypes.c_int64),
             ("data", ctypes.c_size_t),
-            ("shape", ctypes.c_int64 * ndim), ("strides", ctypes.c_int64 * ndim),
+            ("shape", ctypes.c_int64 * kind.ndim),
+            ("strides", ctypes.c_int64 * kind.ndim),
         ]  # fmt: skip
 
     def read(array: Any, arguments: tuple, release: Release) -> np.ndarray:
         interface = {
-            "version": 3, "typestr": typestr, "data": (array.data, "!" in name),
+            "version": 3, "typestr": typestr, "data": (array.data, not kind.writable),
             "shape": tuple(array.shape), "strides": tuple(array.strides),
         }  # fmt: skip
         return np.asarray(Owner(interface, array.owner, release, arguments))
 
-    return Array, read
+    return Fields, read
 
 
-def _tuple_reader(kind: str) -> tuple[Any, Callable[[Any, tuple, Release], Any]]:
-    name, _, inner = kind[:-1].partition("(")
-    layouts, readers = zip(*map(_reader, split(inner)), strict=True)
+def _tuple_reader(kind: Tuple) -> tuple[Any, Reader]:
+    layouts, readers = zip(*map(_reader, kind.members), strict=True)
     fields = [(f"f{i}", layout) for i, layout in enumerate(layouts)]
     struct = type("Fields", (ctypes.Structure,), {"_fields_": fields})
-    make = named(name) if name else lambda *values: values
+    make = named(kind.name) if kind.name else lambda *values: values
 
     def read(memory: Any, arguments: tuple, release: Release) -> Any:
         values = (getattr(memory, field) for field, _ in fields)

@@ -47,7 +47,7 @@ class Code(NamedTuple):
     symbol : str
         The name of its entry.
     result : str
-        The type of what it returns, as in `arguments`.
+        The type of what it returns, as in `signature`.
     code : bytes
         A relocatable object.
     """
@@ -262,6 +262,7 @@ def kernel_files(package: Path) -> list[Path]:
     return [
         *package.glob("native/*.ll"),
         package / "native" / "compiler.py",
+        package / "native" / "signature.py",
         package / "graph" / "model.py",
         *package.glob("kernels/*.py"),
         *package.glob("backends/cpu/*.py"),

@@ -5,9 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..comm.communicator import Comm
-from ..native.ahead import compile_side_by_side
-from ..native.registry import entries, missing
-from ..native.store import directories, level, writable
+from ..native.ahead import compile_side_by_side, uncompiled
 
 
 def compile_kernels(
@@ -24,15 +22,13 @@ def compile_kernels(
     say : callable
         Writes a message if there is anything to compile.
     """
-    place = writable()
     node = comm.node()
-    left = missing(entries(user, weights), directories()) if place else []
+    left = uncompiled(user, weights)
     if node.max(len(left)):
         say("compiling kernels, once on this machine")
         cores = len(node.cores())
         sharers = min(node.size, cores)
         share = left[node.rank :: sharers] if node.rank < sharers else []
-        if place:
-            compile_side_by_side(share, cores // sharers, place, level())
+        compile_side_by_side(share, cores // sharers)
         node.barrier(politely=True)
     node.free()

@@ -10,7 +10,7 @@ from ..io.forest import ForestFile, differences
 from ..io.shards import ShardedGraph
 from ..io.totals import ExactSum, PairDigest
 from .kernels import build_links, smallest_nodes
-from .shared import share_array
+from .shared import share_arrays
 
 LIMIT = 10  # problems of one kind that are named
 
@@ -199,11 +199,8 @@ def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
     ConfigError
         If the ranks have no room to share it.
     """
-    arrays: list[np.ndarray | None] = [None] * len(Candidate._fields)
+    arrays: list[np.ndarray] = []
     with node.raise_on_all():
         if node.rank == 0:
             arrays = list(load(forest))
-    shared = []
-    while arrays:  # rank 0's own copies go one by one
-        shared.append(share_array(node, arrays.pop(0)))
-    return Candidate(*shared)
+    return Candidate(*share_arrays(node, arrays))

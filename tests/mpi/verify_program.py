@@ -11,16 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
+from mndmst.comm import shared_memory
 from mndmst.comm.communicator import Comm, world
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
-from mndmst.host.errors import OutputError
+from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import write_forest
 from mndmst.io.outputs import Outputs, check_writable
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.totals import exact_total, forest_digest
-from mndmst.verify import verify
+from mndmst.verify import shared, verify
 
 
 def share(comm: Comm, array: np.ndarray) -> np.ndarray:
@@ -62,6 +63,28 @@ def fail_to_write(
     return "written"
 
 
+def verdict_of(comm: Comm, graph: ShardedGraph, path: Path) -> dict:
+    """Return the verdict that all ranks have."""
+    verdict = asdict(verify(comm, graph, path, threads=2))
+    assert verdict.pop("seconds") > 0
+    everywhere = comm.gather(json.dumps(verdict))
+    assert everywhere is None or len(set(everywhere)) == 1
+    return verdict
+
+
+def verify_without_room(comm: Comm, graph: ShardedGraph, path: Path) -> str:
+    """Verify while the last rank has no memory left; return the common error."""
+    if comm.rank == comm.size - 1:
+        shared.room = lambda: 100
+    try:
+        verify(comm, graph, path)
+    except ConfigError as error:
+        texts = comm.gather(str(error))
+        assert texts is None or len(set(texts)) == 1
+        return str(error)
+    return "there is room"
+
+
 def main() -> None:
     comm = world()
     graph = open_graph(sys.argv[1])
@@ -76,14 +99,15 @@ def main() -> None:
     for name, forest in forests.items():
         check_writable(comm, folder / name)
         write(comm, folder / name, graph, forest)
-        verdict = asdict(verify(comm, graph, folder / name, threads=2))
-        assert verdict.pop("seconds") > 0
-        everywhere = comm.gather(json.dumps(verdict))
-        assert everywhere is None or len(set(everywhere)) == 1
-        verdicts[name] = verdict
+        verdicts[name] = verdict_of(comm, graph, folder / name)
     failure = fail_to_write(comm, folder / "full", graph, right)
+    refusal = verify_without_room(comm, graph, folder / "right")
+    shared.room = lambda: 1 << 40
+    shared_memory._new_file = lambda length: -1  # ranks do not see each other
+    verdicts["hidden"] = verdict_of(comm, graph, folder / "right")
     if comm.rank == 0:
-        print(json.dumps({"verdicts": verdicts, "failure": failure}))
+        seen = {"verdicts": verdicts, "failure": failure, "refusal": refusal}
+        print(json.dumps(seen))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ...run.config import CHOICES
 from ..arguments import chosen, list_of, names, positive, write
 
 
@@ -29,7 +30,7 @@ def add_scaling(devices: Any) -> None:
         ("group-sizes", "4", list_of(positive), "of the plain method"),
     ):
         scaling.add_argument(f"--{name}", default=default, type=kind, help=what)
-    scaling.add_argument("--backend", default="cpu", choices=("auto", "cpu", "cuda"))
+    scaling.add_argument("--backend", default="cpu", choices=CHOICES["backend"])
     scaling.add_argument("--strong", action="store_true", help="no weak scaling")
     scaling.add_argument(
         "--work",

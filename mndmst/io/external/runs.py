@@ -3,7 +3,6 @@
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -48,12 +47,7 @@ class RunWriter:
     def __enter__(self) -> "RunWriter":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             with suppress(OSError):  # what failed may do so again
                 self.file.close()

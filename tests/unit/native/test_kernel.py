@@ -13,8 +13,9 @@ from numba import njit
 from processes import ROOT
 
 from mndmst.native import loader, proof
-from mndmst.native.arguments import pack, split, types_of, words_of
+from mndmst.native.arguments import pack, types_of, words_of
 from mndmst.native.kernel import kernel
+from mndmst.native.signature import parse, text_of
 
 
 class Edges(NamedTuple):
@@ -142,11 +143,13 @@ def test_types_as_text() -> None:
     arguments = (1, 2.0, True, None, strided, fixed, (np.uint8(1), (fixed,)))
     text = "i8,f8,b1,none,u2[:,:],f4![],(u1,(f4![]))"
     assert types_of(arguments) == text
-    assert len(split(text)) == len(arguments)
+    types = parse(text)
+    assert len(types) == len(arguments)
+    assert text_of(types) == text
     words: list = []
     key = pack(arguments, words)
     assert hash(key) == hash(pack(arguments, []))
-    assert len(words) == len(words_of(text))
+    assert len(words) == len(words_of(types))
 
 
 def test_a_run_imports_no_compiler() -> None:

@@ -63,7 +63,8 @@ def test_a_change_of_any_source_is_another_state(
     package = tmp_path / "package"
     for name in (
         "kernels/one.py", "backends/cpu/two.py", "io/kernels/three.py",
-        "verify/kernels.py", "native/compiler.py", "native/memory.ll", "graph/model.py",
+        "verify/kernels.py", "native/compiler.py", "native/signature.py",
+        "native/memory.ll", "graph/model.py",
     ):  # fmt: skip
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text("x = 1\n")
@@ -76,7 +77,7 @@ def test_a_change_of_any_source_is_another_state(
         source.write_text("x = 2\n")
         anew()
         states.append(store.state(store.LEVEL))
-    assert len(set(states)) == len(states) == 8
+    assert len(set(states)) == len(states) == 9
 
 
 def test_versions_and_processors_have_states_of_their_own(
