@@ -37,7 +37,9 @@ def write(
     } | header
     edges = EdgeList(src, dst, weights_to_keys(weight.copy()))
     with Outputs(COMM) as outputs:
-        write_forest(outputs, path, edges, weight, ForestHeader(**facts), labels)
+        write_forest(
+            outputs, path, edges, weight, lambda: ForestHeader(**facts), labels
+        )
     return path
 
 

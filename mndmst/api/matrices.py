@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from ..graph.model import Rows
-from ..graph.order import id_dtype, weights_to_keys
+from ..graph.order import id_dtype, key_rule
 from ..host.errors import InputError
 from ..host.extras import optional
 from ..io.edges import Edges, supported_weights
-from ..kernels.inspect import inspect_rows
+from ..kernels.inspect import FINE, inspect_rows
 from ..kernels.threads import Threads
 from .inputs import as_column
 
@@ -57,14 +57,17 @@ def symmetric_rows(
     n = matrix.shape[0]
     if not _has_twins(matrix) or n >= 1 << 31 or not matrix.has_canonical_format:
         return None
-    keys = weights_to_keys(weights.copy())
+    rule = key_rule(weights.dtype)
+    keys = weights.copy().view(rule.sign.dtype)
     rows = Rows(0, n, matrix.indptr.astype(np.int64), heads, keys)
-    arrays = (rows.indptr, rows.indices, rows.keys, 0)
-    facts = threads.map(
-        lambda begin, end: inspect_rows(*arrays, begin, end), threads.ranges(n)
-    )
-    balance = sum(int(balance) for _, balance in facts)
-    return rows if balance % (1 << 64) == 0 else None
+
+    def inspect(begin: int, end: int) -> tuple[bool, int]:
+        bounds = rows.indptr[begin : end + 1]
+        status, *_, balance = inspect_rows(bounds, heads, keys, begin, n, rule)
+        return status == FINE, int(balance)
+
+    fine, balances = zip(*threads.map(inspect, threads.ranges(n)), strict=True)
+    return rows if all(fine) and sum(balances) % (1 << 64) == 0 else None
 
 
 def _has_twins(matrix: Any) -> bool:

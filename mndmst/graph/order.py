@@ -8,6 +8,8 @@ transform). The map is exact in both directions, except that -0.0, which equals
 0.0 as a weight, becomes 0.0.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 WEIGHT_DTYPES = tuple(
@@ -19,6 +21,43 @@ WEIGHT_DTYPES = tuple(
 def key_dtype(weight_dtype: np.dtype) -> np.dtype:
     """Return the unsigned type, uint32 or uint64, that orders `weight_dtype`."""
     return np.dtype(f"u{np.dtype(weight_dtype).itemsize}")
+
+
+class KeyRule(NamedTuple):
+    """How the bits of weights become keys, for NumPy and for kernels.
+
+    Attributes
+    ----------
+    sign : uint32 or uint64
+        The highest bit.
+    above, at, below : uint32 or uint64
+        The bits to flip in words above `sign`, equal to it (-0.0), and below it.
+    largest : uint32 or uint64
+        A word that is larger without its highest bit is not a number.
+    """
+
+    sign: np.unsignedinteger
+    above: np.unsignedinteger
+    at: np.unsignedinteger
+    below: np.unsignedinteger
+    largest: np.unsignedinteger
+
+    def unchanged(self) -> "KeyRule":
+        """Return a rule that leaves weights as they are."""
+        zero = self.sign ^ self.sign
+        return self._replace(above=zero, at=zero, below=zero)
+
+
+def key_rule(weight_dtype: np.dtype) -> KeyRule:
+    """Return how weights of a type become keys."""
+    dtype, word = np.dtype(weight_dtype), key_dtype(weight_dtype).type
+    sign, ones, zero = word(1 << (8 * dtype.itemsize - 1)), ~word(0), word(0)
+    if dtype.kind == "u":
+        return KeyRule(sign, zero, zero, zero, ones)
+    if dtype.kind == "i":
+        return KeyRule(sign, sign, sign, sign, ones)
+    infinity = np.array(np.inf, dtype).view(word)[()]
+    return KeyRule(sign, ones, zero, sign, infinity)
 
 
 def weights_to_keys(weights: np.ndarray) -> np.ndarray:
@@ -34,14 +73,14 @@ def weights_to_keys(weights: np.ndarray) -> np.ndarray:
     ndarray of uint32 or uint64
         Shares memory with `weights`.
     """
-    dtype = weights.dtype
-    bits = weights.view(key_dtype(dtype))
-    sign = bits.dtype.type(1 << (8 * dtype.itemsize - 1))
-    if dtype.kind == "i":
-        bits ^= sign
-    elif dtype.kind == "f":
-        weights += dtype.type(0)  # -0.0 and 0.0 are one weight
-        np.copyto(bits, np.where(bits & sign, ~bits, bits | sign))
+    rule = key_rule(weights.dtype)
+    bits = weights.view(key_dtype(weights.dtype))
+    if rule.above != rule.below:
+        flips = np.where(bits > rule.sign, rule.above, rule.below)
+        flips[bits == rule.sign] = rule.at
+        bits ^= flips
+    elif rule.below:
+        bits ^= rule.below
     return bits
 
 
@@ -52,7 +91,11 @@ def keys_to_weights(keys: np.ndarray, weight_dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "i":
         return (keys ^ sign).view(dtype)
     if dtype.kind == "f":
-        return np.where(keys & sign, keys ^ sign, ~keys).view(dtype)
+        flips = keys >> keys.dtype.type(8 * dtype.itemsize - 1)
+        flips -= flips.dtype.type(1)  # all bits, if the highest one is not set
+        flips |= sign
+        flips ^= keys
+        return flips.view(dtype)
     return keys.copy()
 
 

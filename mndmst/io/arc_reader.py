@@ -1,24 +1,42 @@
 """Read the arcs of rows in pieces, and check each while it is in the cache."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import h5py
 import numpy as np
 
 from ..graph.arrival import Arrival
-from ..graph.order import id_dtype
+from ..graph.order import id_dtype, key_dtype, key_rule
+from ..kernels.inspect import (
+    BAD_ID,
+    FINE,
+    NOT_A_NUMBER,
+    NOT_ASCENDING,
+    inspect_rows,
+)
 from ..kernels.threads import Threads
 from .chunks import ChunkReader
-from .kernels.checks import BAD_ID, FINE, NOT_A_NUMBER, NOT_ASCENDING, check_rows
 from .shard_files import ShardFiles
 
 PIECE_BYTES = 4 << 20  # of a column, at the least
 
-# Takes a row, and where in the arrays that row and the ones after it begin and end;
-# of the first and the last, only some of their arcs may be meant.
-Look = Callable[[int, np.ndarray], Any]
+
+class Facts(NamedTuple):
+    """What a look at all arcs of some rows tells.
+
+    Attributes
+    ----------
+    edges : int
+        Distinct edges to larger vertices.
+    balance : int
+        Modulo 2^64; over all rows of a symmetric graph the sum is zero, see
+        `inspect_rows`.
+    """
+
+    edges: int
+    balance: int
 
 
 class ArcReader:
@@ -35,8 +53,6 @@ class ArcReader:
         As `ShardedGraph.read_rows` returns them; at first the latter two are empty.
     arrival : Arrival
         How far these have been filled and looked at.
-    seams : list of int
-        Arcs before which rows have been divided.
     """
 
     def __init__(
@@ -48,22 +64,16 @@ class ArcReader:
         num_arcs = int(self.indptr[-1])
         self.indices = np.empty(num_arcs, id_dtype(graph.num_vertices))
         self.weights = np.empty(num_arcs, graph.weight_dtype)
+        self.keys = self.weights.view(key_dtype(graph.weight_dtype))
         self.arrival = Arrival()
-        self.seams: list[int] = []
 
-    def read(self, threads: Threads, look: Look | None = None) -> list[Any]:
+    def read(self, threads: Threads, to_keys: bool = True) -> Facts:
         """Read all arcs and check them.
 
         Parameters
         ----------
-        look : callable
-            Called by several threads with pieces that have been checked; it may
-            change their weights.
-
-        Returns
-        -------
-        list
-            What `look` has returned.
+        to_keys : bool
+            Make keys of the weights, in place.
 
         Raises
         ------
@@ -71,21 +81,23 @@ class ArcReader:
             If a part is damaged, an id is out of range, a row does not ascend or a
             weight is not a number.
         """
-        found: list[Any] = []
+        rule = key_rule(self.graph.weight_dtype)
+        self._rule = rule if to_keys else rule.unchanged()
+        found: list[Facts] = []
         try:
             for part, low, high in self.graph.overlap(self.begin, self.end):
                 rows = slice(low - self.begin, high - self.begin + 1)
                 with self.graph.open(part) as file:
-                    found += self._read_part(part, file, rows, threads, look)
+                    found += self._read_part(part, file, rows, threads)
         except BaseException:
             self.arrival.fail()
             raise
-        return found
+        edges, balances = zip(*found, strict=True) if found else ((), ())
+        return Facts(sum(edges), sum(balances) % (1 << 64))
 
     def _read_part(
-        self, part: int, file: h5py.File, rows: slice, threads: Threads,
-        look: Look | None,
-    ) -> list[Any]:  # fmt: skip
+        self, part: int, file: h5py.File, rows: slice, threads: Threads
+    ) -> list[Facts]:
         path, columns = (
             self.graph.parts[part],
             (file["graph/indices"], file["graph/data"]),
@@ -101,18 +113,15 @@ class ArcReader:
         inner = range(source[0] // step * step + step - shift, end, step)
         ids, weights = (ChunkReader(path, column, *source) for column in columns)
 
-        def read(low: int, high: int) -> Any:
+        def read(low: int, high: int) -> Facts:
             self._read_ids(part, ids, low + shift, self.indices[low:high])
             weights.read(low + shift, self.weights[low:high])
-            row, bounds = self._bounds(rows, low, high)
-            self._check(part, row, bounds)
-            result = look(row, bounds) if look else None
+            facts = self._inspect(part, *self._bounds(rows, low, high))
             self.arrival.note(low, high)
-            return result
+            return facts
 
         found = threads.map(read, list(pairwise([begin, *inner, end])))
-        self._check_seams(part, inner)
-        return found
+        return [*found, self._inspect_seams(part, inner)]
 
     def _bounds(self, rows: slice, low: int, high: int) -> tuple[int, np.ndarray]:
         """Return the first row with arcs in [low, high), and the bounds of all."""
@@ -135,31 +144,37 @@ class ArcReader:
             raise self.graph.wrong(part, f"an id, {wrong[0]}, is out of range")
         target[:] = signed
 
-    def _check(self, part: int, row: int, bounds: np.ndarray) -> None:
-        arrays = (bounds, self.indices, self.weights, self.graph.num_vertices)
-        status, place, arc = check_rows(*arrays, 0, len(bounds) - 1)
+    def _inspect(self, part: int, row: int, bounds: np.ndarray) -> Facts:
+        """Check the arcs of some rows, of the first and the last maybe not all."""
+        arrays = (bounds, self.indices, self.keys, self.begin + row)
+        status, vertex, arc, edges, balance = inspect_rows(
+            *arrays, self.graph.num_vertices, self._rule
+        )
         if status != FINE:
-            vertex, head = self.begin + row + place, self._id_in_file(arc)
+            head = self._id_in_file(arc)
             what = {
                 BAD_ID: f"arc ({vertex}, {head}): an id is out of range",
                 NOT_ASCENDING: f"the ids of a row do not ascend (vertex {vertex})",
                 NOT_A_NUMBER: f"the weight of arc ({vertex}, {head}) is NaN",
             }
             raise self.graph.wrong(part, what[status])
+        return Facts(int(edges), int(balance))
 
     def _id_in_file(self, arc: int) -> int:
         """Return the id of an arc as the file has it, where ids are signed."""
         return int(self.indices.view(f"i{self.indices.itemsize}")[arc])
 
-    def _check_seams(self, part: int, seams: Iterable[int]) -> None:
-        """Check rows where they were divided; the pieces of them ascend."""
+    def _inspect_seams(self, part: int, seams: Iterable[int]) -> Facts:
+        """Check rows where they were divided; count an edge on both sides once."""
+        repeats = 0
         for arc in seams:
             row = int(np.searchsorted(self.indptr, arc, "right")) - 1
             if self.indptr[row] == arc:
                 continue
-            self.seams.append(arc)
-            if self.indices[arc] < self.indices[arc - 1]:
+            vertex, (before, head) = self.begin + row, self.indices[arc - 1 : arc + 1]
+            if head < before:
                 raise self.graph.wrong(
-                    part,
-                    f"the ids of a row do not ascend (vertex {self.begin + row})",
+                    part, f"the ids of a row do not ascend (vertex {vertex})"
                 )
+            repeats += int(head == before and head > vertex)
+        return Facts(-repeats, 0)

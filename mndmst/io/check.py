@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.order import weights_to_keys
 from ..host.errors import InputError
-from ..kernels.inspect import inspect_rows
 from ..kernels.threads import Threads
 from .shard_reader import ShardedGraph
+from .stored_rows import load_rows
 
 PIECE_VERTICES = 1 << 22
 PIECE_ARCS = 1 << 25
@@ -36,12 +35,10 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     threads = Threads(len(os.sched_getaffinity(0)))
     edges = arcs = balance = 0
     for begin, end in _pieces(graph, threads):
-        indptr, indices, weights = graph.read_rows(begin, end, threads)
-        keys = weights_to_keys(weights)
-        found, part = inspect_rows(indptr, indices, keys, begin, 0, end - begin)
-        edges, arcs = edges + int(found), arcs + len(indices)
-        balance = (balance + int(part)) % (1 << 64)
-    if balance:
+        rows, facts = load_rows(graph, begin, end, threads)
+        edges, arcs = edges + facts.edges, arcs + rows.num_arcs
+        balance += facts.balance
+    if balance % (1 << 64):
         raise InputError(
             f"{graph.path}: some arc has no reverse arc of the same weight. Make the "
             'graph again from its edges with "mndmst partition", which stores every '

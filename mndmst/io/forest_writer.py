@@ -1,12 +1,15 @@
 """Write a forest file from all ranks; see `columns` for how."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..graph.model import EdgeList
 from ..host.plain_json import to_json
 from ..host.version import __version__
+from ..kernels.threads import ALONE, Threads
 from .columns import write_columns
 from .forest import FORMAT, VERSION, ForestHeader
 from .outputs import Outputs
@@ -17,8 +20,9 @@ def write_forest(
     path: Path,
     edges: EdgeList,
     weights: np.ndarray,
-    header: ForestHeader,
+    header: Callable[[], ForestHeader],
     labels: np.ndarray | None = None,
+    threads: Threads = ALONE,
 ) -> None:
     """Write a forest whose edges are spread over the ranks; every rank calls it.
 
@@ -30,9 +34,12 @@ def write_forest(
         This rank's edges; all are sorted by (u, v), also from rank to rank.
     weights : ndarray, shape (edges,)
         Their weights, in the graph's type on every rank.
+    header : callable
+        Called by every rank when the edges have been written.
     labels : ndarray of any integer type, optional
         This rank's slice, in rank order, of the labels of all vertices; given by
         every rank or by none.
+    threads : Threads
 
     Raises
     ------
@@ -44,10 +51,20 @@ def write_forest(
         columns["labels"] = labels
     wide = dict.fromkeys(columns.keys() - {"forest/weight"}, np.dtype(np.int64))
     num_edges = outputs.comm.sum(len(edges))
+
+    def attributes() -> dict[str, Any]:
+        return _attributes(header(), num_edges, weights.dtype)
+
+    write_columns(outputs, path, columns, attributes, wide, threads)
+
+
+def _attributes(
+    header: ForestHeader, num_edges: int, weight_dtype: np.dtype
+) -> dict[str, Any]:
     total: int | float | str = header.total_weight
     if isinstance(total, int) and not -(1 << 63) <= total < 1 << 63:
         total = str(total)
-    attributes = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "creator": f"mndmst {__version__}",
@@ -56,9 +73,8 @@ def write_forest(
         "num_edges": num_edges,
         "num_trees": header.num_vertices - num_edges,
         "total_weight": total,
-        "weight_dtype": weights.dtype.name,
+        "weight_dtype": weight_dtype.name,
         "digest": header.digest,
         "config": to_json(header.config),
         "report": to_json(header.report),
     }
-    write_columns(outputs, path, columns, attributes, wide)

@@ -65,7 +65,7 @@ def write_labels(
         "digest": header.digest,
     }
     wide = {"labels": np.dtype(np.int64)}
-    write_columns(outputs, path, {"labels": labels}, attributes, wide)
+    write_columns(outputs, path, {"labels": labels}, lambda: attributes, wide)
 
 
 def describe_labels(path: Path) -> dict[str, Any]:

@@ -37,5 +37,5 @@ class ShardedGraph(ShardFiles):
         """
         indptr = self.read_indptr(begin, end, threads)
         arcs = ArcReader(self, begin, end, indptr)
-        arcs.read(threads)
+        arcs.read(threads, to_keys=False)
         return arcs.indptr, arcs.indices, arcs.weights

@@ -4,15 +4,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from ..graph.model import Rows
-from ..graph.order import key_dtype, weights_to_keys
-from ..kernels.inspect import inspect_rows
 from ..kernels.threads import ALONE, Threads
-from .arc_reader import ArcReader
+from .arc_reader import ArcReader, Facts
 from .shards import ShardedGraph
 
 
@@ -28,21 +24,6 @@ class Clock:
         now, name = time.perf_counter(), f"{step}_seconds"
         self.entry[name] = self.entry.get(name, 0.0) + now - self.last
         self.last = now
-
-
-class Facts(NamedTuple):
-    """What a look at all arcs of some rows tells.
-
-    Attributes
-    ----------
-    edges : int
-        Distinct edges to larger vertices.
-    balance : uint64
-        Over all rows of a symmetric graph the sum is zero, see `inspect_rows`.
-    """
-
-    edges: int
-    balance: np.uint64
 
 
 @dataclass(frozen=True)
@@ -70,7 +51,7 @@ class StoredRows:
     def _piece(self, begin: int, end: int) -> Rows:
         """Read rows that have been looked at before."""
         rows, arcs = _on_their_way(self.graph, begin, end, self.threads)
-        arcs.read(self.threads, lambda row, bounds: _to_keys(arcs, bounds))
+        arcs.read(self.threads)
         return rows
 
     def inspect(self, clock: Clock) -> Iterator[Facts]:
@@ -101,15 +82,9 @@ def load_rows(
     clock.note("indptr")
     begun(rows)
 
-    def look(row: int, bounds: np.ndarray) -> tuple[int, np.uint64]:
-        _to_keys(arcs, bounds)
-        columns = bounds, rows.indices, rows.keys
-        return inspect_rows(*columns, begin + row, 0, len(bounds) - 1)
-
-    found = arcs.read(threads, look)
+    facts = arcs.read(threads)
     clock.note("arcs")
-    edges = sum(int(count) for count, _ in found) - _repeats(rows, arcs.seams)
-    return rows, Facts(edges, np.array([part for _, part in found], np.uint64).sum())
+    return rows, facts
 
 
 def _on_their_way(
@@ -117,19 +92,5 @@ def _on_their_way(
 ) -> tuple[Rows, ArcReader]:
     """Return rows without their arcs, and what reads these into them."""
     arcs = ArcReader(graph, begin, end, graph.read_indptr(begin, end, threads))
-    keys = arcs.weights.view(key_dtype(graph.weight_dtype))
-    columns = arcs.indptr, arcs.indices, keys
+    columns = arcs.indptr, arcs.indices, arcs.keys
     return Rows(begin, graph.num_vertices, *columns, arcs.arrival), arcs
-
-
-def _to_keys(arcs: ArcReader, bounds: np.ndarray) -> None:
-    """Make keys, in place, of the weights of arcs that have come."""
-    weights_to_keys(arcs.weights[bounds[0] : bounds[-1]])
-
-
-def _repeats(rows: Rows, seams: list[int]) -> int:
-    """Count the arcs to larger vertices that repeat the arc before a seam."""
-    arcs = np.array(seams, np.int64)
-    heads = rows.indices[arcs].astype(np.int64)
-    tails = rows.first + np.searchsorted(rows.indptr, arcs, "right") - 1
-    return int(((heads == rows.indices[arcs - 1]) & (heads > tails)).sum())

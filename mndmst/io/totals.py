@@ -7,17 +7,18 @@ Python integers carry it, for floats as multiples of the smallest step there is
 
 import hashlib
 import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from ..comm.communicator import Comm
+from .kernels.sums import EXPONENTS, LOW_BITS, add_floats
 
 PIECE = 1 << 17  # entries held or sent at a time
 
 # A float is an integer of 53 bits times a power of two not below 2**-_POINT.
-_POINT = 1126
-_EXPONENTS = 2098
-_LOW_BITS = 27
+_POINT = 1074
 
 
 class PairDigest:
@@ -50,7 +51,7 @@ class ExactSum:
     Attributes
     ----------
     units : int
-        The sum of all finite weights; for floats in units of 2**-1126.
+        The sum of all finite weights; for floats in units of 2**-1074.
     special : float
         The sum of the infinite weights: 0, an infinity, or NaN for both.
     """
@@ -77,14 +78,11 @@ class ExactSum:
         if not finite.all():
             self.special += sum(set(weights[~finite].tolist()))
             weights = weights[finite]
-        mantissa, exponent = np.frexp(weights)
-        integer = np.ldexp(mantissa, 53).astype(np.int64)
-        # Halves of 27 bits: float64 holds the sum of 2**26 of them exactly.
-        shift = exponent + (_POINT - 53)
-        low = np.bincount(shift, integer & ((1 << _LOW_BITS) - 1), _EXPONENTS)
-        high = np.bincount(shift, integer >> _LOW_BITS, _EXPONENTS)
-        for place in np.flatnonzero((low != 0) | (high != 0)).tolist():
-            self.units += ((int(high[place]) << _LOW_BITS) + int(low[place])) << place
+        low, high = np.zeros((2, EXPONENTS), np.int64)
+        add_floats(weights.view(np.uint64), low, high)
+        for exponent in np.flatnonzero((low != 0) | (high != 0)).tolist():
+            part = (int(high[exponent]) << LOW_BITS) + int(low[exponent])
+            self.units += part << max(exponent - 1, 0)
 
     def total(self) -> int | float:
         """Return the exact integer, or the float nearest to the exact sum."""
@@ -98,29 +96,51 @@ class ExactSum:
             return math.inf if self.units > 0 else -math.inf
 
 
-def forest_digest(comm: Comm, *columns: np.ndarray) -> str:
-    """Return the digest of a forest whose sorted edges are spread over the ranks.
+def begin_digest(comm: Comm, *columns: np.ndarray) -> Callable[[], str]:
+    """Begin to compute the digest of a forest whose edges are spread over the ranks.
 
-    The ranks stream their edges to rank 0, one after the other in pieces of
-    bounded size; none holds more than its own and a piece.
+    Collective, and so is what it returns, which waits for the digest. A thread of rank
+    0 goes through its own edges meanwhile. Then the ranks stream theirs to rank 0, one
+    after the other in pieces of bounded size; none holds more than its own and two
+    pieces.
 
     Parameters
     ----------
     *columns : ndarray of any integer type, shape (edges,)
         u and v of this rank's edges; all are sorted by (u, v), also from rank to
         rank. Or what else is in order over the ranks, such as the labels of vertices.
+        They must not change until the digest is there.
     """
     counts = comm.gather(len(columns[0]))
     if counts is None:
-        for low in range(0, len(columns[0]), PIECE):
-            comm.send([column[low : low + PIECE] for column in columns], dest=0)
-        return comm.bcast(None)
+
+        def send() -> str:
+            for low in range(0, len(columns[0]), PIECE):
+                comm.send([column[low : low + PIECE] for column in columns], dest=0)
+            return str(comm.bcast(None))
+
+        return send
     digest = PairDigest()
-    digest.add(*columns)
-    for source in range(1, comm.size):
-        for _ in range(0, counts[source], PIECE):
-            digest.add(*comm.recv(source))
-    return comm.bcast(digest.hexdigest())
+    thread = ThreadPoolExecutor(1, "mndmst-digest")
+    begun = thread.submit(digest.add, *columns)
+
+    def finish() -> str:
+        last = begun
+        for source in range(1, comm.size):
+            for _ in range(0, counts[source], PIECE):
+                piece = comm.recv(source)
+                last.result()
+                last = thread.submit(digest.add, *piece)
+        last.result()
+        thread.shutdown()
+        return str(comm.bcast(digest.hexdigest()))
+
+    return finish
+
+
+def forest_digest(comm: Comm, *columns: np.ndarray) -> str:
+    """Return the digest of a forest; see `begin_digest`."""
+    return begin_digest(comm, *columns)()
 
 
 def exact_total(comm: Comm, weights: np.ndarray) -> int | float:

@@ -102,7 +102,7 @@ def read_rows(
         last = begin if stored else end
         rows, facts = load_rows(graph, begin, last, pool, clock, begun)
         found = [facts, *(stored.inspect(clock) if stored else ())]
-    balance = np.array([facts.balance for facts in found], np.uint64).sum()
+    balance = sum(facts.balance for facts in found) % (1 << 64)
     if comm.sum(np.array([balance], np.uint64))[0] != 0:
         error = _asymmetry(comm, graph, stored.pieces if stored else lambda: [rows])
         with comm.raise_on_all():

@@ -19,7 +19,7 @@ from ..graph.ordered import places_among
 from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
 from ..io.outputs import Outputs
-from ..io.totals import exact_total, forest_digest
+from ..io.totals import begin_digest, exact_total
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.owners import by_owner
 from ..kernels.threads import ALONE, Threads
@@ -78,29 +78,36 @@ def write_forest(
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
         edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
-        weights = keys_to_weights(edges.key, graph.weight_dtype)
         count = comm.sum(len(edges))
     with run.report.stage("digest"):
-        digest = forest_digest(comm, edges.u, edges.v)
+        finish_digest = begin_digest(comm, edges.u, edges.v)
+        weights = keys_to_weights(edges.key, graph.weight_dtype)
         weight = exact_total(comm, weights)
-    results = {
+    results: dict[str, Any] = {
         "num_vertices": graph.num_vertices,
         "num_edges": run.num_edges,
         "forest_edges": count,
         "trees": graph.num_vertices - count,
         "weight": weight,
-        "digest": digest,
+        "digest": "",
     }
     config = run.config.as_dict()
+
+    def header() -> ForestHeader:
+        results["digest"] = finish_digest()
+        record = run.report.gather(config=config, **results) or {}
+        facts = graph.uuid, graph.num_vertices, weight, results["digest"]
+        return ForestHeader(*facts, config, record)
+
     with Outputs(comm) as outputs:
-        if path is not None:
+        if path is None:
+            with run.report.stage("digest"):
+                results["digest"] = finish_digest()
+        else:
             with run.report.stage("write"):
                 labels = smallest_vertices(run.directory) if with_labels else None
-                record = run.report.gather(config=config, **results) or {}
-                header = ForestHeader(
-                    graph.uuid, graph.num_vertices, weight, digest, config, record
-                )
-                write_forest_file(outputs, path, edges, weights, header, labels)
+                columns = edges, weights, header, labels
+                write_forest_file(outputs, path, *columns, run.threads)
         final = run.report.gather(config=config, **results)
         if record_path is not None:
             write_report(outputs, record_path, final)

@@ -44,7 +44,7 @@ def write(
     edges = EdgeList(part["src"], part["dst"], keys)
     with Outputs(comm) as outputs:
         columns = edges, part["weight"]
-        write_forest(outputs, path, *columns, header, part.get("labels"))
+        write_forest(outputs, path, *columns, lambda: header, part.get("labels"))
 
 
 def fail_to_write(

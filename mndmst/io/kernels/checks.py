@@ -4,9 +4,8 @@ import numpy as np
 
 from ...native.kernel import kernel
 
-FINE, BAD_ID, NOT_ASCENDING, NOT_A_NUMBER = range(4)
-BLOCK = 256  # words whose weighted sum still fits 32 bits
-BLOCKS = 64
+LANES = 128
+ROWS = 256  # words of a lane, whose weighted sum still fits 32 bits
 MODULUS = np.uint64(65535)
 
 
@@ -26,23 +25,26 @@ def fletcher32(data):
     -------
     uint32
     """
-    one, two = np.uint64(0), np.uint64(0)
+    one, two, any_set = np.uint64(0), np.uint64(0), np.uint64(0)
+    plain, weighted = np.empty(LANES, np.uint32), np.empty(LANES, np.uint32)
     done = 0
-    any_set = np.uint64(0)
-    while done < len(data):
-        for _ in range(BLOCKS):
-            block = data[done : done + BLOCK]
-            count = len(block)
-            plain, weighted = np.uint32(0), np.uint32(0)
-            for i in range(count):
-                word = np.uint32(block[i])
-                plain = np.uint32(plain + word)
-                weighted = np.uint32(weighted + word * np.uint32(count - i))
-            two += np.uint64(count) * one + np.uint64(weighted)
-            one += np.uint64(plain)
-            done += count
+    while done + LANES <= len(data):
+        rows = min(ROWS, (len(data) - done) // LANES)
+        count = rows * LANES
+        _sum_lanes(data[done : done + count], plain, weighted)
+        two += np.uint64(count) * one
+        for lane in range(LANES):
+            one += np.uint64(plain[lane])
+            two += np.uint64(LANES) * np.uint64(weighted[lane])
+            two -= np.uint64(lane) * np.uint64(plain[lane])
         any_set |= one
         one, two = one % MODULUS, two % MODULUS
+        done += count
+    for word in data[done:]:
+        one += np.uint64(word)
+        two += one
+    any_set |= one
+    one, two = one % MODULUS, two % MODULUS
     if any_set == 0:
         return np.uint32(0)
     one, two = one * np.uint64(256) % MODULUS, two * np.uint64(256) % MODULUS
@@ -50,6 +52,22 @@ def fletcher32(data):
     one = one if one else MODULUS
     two = two if two else MODULUS
     return np.uint32(two << np.uint64(16) | one)
+
+
+@kernel
+def _sum_lanes(data, plain, weighted):
+    """Sum up every lane of the data, a row of lanes after the other.
+
+    The weighted sum has the first word of a lane as often as there are rows, and the
+    last one once: no word is multiplied.
+    """
+    plain[:] = 0
+    weighted[:] = 0
+    for begin in range(0, len(data), LANES):
+        row = data[begin : begin + LANES]
+        for lane in range(LANES):
+            plain[lane] += np.uint32(row[lane])
+            weighted[lane] += plain[lane]
 
 
 @kernel
@@ -62,59 +80,3 @@ def first_wrong_sum(data, length, sums):
         if fletcher32(data[chunk * length : (chunk + 1) * length]) != sums[chunk]:
             return chunk
     return len(sums)
-
-
-@kernel
-def check_rows(indptr, indices, weights, num_vertices, begin, end):
-    """Look for the first arc of the rows [begin, end) that is wrong.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64
-    indices : ndarray of uint32 or int64
-    weights : ndarray
-
-    Returns
-    -------
-    status : int
-        `FINE`, `BAD_ID`, `NOT_ASCENDING` or `NOT_A_NUMBER`.
-    row, arc : int
-    """
-    held = slice(indptr[begin], indptr[end])
-    if _all_fine(indptr[begin : end + 1], indices[held], weights[held], num_vertices):
-        return FINE, end, 0
-    for row in range(begin, end):
-        before = np.int64(0)
-        for arc in range(indptr[row], indptr[row + 1]):
-            head = np.int64(indices[arc])
-            if head < 0 or head >= num_vertices:
-                return BAD_ID, row, arc
-            if head < before:
-                return NOT_ASCENDING, row, arc
-            if weights[arc] != weights[arc]:
-                return NOT_A_NUMBER, row, arc
-            before = head
-    return FINE, end, 0
-
-
-@kernel
-def _all_fine(indptr, indices, weights, num_vertices):
-    """Return whether nothing is wrong, by loops that vector instructions can do.
-
-    Ids may descend from one row to the next only, so descents are counted; in a row
-    that ascends the first and the last id tell the range of all.
-    """
-    later, earlier = indices[1:], indices[:-1]
-    descents, wrong = 0, 0
-    for i in range(len(later)):
-        descents += later[i] < earlier[i]
-    for i in range(len(weights)):
-        wrong += weights[i] != weights[i]
-    for row in range(len(indptr) - 1):
-        first, stop = indptr[row] - indptr[0], indptr[row + 1] - indptr[0]
-        if first < stop:
-            wrong += indices[first] < 0
-            wrong += indices[stop - 1] >= num_vertices
-            if first:
-                descents -= indices[first] < indices[first - 1]
-    return descents == 0 and wrong == 0

@@ -36,7 +36,9 @@ def write(path, src, dst, weights, num_vertices=20, labels=None, **header):
     } | header
     edges = EdgeList(src, dst, np.zeros(len(src), np.uint32))
     with Outputs(COMM) as outputs:
-        write_forest(outputs, path, edges, weights, ForestHeader(**facts), labels)
+        write_forest(
+            outputs, path, edges, weights, lambda: ForestHeader(**facts), labels
+        )
 
 
 @pytest.mark.parametrize("dtype", WEIGHT_DTYPES, ids=str)

@@ -49,7 +49,7 @@ def forest(path: Path) -> None:
     edges = EdgeList(ends, ends, ends)
     header = ForestHeader("uuid", N, 7, "0" * 64, {"threads": 1}, {"ranks": [1] * 500})
     with Outputs(COMM) as outputs:
-        write_forest(outputs, path, edges, ends.view(np.int32), header, NUMBERS)
+        write_forest(outputs, path, edges, ends.view(np.int32), lambda: header, NUMBERS)
 
 
 def shards(path: Path) -> None:

@@ -54,7 +54,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     edges = EdgeList(ends, ends + 1, weights.view(np.uint32))
     labels = np.zeros(60, np.int64)
     with Outputs(Comm(MPI.COMM_SELF)) as outputs:
-        write_forest(outputs, path, edges, weights, header, labels)
+        write_forest(outputs, path, edges, weights, lambda: header, labels)
     return path
 
 

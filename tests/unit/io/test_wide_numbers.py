@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from shard_files import UUID
 
-from mndmst.graph.order import id_dtype, weights_to_keys
+from mndmst.graph.order import id_dtype, key_rule
 from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
@@ -25,7 +25,7 @@ from mndmst.io.external.team import Alone
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.generate import open_random
 from mndmst.io.shards import ShardWriter, open_graph
-from mndmst.kernels.inspect import inspect_rows
+from mndmst.kernels.inspect import FINE, inspect_rows
 
 COUNTS = [(1 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1]
 ROOM = 1 << 28
@@ -130,9 +130,10 @@ def test_the_last_rows_of_a_graph_are_read_and_checked(
     rows = graph.read_rows(first, num_vertices)
     assert rows[1].dtype == id_dtype(num_vertices)
     np.testing.assert_array_equal(rows[1], heads)
-    keys = weights_to_keys(rows[2])
-    edges, balance = inspect_rows(rows[0], rows[1], keys, first, 0, 4)
-    assert (edges, balance) == (4, 0)
+    rule, keys = key_rule(rows[2].dtype), rows[2].view(np.uint32)
+    found = inspect_rows(rows[0], rows[1], keys, first, num_vertices, rule)
+    assert found[0] == FINE
+    assert found[-2:] == (4, 0)
 
 
 @pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz", ".csv", ".parquet"])

@@ -1,0 +1,32 @@
+"""Exact sums of floats."""
+
+import numpy as np
+
+from ...native.kernel import kernel
+
+EXPONENTS = 2048
+LOW_BITS = 27  # of 53; 2^36 halves of so many bits fit a sum
+FRACTION_BITS = np.uint64(52)
+
+
+@kernel
+def add_floats(words, low, high):
+    """Add finite floats to sums of their integers, one for each exponent.
+
+    Parameters
+    ----------
+    words : ndarray of uint64
+        The bits of float64.
+    low, high : ndarray of int64, shape (EXPONENTS,)
+        The lower and the upper bits of the integers, with the sign of the float.
+    """
+    implicit = np.uint64(1) << FRACTION_BITS
+    for word in words:
+        exponent = np.intp(word >> FRACTION_BITS & np.uint64(EXPONENTS - 1))
+        integer = word & (implicit - np.uint64(1))
+        integer |= implicit if exponent else np.uint64(0)
+        # All bits are set for negative floats: (x ^ -1) + 1 is -x
+        flip = -np.int64(word >> np.uint64(63))
+        below = np.int64(integer & np.uint64((1 << LOW_BITS) - 1))
+        low[exponent] += (below ^ flip) - flip
+        high[exponent] += (np.int64(integer >> np.uint64(LOW_BITS)) ^ flip) - flip
