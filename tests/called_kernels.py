@@ -32,7 +32,7 @@ ARRAYS = """if True:
     import mndmst
     from mndmst.native.loader import loaded
     rng = np.random.default_rng(1)
-    for n, m in ((200, 800), (50_000, 20_000), (20_000, 600_000)):
+    for n, m in ((200, 800), (50_000, 20_000), (20_000, 600_000), (200_000, 400_000)):
         src, dst = rng.integers(0, n, (2, m)).astype(np.int32)
         weight = rng.integers(0, 1000, m).astype(sys.argv[1])
         for ends in ((src, dst), (src.astype(np.int64), dst.astype(np.int64))):
