@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..kernels.team import Shape, Team, words_for
+from ..kernels.columns import Shape
+from ..kernels.team import Team, words_for
 from ..kernels.threads import Threads
 from .communicator import Comm
 from .shared_memory import SharedMemory

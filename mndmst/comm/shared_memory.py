@@ -19,16 +19,14 @@ from contextlib import suppress
 import numpy as np
 
 from ..host.errors import ConfigError
+from ..kernels.columns import PAGE, STAGGER, Shape
 from .communicator import Comm
 
-CACHE_LINE = 64
 # There are no more parts, and they are no smaller: to map a file takes as long as to
 # touch some pages.
 PARTS, PART_BYTES = 8, 1 << 20
 # Constants of the system that the module `mmap` does not have.
 _MAP_FIXED, _MADV_POPULATE_WRITE = 0x10, 23
-
-Shape = tuple[int, type | np.dtype]
 
 
 class SharedMemory:
@@ -151,12 +149,15 @@ def _lay_over(block: mmap.mmap, place: int, nbytes: int, descriptor: int) -> Non
 
 
 def _places(shapes: Sequence[Shape]) -> list[int]:
-    """Return where arrays begin that lie one after the other, and the end."""
-    sizes = [
-        -(-length * np.dtype(dtype).itemsize // CACHE_LINE) * CACHE_LINE
-        for length, dtype in shapes
-    ]
-    return np.cumsum([0, *sizes[:-1], max(sizes[-1], CACHE_LINE)]).tolist()
+    """Return where arrays begin that lie one after the other, and the end.
+
+    They begin at different places of a page; see `kernels.columns.apart`.
+    """
+    places = [0]
+    for number, (length, dtype) in enumerate(shapes, 1):
+        end = places[-1] + max(1, length * np.dtype(dtype).itemsize)
+        places.append(end + (number * STAGGER - end) % PAGE)
+    return places
 
 
 def _carved(

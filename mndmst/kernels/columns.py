@@ -11,23 +11,30 @@ from .threads import Threads
 # Where in a page a column begins, times its number; a multiple of a cache line.
 PAGE, STAGGER = 4096, 1088
 
+Shape = tuple[int, type | np.dtype]
+
 
 def room_for(rows: Rows, length: int) -> EdgeColumns:
-    """Return columns for edges; NumPy's large arrays get huge pages, Numba's not.
+    """Return columns for edges; NumPy's large arrays get huge pages, Numba's not."""
+    ids = length, rows.indices.dtype
+    return EdgeColumns(*apart(ids, ids, (length, rows.keys.dtype)))
 
-    The columns begin at different places of a page. Those of a graph with a power of
-    two of vertices would begin at one: what is read of them at a time shares a set of
-    the cache then, and AMD's cores even take one for the other.
+
+def apart(*shapes: Shape) -> list[np.ndarray]:
+    """Return arrays of some lengths and types that begin at different places of a page.
+
+    Those of a graph with a power of two of vertices would begin at one: what is read of
+    them at a time shares a set of the cache then, and processors take a store to one
+    for a store to the other, whose next load waits for it.
     """
-    columns = []
-    for number, dtype in enumerate(
-        (rows.indices.dtype, rows.indices.dtype, rows.keys.dtype), 1
-    ):
+    arrays = []
+    for number, (length, kind) in enumerate(shapes, 1):
+        dtype = np.dtype(kind)
         nbytes = length * dtype.itemsize
         room = np.empty(nbytes + PAGE, np.uint8)
         begin = (number * STAGGER - room.ctypes.data) % PAGE
-        columns.append(room[begin : begin + nbytes].view(dtype))
-    return EdgeColumns(*columns)
+        arrays.append(room[begin : begin + nbytes].view(dtype))
+    return arrays
 
 
 def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.ndarray]:

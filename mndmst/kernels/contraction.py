@@ -27,7 +27,6 @@ from .hooks import (
 )
 from .spanning import spanning_forest
 from .team import Team
-from .threads import Threads
 
 Range = tuple[int, int]
 
@@ -46,25 +45,6 @@ class JoiningEdges(NamedTuple):
     v: np.ndarray
     key: np.ndarray
     pairs: np.ndarray
-
-
-def components_of(hook: np.ndarray, threads: Threads) -> np.ndarray:
-    """Return the tree that each vertex is in, called after one of its vertices.
-
-    Parameters
-    ----------
-    hook : ndarray of uint32, shape (vertices,)
-        Where each vertex hooks, itself if nowhere.
-
-    Returns
-    -------
-    ndarray of uint32, shape (vertices,)
-        With the bit `hooks.ROOT`.
-    """
-    component, ranges = np.empty_like(hook), threads.ranges(len(hook))
-    threads.map(lambda b, e: link(hook, b, e, component), ranges)
-    threads.map(lambda b, e: climb(component, b, e), ranges)
-    return component
 
 
 class Contraction:
@@ -104,7 +84,9 @@ class Contraction:
         self.names, self._named = np.empty(0, np.uint32), named
         self.alive = 0
 
-    def link(self, best: np.ndarray, out: EdgeColumns) -> int:
+    def link(
+        self, best: np.ndarray | None = None, out: EdgeColumns | None = None
+    ) -> int:
         """Contract along the hooks.
 
         Parameters
@@ -112,7 +94,8 @@ class Contraction:
         best : ndarray
             The keys along which the vertices of this process hook.
         out : EdgeColumns
-            Gets the edges along which they do; has room for one for each.
+            Gets the edges along which they do; has room for one for each. Without
+            these two the edges are not looked for.
 
         Returns
         -------
@@ -123,7 +106,9 @@ class Contraction:
         team.sync()
         shares = team.ranges(len(component))
         self._number(shares)
-        found = self._edges_of_hooks(best, out)
+        found = 0
+        if best is not None and out is not None:
+            found = self._edges_of_hooks(best, out)
         if self._named:
             self._name(shares)
         team.sync()
@@ -141,7 +126,7 @@ class Contraction:
         starts = every[: team.rank].sum(axis=0) + np.cumsum(mine, axis=0) - mine
         starts[:, 1] += self.alive
         self.threads.map(
-            lambda share, start: number_roots(component, hook, *share, *start),
+            lambda share, start: number_roots(component, *share, *start),
             list(zip(shares, starts.tolist(), strict=True)),
         )
         (self.parent,) = team.arrays((self.alive + alone, np.uint32))

@@ -16,6 +16,7 @@ from .intrinsics import choose, prefetch
 # Marks a root; what is left is its number. There are at most 2^31 rows.
 ROOT = np.uint32(1 << 31)
 NUMBER = np.uint32((1 << 31) - 1)
+ALONE = ~np.uint32(0)
 HALF = np.uint64(32)
 # Vertices or edges from the one in use to the one whose far end is fetched.
 FETCH_AHEAD = np.uint64(32)
@@ -42,7 +43,8 @@ class Hooks(NamedTuple):
 def link(hook, begin, end, parent):
     """Write parents of the vertices in [begin, end).
 
-    A root's number is its own position, until `number_roots` gives it another.
+    Roots have the bit ROOT, single vertices are ALONE, until `number_roots` gives them
+    numbers.
 
     Returns
     -------
@@ -56,14 +58,15 @@ def link(hook, begin, end, parent):
         other = np.uint64(hook[vertex])
         mutual = np.uint64(hook[other]) == vertex
         root = (other == vertex) | (mutual & (vertex < other))
-        parent[vertex] = choose(root, np.uint32(ROOT | vertex), hook[vertex])
+        named = choose(other == vertex, ALONE, np.uint32(ROOT | vertex))
+        parent[vertex] = choose(root, named, hook[vertex])
         roots += root
         alone += other == vertex
     return roots - alone, alone
 
 
 @kernel
-def number_roots(parent, hook, begin, end, number, alone):
+def number_roots(parent, begin, end, number, alone):
     """Number the roots in [begin, end): those of trees, and single vertices apart.
 
     Parameters
@@ -71,13 +74,14 @@ def number_roots(parent, hook, begin, end, number, alone):
     number, alone : int
         The first number of each.
     """
+    number, alone = np.uint64(number), np.uint64(alone)
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        root = (parent[vertex] & ROOT) != 0
-        single = hook[vertex] == vertex
-        named = np.uint32(ROOT | choose(single, np.uint32(alone), np.uint32(number)))
-        parent[vertex] = choose(root, named, parent[vertex])
-        alone += single
-        number += root & ~single
+        above = parent[vertex]
+        root, single = np.uint64(above >= ROOT), np.uint64(above == ALONE)
+        named = np.uint32(ROOT | choose(above == ALONE, alone, number))
+        parent[vertex] = choose(above >= ROOT, named, above)
+        alone += single  # each of which is a root
+        number += root - single
 
 
 @kernel

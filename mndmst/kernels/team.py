@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..native.kernel import kernel
+from .columns import Shape, apart
 from .intrinsics import add_atomic, give_way, load_atomic
 from .threads import ALONE, GRAIN, Threads
-
-Shape = tuple[int, type | np.dtype]
 
 # Words of a cache line: nothing that members write at once lies in one.
 LINE = 8
@@ -71,7 +70,7 @@ class Team:
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
         """Return arrays of some lengths and types that all members see. Collective."""
-        return [np.empty(*shape) for shape in shapes]
+        return apart(*shapes)
 
     def sync(self) -> None:
         """Wait for all processes: they see what the others have written."""

@@ -3,10 +3,11 @@
 import numpy as np
 
 from ...graph.model import EdgeList, Rows, component_of
-from ...kernels.contraction import components_of
+from ...kernels.contraction import Contraction
 from ...kernels.hooks import Hooks, hooked_and_ends
 from ...kernels.numbering import compact
 from ...kernels.spanning import spanning_edges
+from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ..base import Band
 from .bands import band_edges
@@ -23,17 +24,19 @@ def band_forest(
     at hand, so rows hook along their lightest edge unless it leads to a ghost.
     """
     hooking = label is None and band.low is None
-    hooks = Hooks.for_rows(rows if hooking else rows.cut(0, 0))
+    hooked = rows if hooking else rows.cut(0, 0)
+    components = Contraction(Team(threads), len(hooked), (0, len(hooked)))
+    hooks = Hooks(components.hook, np.empty(len(hooked), rows.keys.dtype))
     found = band_edges(rows, band_segments(rows, band), threads, hooks)
     kept = np.zeros(len(found), np.bool_)
     if hooking:
-        component = components_of(hooks.hook, threads)
+        components.link()
         ends = [np.empty(len(found), np.int64) for _ in range(2)]
 
         def look_up(begin, end):
             out = (column[begin:end] for column in (kept, *ends))
             edges = found.columns.part(begin, end)
-            hooked_and_ends(edges, rows.first, hooks.hook, component, *out)
+            hooked_and_ends(edges, rows.first, hooks.hook, components.component, *out)
 
         threads.map(look_up, threads.ranges(len(found)))
     else:
