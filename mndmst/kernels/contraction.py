@@ -105,10 +105,12 @@ class Contraction:
         team, component = self.team, self.component
         team.sync()
         shares = team.ranges(len(component))
-        self._number(shares)
+        roots = self._number(shares)
         found = 0
         if best is not None and out is not None:
-            found = self._edges_of_hooks(best, out)
+            found = self._edges_of_hooks(
+                best, out, dict(zip(shares, roots, strict=True))
+            )
         if self._named:
             self._name(shares)
         team.sync()
@@ -116,8 +118,8 @@ class Contraction:
         team.sync()
         return found
 
-    def _number(self, shares: list[Range]) -> None:
-        """Find the roots, and number them."""
+    def _number(self, shares: list[Range]) -> list[int]:
+        """Find the roots, and number them; return how many each range has."""
         team, hook, component = self.team, self.hook, self.component
         roots = self.threads.map(lambda b, e: link(hook, b, e, component), shares)
         mine = np.array(roots, np.int64).reshape(-1, 2)
@@ -134,6 +136,7 @@ class Contraction:
             lambda b, e: np.copyto(self.parent[b:e], np.arange(b, e, dtype=np.uint32)),
             team.ranges(len(self.parent)),
         )
+        return [trees + single for trees, single in roots]
 
     def _name(self, shares: list[Range]) -> None:
         """Note which vertices are roots."""
@@ -141,11 +144,21 @@ class Contraction:
         self.threads.map(lambda b, e: name_roots(self.component, b, e, names), shares)
         self.names = names
 
-    def _edges_of_hooks(self, best: np.ndarray, out: EdgeColumns) -> int:
-        """Write the edges along which the vertices of this process hook."""
+    def _edges_of_hooks(
+        self, best: np.ndarray, out: EdgeColumns, roots: dict[Range, int]
+    ) -> int:
+        """Write the edges along which the vertices of this process hook.
+
+        `roots` has the roots of ranges where they have been counted.
+        """
         first, last = self.home
         ranges = [(first + b, first + e) for b, e in self.threads.ranges(last - first)]
-        counts = self.threads.map(lambda b, e: rooted(self.component, b, e), ranges)
+
+        def count(begin: int, end: int) -> int:
+            known = roots.get((begin, end))
+            return rooted(self.component, begin, end) if known is None else known
+
+        counts = self.threads.map(count, ranges)
         hooked = [e - b - count for (b, e), count in zip(ranges, counts, strict=True)]
         ends = np.cumsum([0, *hooked]).tolist()
         hooks = Hooks(self.hook, best)

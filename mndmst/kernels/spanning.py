@@ -9,9 +9,9 @@ from .sorting import sort_positions
 from .team import Team
 from .threads import ALONE, Threads
 
-# So many members of a team do Borůvka rounds. One alone runs Kruskal's algorithm, which
-# is half the work.
-ROUNDS_FROM = 2
+# So many members of a team do Borůvka rounds. Fewer share a sort, and one of them runs
+# Kruskal's algorithm, which is less than half the work.
+ROUNDS_FROM = 4
 
 
 def spanning_edges(
@@ -52,8 +52,9 @@ def spanning_forest(
     (kept,) = team.arrays((len(key), np.bool_))
     if team.rank == 0:
         kept[:] = False
-        kruskal(sort_positions(key), pairs, parent, kept)
-        flatten(parent, 0, len(parent))
+        threads = team.threads
+        kruskal(sort_positions(key, threads), pairs, parent, kept)
+        threads.map(lambda b, e: flatten(parent, b, e), threads.ranges(len(parent)))
     team.sync()
     return kept
 
