@@ -3,10 +3,19 @@
 This file is imported when kernels are compiled, and `intrinsics` names what it has.
 """
 
+import platform
+import sys
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+# The system call, by machine; little-endian ones, where a word begins with its lower
+# half.
+_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine())
+_FUTEX = _FUTEX if sys.platform == "linux" else None
+_FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 
 @intrinsic
@@ -167,18 +176,44 @@ def lower_atomic(typingctx, array, index, value):
 
 
 @intrinsic
-def give_way(typingctx):
-    """Let another thread have the processor, if one waits for it."""
+def sleep_while(typingctx, array, index, value):
+    """Sleep while the lower half of array[index], an int64, is that of a value.
+
+    Until `wake_all` is called, that is; it may end for other reasons, too.
+    """
 
     def codegen(context, builder, signature, args):
-        function_type = ir.FunctionType(ir.IntType(32), [])
-        function = cgutils.get_or_insert_function(
-            builder.module, function_type, "sched_yield"
-        )
-        builder.call(function, [])
+        _futex(context, builder, signature, args[:2], _FUTEX_WAIT, args[2])
         return context.get_dummy_value()
 
-    return types.void(), codegen
+    return types.void(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def wake_all(typingctx, array, index):
+    """Wake all threads, also of other processes, that sleep while array[index] is."""
+
+    def codegen(context, builder, signature, args):
+        everyone = ir.Constant(ir.IntType(64), (1 << 31) - 1)
+        _futex(context, builder, signature, args, _FUTEX_WAKE, everyone)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
+
+
+def _futex(context, builder, signature, place, operation, value):
+    """Call futex(2), or give way to other threads where there is none."""
+    word = ir.IntType(64)
+    if _FUTEX is None:
+        kind = ir.FunctionType(ir.IntType(32), [])
+        library = cgutils.get_or_insert_function(builder.module, kind, "sched_yield")
+        builder.call(library, [])
+        return
+    address = builder.ptrtoint(_address(context, builder, signature, place), word)
+    numbers = [ir.Constant(word, number) for number in (_FUTEX, operation, 0)]
+    kind = ir.FunctionType(word, [word] * 5)
+    library = cgutils.get_or_insert_function(builder.module, kind, "syscall")
+    builder.call(library, [numbers[0], address, numbers[1], value, numbers[2]])
 
 
 def _address(context, builder, signature, args):

@@ -13,15 +13,16 @@ import numpy as np
 
 from ..native.kernel import kernel
 from .columns import Shape, apart
-from .intrinsics import add_atomic, give_way, load_atomic
+from .intrinsics import add_atomic, load_atomic, sleep_while, wake_all
 from .threads import ALONE, GRAIN, Threads
 
 # Words of a cache line: nothing that members write at once lies in one.
 LINE = 8
-# In the words that members meet at: who has come, how often all have, what they say.
-ARRIVED, MEETINGS, SAID = 0, LINE, 2 * LINE
-# How often a member looks whether all have come, before it gives way to other threads.
-LOOKS = 64
+# In the words that members meet at: how many have come, how often all have, how many
+# sleep meanwhile, and what each says.
+ARRIVED, MEETINGS, ASLEEP, SAID = (LINE * line for line in range(4))
+# How often a member looks whether all have come, before it sleeps: some 30 us.
+LOOKS = 1000
 
 
 class Member(NamedTuple):
@@ -134,12 +135,18 @@ def meet(member):
     if add_atomic(words, ARRIVED, 1) == size - 1:
         words[ARRIVED] = 0
         add_atomic(words, MEETINGS, 1)
+        if load_atomic(words, ASLEEP):
+            wake_all(words, MEETINGS)
         return
-    looks = 0
+    for _ in range(LOOKS):
+        if load_atomic(words, MEETINGS) != meetings:
+            return
+    # Who comes last counts the meeting, then looks for sleepers; so a member is seen to
+    # sleep, or sees the meeting and does not.
+    add_atomic(words, ASLEEP, 1)
     while load_atomic(words, MEETINGS) == meetings:
-        looks += 1
-        if looks > LOOKS:
-            give_way()
+        sleep_while(words, MEETINGS, meetings)
+    add_atomic(words, ASLEEP, -1)
 
 
 @kernel
