@@ -110,6 +110,36 @@ def kruskal(order, pairs, parent, kept):
 
 
 @kernel
+def light_positions(key, most):
+    """Return the positions of the edges with keys up to one, ascending."""
+    found = np.empty(len(key) + 1, np.uint64)
+    count = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        found[count] = i
+        count += np.uint64(key[i] <= most)
+    return found[:count]
+
+
+@kernel
+def heavy_positions(key, above, pairs, parent):
+    """Return the positions of the edges above a key that join two components.
+
+    `parent` is flat.
+    """
+    found = np.empty(len(key) + 1, np.uint64)
+    count = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        if i + np.uint64(FETCH_AHEAD) < np.uint64(len(key)):
+            ahead = pairs[i + np.uint64(FETCH_AHEAD)]
+            prefetch(parent, np.intp(ahead >> HALF))
+            prefetch(parent, np.intp(ahead & LOW))
+        apart = parent[pairs[i] >> HALF] != parent[pairs[i] & LOW]
+        found[count] = i
+        count += np.uint64(apart & (key[i] > above))
+    return found[:count]
+
+
+@kernel
 def border_excepting_kruskal(order, pairs, own, parent, final):
     """Join components along their lightest edges, except across borders.
 

@@ -18,6 +18,8 @@ NONE = ~np.uint64(0)
 # named before their minima are lowered.
 FETCH_AHEAD = 24
 BLOCK = 256
+# Keys that are looked at to tell light edges, and their largest share.
+KEY_SAMPLE, LIGHT_SHARE = 1024, 0.5
 
 
 class Edges(NamedTuple):
@@ -134,3 +136,14 @@ def settle(shared, begin, end):
         for end_of in (pairs[i] >> HALF, pairs[i] & LOW):
             if word == best[end_of] and i < least[end_of] and end_of != idle:
                 lower_atomic(least, np.intp(end_of), i)
+
+
+def light_cuts(key: np.ndarray, components: int) -> np.ndarray:
+    """Return the largest key of the light edges, and the largest of all.
+
+    About as many edges are light as there are components, and half of them at most.
+    """
+    largest = np.iinfo(key.dtype).max
+    sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])
+    light = int(len(sample) * min(LIGHT_SHARE, components / max(1, len(key))))
+    return np.unique(np.append(sample[light : light + 1], key.dtype.type(largest)))

@@ -19,7 +19,7 @@ import numpy as np
 from ..native.kernel import kernel
 from .intrinsics import lower_atomic
 from .kruskal import HALF, LOW, flatten
-from .minima import NONE, Edges, Rounds, name, settle, take
+from .minima import NONE, Edges, Rounds, light_cuts, name, settle, take
 from .team import Team, meet, said, say, share_of
 
 # Edges that 32 bits can tell apart, and none.
@@ -27,8 +27,6 @@ MOST_PLACES = (1 << 32) - 1
 # Ends of edges that a member looks at, and which share of all of these a component must
 # be for it to make no choice.
 SAMPLE, IDLE_SHARE = 32, 16
-# Keys that are looked at to tell light edges, and their largest share.
-KEY_SAMPLE, LIGHT_SHARE = 1024, 0.5
 
 
 @kernel
@@ -231,19 +229,8 @@ def forest_by_rounds(
     shared = Rounds(
         rest, pairs_left, position, parent, best, least, alive, sample, idle, chosen
     )
-    cuts = _cuts(key, components)
+    cuts = light_cuts(key, components)
     team.run(
         lambda member: boruvka_rounds(member, Edges(key, pairs), shared, cuts), edges
     )
     return chosen
-
-
-def _cuts(key: np.ndarray, components: int) -> np.ndarray:
-    """Return the largest key of the light edges, and the largest of all.
-
-    About as many edges are light as there are components, and half of them at most.
-    """
-    largest = np.iinfo(key.dtype).max
-    sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])
-    light = int(len(sample) * min(LIGHT_SHARE, components / max(1, len(key))))
-    return np.unique(np.append(sample[light : light + 1], key.dtype.type(largest)))

@@ -3,7 +3,15 @@
 import numpy as np
 
 from .edge_ops import first_of_pairs
-from .kruskal import flatten, in_order, kruskal, pack_pairs
+from .kruskal import (
+    flatten,
+    heavy_positions,
+    in_order,
+    kruskal,
+    light_positions,
+    pack_pairs,
+)
+from .minima import light_cuts
 from .rounds import MOST_PLACES, forest_by_rounds
 from .sorting import sort_positions
 from .team import Team
@@ -12,6 +20,9 @@ from .threads import ALONE, Threads
 # So many members of a team do Borůvka rounds. Fewer share a sort, and one of them runs
 # Kruskal's algorithm, which is less than half the work.
 ROUNDS_FROM = 4
+# With so many edges for each component Kruskal's algorithm takes light ones first. With
+# fewer a look at all edges between takes longer than to sort them.
+MANY_EDGES = 8
 
 
 def spanning_edges(
@@ -52,11 +63,36 @@ def spanning_forest(
     (kept,) = team.arrays((len(key), np.bool_))
     if team.rank == 0:
         kept[:] = False
-        threads = team.threads
-        kruskal(sort_positions(key, threads), pairs, parent, kept)
-        threads.map(lambda b, e: flatten(parent, b, e), threads.ranges(len(parent)))
+        _kruskal(key, pairs, parent, kept, team.threads)
     team.sync()
     return kept
+
+
+def _kruskal(
+    key: np.ndarray,
+    pairs: np.ndarray,
+    parent: np.ndarray,
+    kept: np.ndarray,
+    threads: Threads,
+) -> None:
+    """Mark the forest by Kruskal's algorithm; see `spanning_forest`.
+
+    Where edges are many, light ones come first, and of the others only those between
+    two components are sorted then.
+    """
+
+    def join(order: np.ndarray) -> None:
+        kruskal(order, pairs, parent, kept)
+        threads.map(lambda b, e: flatten(parent, b, e), threads.ranges(len(parent)))
+
+    light, *heavy = light_cuts(key, len(parent))
+    if not heavy or len(key) < MANY_EDGES * len(parent):
+        join(sort_positions(key, threads))
+        return
+    order = light_positions(key, light)
+    join(order[sort_positions(key[order], threads)])
+    order = heavy_positions(key, light, pairs, parent)
+    join(order[sort_positions(key[order], threads)])
 
 
 def ascending_pairs(

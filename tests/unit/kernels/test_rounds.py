@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mndmst.kernels import spanning
 from mndmst.kernels import team as module
 from mndmst.kernels.rounds import forest_by_rounds
 from mndmst.kernels.spanning import spanning_pairs
@@ -67,3 +68,22 @@ def test_rounds_find_the_forest(
     kept = forest_by_rounds(Team(Threads(members)), key, pairs, parent)
     assert (kept == expected).all()
     assert (parent == expected_parent).all()
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("order", ORDERS)
+def test_light_edges_first_leave_the_forest_the_same(
+    order: str, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = np.random.default_rng(5)
+    a, b = (end % 60 for end in ends_of("random", source))
+    apart = a != b
+    pairs = a[apart].astype(np.uint64) << np.uint64(32) | b[apart].astype(np.uint64)
+    key = keys_of(order, len(pairs), dtype, source)
+    found = []
+    for many in (spanning.MANY_EDGES, len(pairs)):
+        monkeypatch.setattr(spanning, "MANY_EDGES", many)
+        parent = np.arange(60, dtype=np.uint32)
+        found.append((spanning_pairs(key, pairs, parent, ALONE), parent))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
