@@ -174,7 +174,9 @@ def alter(draw: random.Random, path: Path) -> None:
         elif values.size and values.dtype.kind in "iuf":
             at = numbers(draw).integers(0, values.size, draw.randint(1, 3))
             with np.errstate(all="ignore"):
-                values[at] = np.array(draw.choice(LIES)).astype(values.dtype)
+                values.reshape(-1)[at] = np.array(draw.choice(LIES)).astype(
+                    values.dtype
+                )
             file[name][...] = values
     return None
 
