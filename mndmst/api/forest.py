@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..host.errors import InputError
 from ..host.extras import optional
 from ..io.totals import ExactSum, PairDigest
 
@@ -92,6 +93,12 @@ class Forest:
         """Read a forest file that is open already; see `read`."""
         n = file.header.num_vertices
         src, dst, weight = file.read(0, file.num_edges)
+        wrong = np.flatnonzero((src < 0) | (src >= dst) | (dst >= n))
+        if len(wrong):
+            raise InputError(
+                f"{file.path}: edge {wrong[0]} is ({src[wrong[0]]}, {dst[wrong[0]]}), "
+                f"not two of {n} vertices in ascending order. Solve again."
+            )
         labels = file.read_labels(0, n) if file.has_labels else _labels(n, src, dst)
         return cls(src, dst, weight, labels)
 

@@ -40,7 +40,14 @@ def single_linkage(forest: Forest) -> np.ndarray:
     """
     if forest.num_vertices == 0:
         raise ConfigError("a graph without vertices has no clusters")
-    roots = np.flatnonzero(forest.labels == np.arange(forest.num_vertices))
+    # Not as a file may say: an edge too few or too many would leave the tree.
+    every = np.ones(len(forest), np.bool_)
+    labels = cut(forest.src, forest.dst, every, forest.num_vertices)
+    roots = np.flatnonzero(labels == np.arange(forest.num_vertices))
+    if len(roots) + len(forest) != forest.num_vertices:
+        raise ConfigError(
+            "the edges of the forest close a cycle; verify it, or solve again"
+        )
     src = np.concatenate([forest.src, roots[:-1]])
     dst = np.concatenate([forest.dst, roots[1:]])
     distance = np.concatenate([forest.weight, np.full(len(roots) - 1, np.inf)])

@@ -1,7 +1,9 @@
 """Clusters of a forest: equal to SciPy's and hdbscan's on the same points."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -250,3 +252,28 @@ def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:
     )
     assert run.returncode == 1 and "x.y: give a name in .png" in run.stderr
     assert not output.exists()
+
+
+def test_labels_that_are_wrong_do_no_harm() -> None:
+    forest = mndmst.minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
+    expected = single_linkage(forest)
+    wrong = replace(forest, labels=np.array([0, 1, 1, 0]))
+    np.testing.assert_array_equal(single_linkage(wrong), expected)
+
+
+def test_edges_that_close_a_cycle_are_refused() -> None:
+    forest = mndmst.minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
+    cycle = replace(forest, dst=np.array([1, 2, 0]), src=np.array([0, 1, 2]))
+    with pytest.raises(ConfigError, match="cycle"):
+        single_linkage(cycle)
+
+
+def test_a_forest_file_with_an_edge_out_of_range_is_refused(tmp_path: Path) -> None:
+    forest = mndmst.minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
+    file = SimpleNamespace(
+        header=SimpleNamespace(num_vertices=4), num_edges=3, has_labels=False,
+        path=tmp_path / "forest.h5",
+        read=lambda *_: (forest.src, np.array([1, 2, 1 << 40]), forest.weight),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="edge 2"):
+        mndmst.Forest.of_file(file)
