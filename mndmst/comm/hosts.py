@@ -68,11 +68,8 @@ class Hosts:
         self.here = comm.part(comm.rank) if apart else comm.node()
         leader = self.here.rank == 0
         self._leaders = comm.split(0 if leader else None)
-        first = self.here.bcast(comm.rank)
-        self._ranks = [
-            np.flatnonzero(comm.allgather(first) == host).tolist()
-            for host in np.unique(comm.allgather(first)).tolist()
-        ]
+        hosts = comm.allgather(self.here.bcast(comm.rank))  # each by its first rank
+        self._ranks = [np.flatnonzero(hosts == h).tolist() for h in np.unique(hosts)]
         self.count = len(self._ranks)
 
     def team(self, threads: Threads) -> Team:

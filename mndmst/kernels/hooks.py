@@ -16,7 +16,7 @@ from .intrinsics import choose, prefetch
 # Marks a root; what is left is its number. There are at most 2^31 rows.
 ROOT = np.uint32(1 << 31)
 NUMBER = np.uint32((1 << 31) - 1)
-ALONE = ~np.uint32(0)
+SINGLE = ~np.uint32(0)
 HALF = np.uint64(32)
 # Vertices or edges from the one in use to the one whose far end is fetched.
 FETCH_AHEAD = np.uint64(32)
@@ -43,8 +43,8 @@ class Hooks(NamedTuple):
 def link(hook, begin, end, parent):
     """Write parents of the vertices in [begin, end).
 
-    Roots have the bit ROOT, single vertices are ALONE, until `number_roots` gives them
-    numbers.
+    Roots have the bit ROOT, and single vertices the value SINGLE, until `number_roots`
+    gives them numbers.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def link(hook, begin, end, parent):
         other = np.uint64(hook[vertex])
         mutual = np.uint64(hook[other]) == vertex
         root = (other == vertex) | (mutual & (vertex < other))
-        named = choose(other == vertex, ALONE, np.uint32(ROOT | vertex))
+        named = choose(other == vertex, SINGLE, np.uint32(ROOT | vertex))
         parent[vertex] = choose(root, named, hook[vertex])
         roots += root
         alone += other == vertex
@@ -77,8 +77,8 @@ def number_roots(parent, begin, end, number, alone):
     number, alone = np.uint64(number), np.uint64(alone)
     for vertex in range(np.uint64(begin), np.uint64(end)):
         above = parent[vertex]
-        root, single = np.uint64(above >= ROOT), np.uint64(above == ALONE)
-        named = np.uint32(ROOT | choose(above == ALONE, alone, number))
+        root, single = np.uint64(above >= ROOT), np.uint64(above == SINGLE)
+        named = np.uint32(ROOT | choose(above == SINGLE, alone, number))
         parent[vertex] = choose(above >= ROOT, named, above)
         alone += single  # each of which is a root
         number += root - single

@@ -1,7 +1,7 @@
 """Workers of one host that share arrays, and meet between two steps.
 
 A team's members are the threads of a process, or those of all ranks of a host
-(`comm.host_team`). Steps that follow each other closely are one kernel, in which the
+(`comm.hosts`). Steps that follow each other closely are one kernel, in which the
 members wait for each other: to wake threads from Python would take longer than such a
 step.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from ..native.kernel import kernel
 from .columns import Shape, apart
 from .intrinsics import add_atomic, load_atomic, sleep_while, wake_all
-from .threads import ALONE, GRAIN, Threads
+from .threads import GRAIN, Threads
 
 # Words of a cache line: nothing that members write at once lies in one.
 LINE = 8
@@ -115,9 +115,6 @@ class Team:
         first = here * self.rank
         members = [Member(first + i, size, self._words) for i in range(here)]
         return self.threads.at_once(function, members)
-
-
-TEAM_OF_ONE = Team(ALONE)
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from threading import Event, Lock
 from typing import Any
 
@@ -27,8 +28,24 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.pool = ThreadPoolExecutor(count, "mndmst-cpu") if count > 1 else None
         self._one_by_one = Lock()
+
+    @cached_property
+    def pool(self) -> ThreadPoolExecutor:
+        """The threads, all of them started.
+
+        An executor starts no more where it takes a thread for idle, which need not be
+        so. Those that wait for each other would then wait for ever.
+        """
+        pool, started = ThreadPoolExecutor(self.count, "mndmst-cpu"), Event()
+        try:
+            for _ in range(self.count):
+                pool.submit(started.wait)  # keeps its thread from being idle
+        except RuntimeError as error:
+            raise MemoryError(str(error)) from error
+        finally:
+            started.set()
+        return pool
 
     def map(self, function: Callable[..., Any], ranges: list[tuple]) -> list[Any]:
         """Return the results of function(*bounds) for all ranges, in order.
@@ -38,10 +55,11 @@ class Threads:
         MemoryError
             If there is no room for the stack of a thread.
         """
-        if self.pool is None or len(ranges) < 2:
+        if self.count == 1 or len(ranges) < 2:
             return [function(*bounds) for bounds in ranges]
+        pool = self.pool
         try:
-            results = self.pool.map(lambda bounds: function(*bounds), ranges)
+            results = pool.map(lambda bounds: function(*bounds), ranges)
         except RuntimeError as error:  # which I/O errors of HDF5 are, too
             raise MemoryError(str(error)) from error
         return list(results)
@@ -56,18 +74,10 @@ class Threads:
         MemoryError
             If there is no room for the stack of a thread; none has begun then.
         """
-        if self.pool is None or len(items) < 2:
+        if len(items) < 2:
             return [function(item) for item in items]
         with self._one_by_one:
-            start = _Start()
-            try:
-                others = [
-                    self.pool.submit(start.then, function, item) for item in items[1:]
-                ]
-            except RuntimeError as error:
-                start.refuse()
-                raise MemoryError(str(error)) from error
-            start.allow()
+            others = [self.pool.submit(function, item) for item in items[1:]]
             first = function(items[0])
             return [first, *(other.result() for other in others)]
 
@@ -78,25 +88,6 @@ class Threads:
         parts = max(1, min(self.count, length // (grain or GRAIN)))
         bounds = [length * i // parts // align * align for i in range(parts)]
         return list(zip(bounds, [*bounds[1:], length], strict=True))
-
-
-class _Start:
-    """What threads wait for that have to begin together, or not at all."""
-
-    def __init__(self) -> None:
-        self._known, self._allowed = Event(), False
-
-    def then(self, function: Callable[..., Any], item: Any) -> Any:
-        """Call function(item), if all may begin."""
-        self._known.wait()
-        return function(item) if self._allowed else None
-
-    def allow(self) -> None:
-        self._allowed = True
-        self._known.set()
-
-    def refuse(self) -> None:
-        self._known.set()
 
 
 ALONE = Threads(1)

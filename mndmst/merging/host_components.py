@@ -135,8 +135,9 @@ class HostComponents:
             lambda begin, end: contraction.joining(*edges.columns.part(begin, end)),
             run.threads.ranges(len(edges)),
         )
-        run.report.level(after, run.comm.sum(sum(len(part.key) for part in parts)))
-        self._count_shared(sum(len(part.key) for part in parts))
+        count = sum(len(part.key) for part in parts)
+        run.report.level(after, run.comm.sum(count))
+        self._count_shared(count)
         if self.hosts.count == 1:
             self._keep(parts, contraction.join(parts))
         else:

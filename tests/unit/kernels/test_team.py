@@ -1,5 +1,7 @@
 """The members of a team meet, count, and begin together or not at all."""
 
+from threading import Barrier, Thread
+
 import numpy as np
 import pytest
 
@@ -56,16 +58,26 @@ def test_few_elements_wake_few_members() -> None:
 
 def test_none_begins_if_a_thread_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     team, begun = Team(Threads(3)), []
-    submit, calls = team.threads.pool.submit, []
+    start, calls = Thread.start, []
 
-    def fail_later(*arguments):
-        calls.append(arguments)
+    def fail_later(thread):
+        calls.append(thread)
         if len(calls) == 2:
             raise RuntimeError("can't start new thread")
-        return submit(*arguments)
+        start(thread)
 
-    monkeypatch.setattr(team.threads.pool, "submit", fail_later)
+    monkeypatch.setattr(Thread, "start", fail_later)
     with pytest.raises(MemoryError, match="new thread"):
         team.run(begun.append, 1000)
-    team.threads.pool.shutdown()
     assert begun == []
+    team.run(begun.append, 1000)  # the next time there is room again
+    assert sorted(member.number for member in begun) == [0, 1, 2]
+
+
+def test_all_threads_are_there_from_the_first_use() -> None:
+    threads = Threads(5)
+    threads.map(lambda _: None, [(1,), (2,)])
+    meeting = Barrier(5, timeout=30)
+    assert sorted(threads.at_once(lambda _: meeting.wait(), list(range(5)))) == [
+        *range(5)
+    ]
