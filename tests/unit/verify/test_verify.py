@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from oracle import kruskal
 from processes import Run
 
-from mndmst.host.errors import ConfigError, InputError
+from mndmst.host.errors import InputError
 from mndmst.io.forest import read_forest
 from mndmst.io.shards import open_graph
-from mndmst.verify import candidate, certificate, rows, shared, verify
+from mndmst.verify import rows, verify
 from mndmst.verify.candidate import load
 
 # Two trees of the vertices 0 to 4 and 7 to 9; 5 and 6 stand alone.
@@ -134,28 +134,6 @@ def test_wrong_header_or_labels_are_refuted(
     verdict = judge(tmp_path, GRAPH, FOREST, **change)
     assert not verdict.ok
     assert [text in problem for problem in verdict.problems] == [True] * times
-
-
-@pytest.mark.parametrize("change", [{"graph_uuid": "other"}, {"n": 11}])
-def test_a_forest_of_another_graph_is_refuted_before_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict
-) -> None:
-    monkeypatch.setattr(certificate, "examine", None)
-    monkeypatch.setattr(certificate, "load_on_machine", None)
-    verdict = judge(tmp_path, GRAPH, FOREST, **change)
-    assert not verdict.ok
-    line = verdict.text().splitlines()[-1]
-    assert line.startswith("VERDICT refuted n=10 m=unknown ")
-    assert "weight=unknown digest=unknown" in line
-
-
-def test_a_forest_that_does_not_fit_is_refused_before_it_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared, "room", lambda: 100)
-    monkeypatch.setattr(candidate, "load", None)
-    with pytest.raises(ConfigError, match=r"no room for .* bytes of the forest"):
-        judge(tmp_path, GRAPH, FOREST)
 
 
 def test_wrong_number_of_trees_is_refuted(tmp_path: Path) -> None:
