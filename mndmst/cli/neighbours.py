@@ -53,11 +53,18 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from ..cluster.points import EXAMPLES, example_points, neighbour_graph, read_points
+    from ..host.errors import OutputError
     from ..io.build import build_shards, check_new_graph
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
 
     check_outputs([arguments.points], [arguments.save])
+    save, out = arguments.save, arguments.out
+    if save is not None and save.resolve().is_relative_to(out.resolve()):
+        raise OutputError(
+            f"{save}: lies in {out}, which is for the graph alone. Give --save a file "
+            "outside it."
+        )
     check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
     name = str(arguments.points)
     if name in EXAMPLES:

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from .main import parser
+from .parser import ADVANCED
 
 
 def reference() -> str:
@@ -29,15 +30,25 @@ def _commands(
 
 def _section(name: str, command: argparse.ArgumentParser) -> str:
     lines = [f"## mndmst {name}", "", command.description or "", ""]
-    actions = [
-        action
-        for action in command._actions
-        if not isinstance(action, (argparse._SubParsersAction, argparse._HelpAction))
-    ]
-    if actions:
-        lines += ["| argument | meaning |", "|---|---|"]
-        lines += [f"| {_usage(action)} | {_meaning(action)} |" for action in actions]
+    groups = {group.title: _arguments(group) for group in command._action_groups}
+    advanced = groups.pop(ADVANCED, [])
+    rows = [row for group in groups.values() for row in group]
+    if rows or advanced:
+        lines += ["| argument | meaning |", "|---|---|", *rows]
+        lines += [f"| **{ADVANCED}** | |" * bool(advanced), *advanced]
+    if command.epilog:
+        lines += ["", command.epilog]
     return "\n".join(lines).rstrip()
+
+
+def _arguments(group: argparse._ArgumentGroup) -> list[str]:
+    """Return the arguments of a group as rows of a table."""
+    unlisted = (argparse._SubParsersAction, argparse._HelpAction)
+    return [
+        f"| {_usage(action)} | {_meaning(action)} |"
+        for action in group._group_actions
+        if not isinstance(action, unlisted)
+    ]
 
 
 def _usage(action: argparse.Action) -> str:
