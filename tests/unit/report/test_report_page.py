@@ -99,6 +99,18 @@ def test_page_is_in_words_that_can_be_used(tmp_path: Path) -> None:
     assert "38 % of the time was start-up" in text
 
 
+def test_a_page_has_only_charts_with_something_in_them(tmp_path: Path) -> None:
+    record = run(1) | {"components": 7, "largest": 900, "num_ranks": 1}
+    for entry in record["ranks"][0]["stages"]:
+        entry["bytes_sent"] = 0
+    page = tmp_path / "report.html"
+    with WholeFiles() as files:
+        write_page([record], page, files)
+    text = page.read_text()
+    assert "Sent between ranks" not in text and text.count("<svg") == 5
+    assert "7, the largest of 900 vertices" in text and "<td>forest</td>" not in text
+
+
 def test_commands_are_those_of_any_machine() -> None:
     record = {"command": ["/a/b/mndmst", "solve", "x"], "num_ranks": 1}
     assert command(record) == "mndmst solve x"
