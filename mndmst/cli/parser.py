@@ -109,7 +109,7 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     unknown = message.removeprefix("unrecognized arguments: ")
     if unknown != message:
         message = _unknown(unknown.split()[0], command)
-    elif "are required" in message and (strange := _strange(words, command)):
+    elif " required" in message and (strange := _strange(words, command)):
         message = _unknown(strange, command)
     return f"{message}; see mndmst {_name(command)} --help".replace("  ", " ")
 
