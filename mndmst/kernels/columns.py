@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList, Rows, positions
+from ..native.kernel import kernel
 from .edge_ops import first_of_pairs, repeats
 from .threads import Threads
 
@@ -48,8 +49,17 @@ def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.n
         result = np.empty(ends[-1], column[0].dtype)
         copies += zip(np.split(result, ends[:-1]), column, strict=True)
         results.append(result)
-    threads.map(np.copyto, copies)
+    copy_parts(copies, threads)
     return results
+
+
+def copy_parts(
+    copies: Sequence[tuple[np.ndarray, np.ndarray]], threads: Threads
+) -> None:
+    """Copy arrays into others of their length and type, both contiguous."""
+    threads.map(copy_bytes, [
+        (into.view(np.uint8), of.view(np.uint8)) for into, of in copies if len(of)
+    ])  # fmt: skip
 
 
 def taken(
@@ -85,6 +95,12 @@ def keep_in_place(
         return [column[:left] for column in part]
 
     return joined(threads.map(work, threads.ranges(len(columns[0]))), threads)
+
+
+@kernel
+def copy_bytes(into, of):
+    """Copy an array."""
+    into[:] = of
 
 
 def without_repeats(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:

@@ -11,6 +11,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ..native.call import HEAD, MOST_WORDS
+
 # The system call, by machine; little-endian ones, where a word begins with its lower
 # half.
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine())
@@ -165,6 +167,18 @@ def load_atomic(typingctx, array, index):
 
 
 @intrinsic
+def store_atomic(typingctx, array, index, value):
+    """Set an int64 that others change; who sees it sees what was written before."""
+
+    def codegen(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        builder.store_atomic(args[2], address, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), codegen
+
+
+@intrinsic
 def lower_atomic(typingctx, array, index, value):
     """Lower a uint64 that others lower, too, to a value; return what it was."""
 
@@ -179,7 +193,7 @@ def lower_atomic(typingctx, array, index, value):
 def sleep_while(typingctx, array, index, value):
     """Sleep while the lower half of array[index], an int64, is that of a value.
 
-    Until `wake_all` is called, that is; it may end for other reasons, too.
+    Until `wake` is called, that is; it may end for other reasons, too.
     """
 
     def codegen(context, builder, signature, args):
@@ -190,15 +204,38 @@ def sleep_while(typingctx, array, index, value):
 
 
 @intrinsic
-def wake_all(typingctx, array, index):
-    """Wake all threads, also of other processes, that sleep while array[index] is."""
+def wake(typingctx, array, index, count):
+    """Wake so many threads, also of other processes, that sleep while array[index] is.
+
+    At the most 2^31 - 1.
+    """
 
     def codegen(context, builder, signature, args):
-        everyone = ir.Constant(ir.IntType(64), (1 << 31) - 1)
-        _futex(context, builder, signature, args, _FUTEX_WAKE, everyone)
+        _futex(context, builder, signature, args[:2], _FUTEX_WAKE, args[2])
         return context.get_dummy_value()
 
-    return types.void(array, types.intp), codegen
+    return types.void(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def make_call(typingctx, address):
+    """Make a `native.call.Call`, and note its status.
+
+    All words that it has room for are passed; the code looks at those that it takes.
+    """
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64)
+        block = builder.inttoptr(args[0], ir.PointerType(word))
+        numbers = [ir.Constant(word, place) for place in range(HEAD + MOST_WORDS)]
+        places = [builder.gep(block, [number]) for number in numbers]
+        kind = ir.FunctionType(ir.IntType(32), [word] * MOST_WORDS)
+        code = builder.inttoptr(builder.load(places[1]), ir.PointerType(kind))
+        status = builder.call(code, [builder.load(place) for place in places[HEAD:]])
+        builder.store(builder.sext(status, word), places[0])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), codegen
 
 
 def _futex(context, builder, signature, place, operation, value):

@@ -16,7 +16,7 @@ from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ..kernels.columns import joined
 from ..kernels.contraction import Contraction, JoiningEdges
-from ..kernels.heavier_arcs import Components, heavier_arcs
+from ..kernels.heavier_arcs import Components, heavier_edges
 from ..kernels.hooks import HALF, NUMBER, outside_of
 from ..kernels.kruskal import LOW
 from ..run.run import Run
@@ -90,21 +90,17 @@ class HostComponents:
         """
         component, run = self._contraction.component, self.run
         giant = component.dtype.type(giant)
+        components = Components.of_rows(component, giant)
         columns = []
         for worker in run.workers:
-            whole = worker.rows.as_whole()
-
-            def walk(begin, end, rows=whole):
-                outside = outside_of(giant, component, rows.indptr, begin, end)
-                known = Components.of_rows(component, giant)
-                key = rows.keys.dtype.type(above)
-                arcs = heavier_arcs(rows.csr, known, key, rows.last, outside)
-                tail, head, weight, _ = arcs
-                return np.minimum(tail, head), np.maximum(tail, head), weight
-
+            rows = worker.rows.as_whole()
             first, length = worker.rows.first, len(worker.rows)
             ranges = [(first + b, first + e) for b, e in run.threads.ranges(length)]
-            columns += run.threads.map(walk, ranges)
+            known = giant, component, rows.indptr
+            outside = run.threads.map(outside_of, [(*known, *r) for r in ranges])
+            behind = rows.csr, components, rows.keys.dtype.type(above), rows.last
+            walks = [(*behind, vertices) for vertices in outside]
+            columns += run.threads.map(heavier_edges, walks)
         lists = [EdgeList(*part) for part in columns]
         first, last = self._home
         for edges in lists:
@@ -131,10 +127,8 @@ class HostComponents:
             edges of the forest of its host. The directory knows the components then.
         """
         run, contraction = self.run, self._contraction
-        parts = run.threads.map(
-            lambda begin, end: contraction.joining(*edges.columns.part(begin, end)),
-            run.threads.ranges(len(edges)),
-        )
+        ranges = run.threads.ranges(len(edges))
+        parts = contraction.joining([edges.columns.part(*bounds) for bounds in ranges])
         count = sum(len(part.key) for part in parts)
         run.report.level(after, run.comm.sum(count))
         self._count_shared(count)
