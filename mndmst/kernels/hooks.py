@@ -224,6 +224,13 @@ def replace_by_parents(component, parent, begin, end):
 
 
 @kernel
+def write_names(component, parent, names, begin, end, name):
+    """Write what the components of the vertices in [begin, end) are called."""
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        name[vertex] = names[parent[component[vertex] & NUMBER]]
+
+
+@kernel
 def outside_of(giant, component, indptr, begin, end):
     """Return the vertices in [begin, end) that are not in the giant component.
 

@@ -142,6 +142,26 @@ def load_word(typingctx, address):
 
 
 @intrinsic
+def read_file(typingctx, descriptor, target, begin, count, offset):
+    """Read bytes of an open file into target[begin:], an array of bytes; see pread(2).
+
+    Returns how many there were, or -1.
+    """
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64)
+        struct = context.make_array(signature.args[1])(context, builder, args[1])
+        address = builder.gep(struct.data, [args[2]])
+        number = builder.trunc(args[0], ir.IntType(32))
+        kind = ir.FunctionType(word, [number.type, address.type, word, word])
+        pread = cgutils.get_or_insert_function(builder.module, kind, "pread")
+        return builder.call(pread, [number, address, args[3], args[4]])
+
+    integers = types.int64, target, types.intp, types.int64, types.int64
+    return types.int64(*integers), codegen
+
+
+@intrinsic
 def add_atomic(typingctx, array, index, value):
     """Add to an int64 that others change, too; return what it was.
 

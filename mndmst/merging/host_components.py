@@ -14,10 +14,10 @@ import numpy as np
 from ..backends.base import Band
 from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
-from ..kernels.columns import joined
+from ..kernels.columns import add_marked, joined
 from ..kernels.contraction import Contraction, JoiningEdges
 from ..kernels.heavier_arcs import Components, heavier_edges
-from ..kernels.hooks import HALF, NUMBER, outside_of
+from ..kernels.hooks import HALF, outside_of, write_names
 from ..kernels.kruskal import LOW
 from ..run.run import Run
 from ..steps.contract import drop_unused
@@ -146,8 +146,11 @@ class HostComponents:
 
     def _keep(self, parts: list[JoiningEdges], masks: list[np.ndarray]) -> None:
         """Add marked edges to the forest."""
-        for part, mask in zip(parts, masks, strict=True):
-            self.run.state.forest_edges.append(EdgeList(*part[:3]).take(mask))
+        dtypes = [column.dtype for column in parts[0][:3]]
+        room = sum(len(mask) for mask in masks)  # what is not used is not touched
+        edges = EdgeColumns(*(np.empty(room, dtype) for dtype in dtypes))
+        count = add_marked(parts, masks, edges, 0, self.run.threads)
+        self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
 
     def _filtered(self, parts: list[JoiningEdges]) -> JoiningEdges:
         """Return this rank's edges of the forest of its host's."""
@@ -188,11 +191,7 @@ class HostComponents:
 
     def publish(self) -> None:
         """Write the components to the directory, each called after a vertex of it."""
-        contraction, mine = self._contraction, self.owned
-        parent = self.run.directory.parent
-
-        def name(begin: int, end: int) -> None:
-            number = contraction.parent[mine[begin:end] & NUMBER]
-            parent[begin:end] = contraction.names[number]
-
-        self.run.threads.map(name, self.run.threads.ranges(len(parent)))
+        threads, parent = self.run.threads, self.run.directory.parent
+        known = self.owned, self._contraction.parent, self._contraction.names
+        ranges = threads.ranges(len(parent))
+        threads.map(write_names, [(*known, *bounds, parent) for bounds in ranges])

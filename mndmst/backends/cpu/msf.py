@@ -13,14 +13,11 @@
     implementation for GPUs, SC 2023.
 """
 
-from itertools import pairwise
-
 import numpy as np
 
-from ...graph.model import EdgeColumns, EdgeList, Rows
-from ...kernels.columns import joined, room_for
+from ...graph.model import EdgeList, Rows
+from ...kernels.columns import add_marked, joined, room_for
 from ...kernels.contraction import Contraction, JoiningEdges
-from ...kernels.edge_ops import copy_kept, count_kept
 from ...kernels.edge_order import in_order
 from ...kernels.heavier_arcs import Components, heavier_edges
 from ...kernels.hooks import NUMBER, Hooks, outside_of
@@ -91,14 +88,7 @@ class _Solver:
     def join(self, parts: list[JoiningEdges]) -> None:
         """Add the forest of edges between components to the forest."""
         masks = self.components.join(parts)
-        found = self.threads.map(count_kept, [(mask,) for mask in masks])
-        places = np.cumsum([self.count, *found]).tolist()
-        shares = zip(parts, masks, pairwise(places), strict=True)
-        self.threads.map(copy_kept, [
-            (EdgeColumns(*part[:3]), mask, self.forest.part(*bounds))
-            for part, mask, bounds in shares
-        ])  # fmt: skip
-        self.count = places[-1]
+        self.count = add_marked(parts, masks, self.forest, self.count, self.threads)
 
     def join_heavy(self, above: Cut) -> bool:
         """Add the edges behind a cut, if most walks soon meet a giant component."""

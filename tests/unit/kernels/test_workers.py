@@ -6,11 +6,16 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from mndmst.kernels import workers as module
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
 from mndmst.kernels.threads import Threads
 from mndmst.kernels.workers import workers
+from mndmst.native.arguments import words_of
+from mndmst.native.call import MOST_WORDS
 from mndmst.native.kernel import kernel
+from mndmst.native.registry import entries
+from mndmst.native.signature import parse
+
+POINTERS = 2  # for the result, and for an exception
 
 pytestmark = pytest.mark.skipif(
     bool(os.environ.get("MNDMST_JIT")), reason="Numba calls its kernels itself"
@@ -118,8 +123,6 @@ def test_arguments_of_other_types_need_the_interpreter() -> None:
         Threads(2).map(squares, [(1, words, 1), (1, words, 1.5)])
 
 
-def test_threads_sleep_where_nothing_is_to_be_done(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert workers(2) is workers(2) is not workers(3)
-    assert module.LOOKS > 0
+def test_there_is_room_for_the_arguments_of_every_kernel() -> None:
+    longest = max(len(words_of(parse(signature))) for _, signature in entries())
+    assert longest + POINTERS <= MOST_WORDS
