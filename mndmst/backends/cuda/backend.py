@@ -133,8 +133,6 @@ class CudaBackend(Backend):
 
     def start(self, ids: np.dtype, keys: np.dtype) -> None:
         """See `Backend.start`; what is not in CuPy's cache is compiled."""
-        with self._current():
-            self._kernels_for(keys).load()
         run_every_step(self, ids, keys)
 
     def memory(self) -> Memory:

@@ -4,7 +4,6 @@ One module per file and key width; CuPy keeps the binaries in its cache on disk.
 """
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,17 +48,6 @@ class Kernels:
         self._functions: dict[str, Any] = {}
         self._resident: dict[str, int] = {}
 
-    def load(self) -> None:
-        """Load all kernels; files that are in no cache are compiled side by side."""
-        device = cupy.cuda.Device()
-
-        def load(file: str) -> None:
-            with device:
-                self._load(file)
-
-        with ThreadPoolExecutor(len(FILES)) as pool:
-            list(pool.map(load, FILES))
-
     def launch(self, name: str, threads: int, *args: Any, block: int = 256) -> None:
         """Run a kernel with at least `threads` threads on the current stream."""
         blocks = -(-threads // block)
@@ -79,17 +67,15 @@ class Kernels:
 
     def _function(self, name: str) -> Any:
         if name not in self._functions:
-            self._load(next(file for file, names in FILES.items() if name in names))
+            file = next(file for file, names in FILES.items() if name in names)
+            module = cupy.RawModule(
+                code=_source(file),
+                options=("-std=c++17", f"-DKEY_BITS={8 * np.dtype(self.key).itemsize}"),
+                enable_cooperative_groups=file in COOPERATIVE,
+            )
+            for other in FILES[file]:
+                self._functions[other] = module.get_function(other)
         return self._functions[name]
-
-    def _load(self, file: str) -> None:
-        module = cupy.RawModule(
-            code=_source(file),
-            options=("-std=c++17", f"-DKEY_BITS={8 * np.dtype(self.key).itemsize}"),
-            enable_cooperative_groups=file in COOPERATIVE,
-        )
-        for name in FILES[file]:
-            self._functions[name] = module.get_function(name)
 
 
 def _source(file: str) -> str:
