@@ -11,7 +11,7 @@ from ..io.edges import supported_weights
 from .expression import columns_of, evaluate
 from .held import HeldGraph
 from .jobs import CancelledError, Job, Told
-from .resident import Choice, Found, Weighed
+from .resident import Choice, Found, Weighed, lighter
 from .uploads import Columns, Uploads
 
 # So many forests of solves are kept until clients have read them.
@@ -82,6 +82,9 @@ class Executor:
         graph = self.graphs[fields["graph"]]
         choice = self._choice(graph, fields)
         weighed = self._weighed(graph, fields.get("weights"))
+        if choice.below is not None:
+            with self.comm.raise_on_all():
+                lighter(np.empty(0, weighed.dtype), choice.below)
         found = graph.resident.solve(weighed, choice, Told(job), self._proceed(job))
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
@@ -134,7 +137,8 @@ class Executor:
             return graph.column(what)
         if kind == "upload":
             return graph.resident.weigh(self._uploaded_weights(what))
-        names = columns_of(what)
+        with self.comm.raise_on_all():
+            names = columns_of(what)
         columns = {name: graph.values(name) for name in names}
         with self.comm.raise_on_all():
             values = evaluate(what, columns, graph.resident.order.count)
