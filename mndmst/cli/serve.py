@@ -16,7 +16,10 @@ def add(commands: Any) -> None:
         "by Arrow Flight, until a client or a signal ends it.",
     )
     serve.add_argument(
-        "graphs", nargs="+", metavar="[NAME=]GRAPH", help="shards, and what they are called"
+        "graphs",
+        nargs="+",
+        metavar="[NAME=]GRAPH",
+        help="shards, and what they are called",
     )
     where = serve.add_mutually_exclusive_group()
     where.add_argument(
@@ -43,7 +46,9 @@ def add(commands: Any) -> None:
         help="listen on a network without a token of yours, or without TLS",
     )
     serve.add_argument("--config", type=Path, help="TOML file with any options")
-    serve.add_argument("--backend", choices=CHOICES["backend"], help="devices of a rank")
+    serve.add_argument(
+        "--backend", choices=CHOICES["backend"], help="devices of a rank"
+    )
     serve.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
     serve.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     serve.add_argument("--merge", choices=CHOICES["merge"], help="how ranks merge")
@@ -82,11 +87,13 @@ def _named(words: list[str]) -> dict[str, Path]:
         name = name if equals else place.resolve().name
         if not NAME.fullmatch(name):
             raise ConfigError(
-                f"{word}: {name!r} is no name for a graph; write NAME=GRAPH, the name of "
-                "letters, digits, dots, dashes and underscores"
+                f"{word}: {name!r} is no name for a graph; write NAME=GRAPH, the name "
+                "of letters, digits, dots, dashes and underscores"
             )
         if name in graphs:
-            raise ConfigError(f"{word}: another graph is called {name}; write NAME=GRAPH")
+            raise ConfigError(
+                f"{word}: another graph is called {name}; write NAME=GRAPH"
+            )
         graphs[name] = place
     return graphs
 

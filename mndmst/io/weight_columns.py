@@ -23,7 +23,7 @@ from .hdf5_file import hdf5_file
 from .layout import open_hdf5, read_attribute, reading, write_attributes, writing
 from .part_writer import Column
 from .shard_files import ShardFiles
-from .whole_file import WholeFiles
+from .whole_file import whole_file
 
 FORMAT = "mndmst-column"
 VERSION = 1
@@ -106,7 +106,7 @@ def write_column(graph: ShardFiles, name: str, weights: np.ndarray) -> Path:
         "graph-uuid": graph.uuid,
         "num_edges": len(weights),
     }
-    with WholeFiles() as files, files.file(target) as path, hdf5_file(path, "w") as file:
+    with whole_file(target) as path, hdf5_file(path, "w") as file:
         write_attributes(file, header)
         column = Column(file, "weight", len(weights), weights.dtype)
         column.append(weights)

@@ -11,6 +11,7 @@ import numpy as np
 from ..api.inputs import as_column
 from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
+from .batches import batches_of
 from .connection import Connection
 from .remote_forest import RemoteForest
 
@@ -126,7 +127,9 @@ class Graph:
     def forest(self) -> RemoteForest:
         """The forest of the present version, by the graph's own weights."""
         request = {"graph": self.name, "table": "forest"}
-        return RemoteForest(self.connection, self.name, self.connection.details(request))
+        return RemoteForest(
+            self.connection, self.name, self.connection.details(request)
+        )
 
     def solve(
         self,
@@ -211,7 +214,7 @@ class Graph:
         int
             The version that has the changes.
         """
-        fields = {}
+        fields: dict[str, Any] = {}
         for kind, columns in changes.items():
             names = ("src", "dst", "weight")[: len(columns)]
             sent = "changes" if len(columns) == 3 else "edges"
@@ -284,8 +287,8 @@ class Graph:
         counts, done = self.connection.metadata(info)["counts"], 0
         if len(values) != sum(counts):
             raise InputError(
-                f"there are {len(values):,} weights and {sum(counts):,} edges; give one "
-                "for each, in the order of Graph.edges()"
+                f"there are {len(values):,} weights and {sum(counts):,} edges; give "
+                "one for each, in the order of Graph.edges()"
             )
         for endpoint, count in zip(info.endpoints, counts, strict=True):
             part = arrow.table({"weight": values[done : done + count]})
@@ -302,13 +305,10 @@ class Graph:
 
     def _put(self, kind: str, name: str, table: Any, endpoint: Any) -> None:
         command = {"upload": name, "graph": self.name, "kind": kind}
-        batches = table.combine_chunks().to_batches(BATCH_ROWS)
-        empty = arrow.record_batch([arrow.array([], f.type) for f in table.schema], schema=table.schema)
-        self.connection.put(command, batches or [empty], endpoint)
+        self.connection.put(command, batches_of(table, BATCH_ROWS), endpoint)
 
     def _query(self, query: str, u: Any, v: Any) -> Any:
         columns = {"u": as_column(u, "u"), "v": as_column(v, "v")}
         columns = {n: c.astype(np.int64) for n, c in columns.items()}
         request = {"graph": self.name, "query": query}
         return self.connection.exchange(request, arrow.table(columns))
-

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..host.errors import ConfigError, MndmstError
 from ..host.extras import optional
+from .batches import batches_of
 from .protocol import to_bytes
 
 flight = optional("pyarrow.flight", "serve", "The client of the service needs")
@@ -110,14 +111,13 @@ class Connection:
     def exchange(self, request: dict[str, Any], table: Any) -> Any:
         """Send a table in batches, and return the answers to them as a table."""
         descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
-        batches = table.combine_chunks().to_batches(BATCH_ROWS)
-        answers, asked = [], batches or [_none(table)]
+        answers = []
         with self._errors():
             client = self._client(self.url)
             writer, reader = client.do_exchange(descriptor, self._options)
             with writer:
                 writer.begin(table.schema)
-                for batch in asked:
+                for batch in batches_of(table, BATCH_ROWS):
                     writer.write_batch(batch)
                     answers.append(reader.read_chunk().data)
                 writer.done_writing()
@@ -156,11 +156,6 @@ class Connection:
             ) from error
         except arrow.ArrowException as error:
             raise ServiceError(f"{self.url}: {_line(error)}") from error
-
-
-def _none(table: Any) -> Any:
-    empty = [arrow.array([], field.type) for field in table.schema]
-    return arrow.record_batch(empty, schema=table.schema)
 
 
 def _line(error: Exception) -> str:

@@ -65,7 +65,9 @@ class Executor:
             "gather": self._gather,
             "order": self._order,
         }
-        return actions[fields["action"]](fields, job)
+        result = actions[fields["action"]](fields, job)
+        self.comm.barrier()  # a client that has the answer may ask any rank
+        return result
 
     def _proceed(self, job: Job | None) -> Callable[[], None]:
         """Return what raises on all ranks once the job has been cancelled."""

@@ -26,8 +26,8 @@ OPERATORS: dict[type, str] = {
 FUNCTIONS = {
     "abs": ("abs_checked", 1), "sqrt": ("sqrt", 1), "exp": ("exp", 1),
     "log": ("ln", 1), "floor": ("floor", 1), "ceil": ("ceil", 1),
-    "round": ("round", 1), "power": ("power_checked", 2), "min": ("min_element_wise", 2),
-    "max": ("max_element_wise", 2), "where": ("if_else", 3),
+    "round": ("round", 1), "power": ("power_checked", 2), "where": ("if_else", 3),
+    "min": ("min_element_wise", 2), "max": ("max_element_wise", 2),
 }  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def columns_of(text: str) -> list[str]:
     """
     tree = _parsed(text)
     _check(tree, text, DEEPEST)
-    return sorted({name for name in _names(tree)})
+    return sorted(set(_names(tree)))
 
 
 def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.ndarray:
@@ -86,7 +86,8 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
     if depth == 0 or sum(1 for _ in ast.walk(node)) > MOST_NODES:
         raise ConfigError(f"{text!r} is too long an expression")
     if isinstance(node, ast.Constant):
-        fine = type(node.value) in (int, float) and abs(node.value) < 1 << 63
+        value = node.value
+        fine = type(value) in (int, float) and abs(value) < 1 << 63  # type: ignore
     elif isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         fine = name in FUNCTIONS and len(node.args) == FUNCTIONS[name][1]

@@ -46,7 +46,9 @@ def with_arcs(workers: Sequence[Worker], keep: np.ndarray) -> tuple[Worker, ...]
         kept = keep[done:end]
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
         columns = before[rows.indptr], rows.indices[kept], rows.keys[kept]
-        result.append(Worker(worker.backend, Rows(rows.first, rows.num_vertices, *columns)))
+        result.append(
+            Worker(worker.backend, Rows(rows.first, rows.num_vertices, *columns))
+        )
         done = end
     return tuple(result)
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..host.errors import ConfigError
 from ..host.extras import optional
 from .access import Access
+from .batches import batches_of
 from .executor import Executor, check_known
 from .jobs import Jobs
 from .metrics import Metrics
@@ -172,7 +173,7 @@ class FrontServer(RankServer):
         """Return the stream of rank 0's share, or of what it alone has."""
         if request["table"] not in ("labels", "clusters"):
             return super().table(request)
-        index = self._indexed(request["graph"]).index
+        index = self._indexed(request["graph"]).forest
         return flight.RecordBatchStream(labels(index, request))
 
     def _indexed(self, name: str) -> Any:
@@ -195,20 +196,14 @@ class FrontServer(RankServer):
                     writer.begin(table.schema)
                     begun = True
                 note = json.dumps({"version": version}).encode()
-                for batch in table.combine_chunks().to_batches() or [_none(table)]:
+                for batch in batches_of(table, MOST_PAIRS):
                     writer.write_with_metadata(batch, note)
-
-
-def _none(table: Any) -> Any:
-    """Return a batch of no rows, so that every question has an answer."""
-    empty = [arrow.array([], field.type) for field in table.schema]
-    return arrow.record_batch(empty, schema=table.schema)
 
 
 def _pairs(batch: Any) -> tuple[np.ndarray, np.ndarray]:
     if batch.num_rows > MOST_PAIRS:
         raise ConfigError(
-            f"a batch of {batch.num_rows:,} pairs; send at most {MOST_PAIRS:,} at a time"
+            f"a batch of {batch.num_rows:,} pairs; send at most {MOST_PAIRS:,}"
         )
     names = batch.schema.names
     if names != ["u", "v"]:

@@ -30,7 +30,7 @@ class Indexed(NamedTuple):
     """The forest of a version of a graph, and its index."""
 
     version: int
-    index: ForestIndex
+    forest: ForestIndex
 
 
 class Indexes:
@@ -119,7 +119,11 @@ def labels(index: ForestIndex, request: dict[str, Any]) -> Any:
 def _edges(index: ForestIndex, places: np.ndarray, least: int) -> dict[str, np.ndarray]:
     if len(index) == 0:  # nothing to take from; whoever asks hides it
         nothing = np.zeros(least, np.int64)
-        return {"src": nothing, "dst": nothing, "weight": nothing.astype(index.weight.dtype)}
+        return {
+            "src": nothing,
+            "dst": nothing,
+            "weight": nothing.astype(index.weight.dtype),
+        }
     src, dst = index.src[places].astype(np.int64), index.dst[places].astype(np.int64)
     return {
         "src": np.minimum(src, dst),

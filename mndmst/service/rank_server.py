@@ -20,7 +20,7 @@ flight = optional("pyarrow.flight", "serve", "The service needs")
 Note = Callable[[str, str, str, float], None]
 
 
-class TokenCheck(flight.ServerMiddlewareFactory):
+class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[name-defined]
     """Refuses every request without the token."""
 
     def __init__(self, access: Access) -> None:
@@ -36,7 +36,7 @@ class TokenCheck(flight.ServerMiddlewareFactory):
             )
 
 
-class RankServer(flight.FlightServerBase):
+class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     """Answers what concerns one rank.
 
     Parameters
@@ -92,9 +92,7 @@ class RankServer(flight.FlightServerBase):
             graph = fields.get("graph", "-")
             self._note(request, graph, status, time.monotonic() - begin)
 
-    def do_put(
-        self, context: Any, descriptor: Any, reader: Any, writer: Any
-    ) -> None:
+    def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Take columns."""
         with self.noted("put") as request:
             request |= read_request("put", descriptor.command or b"", UPLOAD)

@@ -56,7 +56,9 @@ class Uploads:
             If the columns are not those of the kind.
         """
         if kind not in COLUMNS:
-            raise InputError(f"no upload is of kind {kind!r}; give {', '.join(COLUMNS)}")
+            raise InputError(
+                f"no upload is of kind {kind!r}; give {', '.join(COLUMNS)}"
+            )
         self._expire()
         parts: dict[str, list[np.ndarray]] = {column: [] for column in COLUMNS[kind]}
         nbytes = 0

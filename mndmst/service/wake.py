@@ -96,16 +96,14 @@ class Wake:
         def listen() -> None:
             selector = selectors.DefaultSelector()
             for link in self._links:
-                selector.register(link, selectors.EVENT_READ)
+                selector.register(link, selectors.EVENT_READ, link)
             while selector.get_map():
                 for key, _ in selector.select():
-                    link = key.fileobj
-                    assert isinstance(link, socket.socket)
                     with contextlib.suppress(OSError):
-                        if link.recv(1) == STOP:
+                        if key.data.recv(1) == STOP:
                             stop()
                             continue
-                    selector.unregister(link)
+                    selector.unregister(key.fileobj)
 
         if self._links:
             Thread(target=listen, name="mndmst-stop", daemon=True).start()
