@@ -162,4 +162,5 @@ def _line(error: Exception) -> str:
     """Return what an error says, without what gRPC adds."""
     text = str(error).partition(". gRPC client debug context")[0]
     text = text.partition(" Detail:")[0]
-    return text.splitlines()[0] if text else type(error).__name__
+    line = text.splitlines()[0] if text else type(error).__name__
+    return line.removesuffix(".")

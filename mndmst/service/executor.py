@@ -12,6 +12,7 @@ from .expression import columns_of, evaluate
 from .held import HeldGraph
 from .jobs import CancelledError, Job, Told
 from .resident import Choice, Found, Weighed, lighter
+from .updates import read_batch
 from .uploads import Columns, Uploads
 
 # So many forests of solves are kept until clients have read them.
@@ -62,8 +63,9 @@ class Executor:
             "forest": self._forest,
             "store": self._store,
             "release": self._release,
-            "gather": self._gather,
+            "index": self._index,
             "order": self._order,
+            "update": self._update,
         }
         result = actions[fields["action"]](fields, job)
         self.comm.barrier()  # a client that has the answer may ask any rank
@@ -82,6 +84,7 @@ class Executor:
 
     def _solve(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
+        graph.refresh()
         choice = self._choice(graph, fields)
         weighed = self._weighed(graph, fields.get("weights"))
         if choice.below is not None:
@@ -113,23 +116,37 @@ class Executor:
 
     def _store(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
+        graph.refresh()
         weights = self._uploaded_weights(fields["upload"])
         graph.store(fields["column"], weights)
         return {"column": fields["column"], "type": weights.dtype.name}
 
     def _order(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         """Return which edges each rank has, in the order of edges."""
-        order = self.graphs[fields["graph"]].resident.order
+        graph = self.graphs[fields["graph"]]
+        graph.refresh()
+        order = graph.resident.order
         return {"counts": self.comm.allgather(order.count).tolist()}
 
-    def _gather(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        """Bring the forest of the present version to rank 0."""
+    def _index(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+        """Index the forest of the present version on rank 0."""
+        graph = self.graphs[fields["graph"]]
         summary = self._forest(fields, job)
-        edges = self.forests[summary["forest"]].edges
-        counts = np.zeros(self.comm.size, np.int64)
-        counts[0] = len(edges)
-        _, columns = self.comm.alltoallv(counts, edges.u, edges.v, edges.key)
-        return summary | ({"columns": columns} if self.comm.rank == 0 else {})
+        if not self.comm.bcast(graph.present is not None):
+            graph.index(self.forests[summary["forest"]])
+        return summary
+
+    def _update(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+        graph = self.graphs[fields["graph"]]
+        batch = None
+        with self.comm.raise_on_all():
+            if self.comm.rank == 0:
+                batch = read_batch(fields, self.uploads)
+        self._index(fields, job)
+        self._proceed(job)()
+        applied = graph.apply(batch)
+        graph.publish(applied)
+        return applied._asdict()
 
     def _weighed(self, graph: HeldGraph, weights: dict[str, str] | None) -> Weighed:
         if weights is None:

@@ -45,7 +45,7 @@ class FrontServer(RankServer):
     ) -> None:
         self.metrics, self.jobs, self.quiet = Metrics(), jobs, quiet
         self.places: list[str] = []
-        self._indexes = Indexes(lambda graph: self._do("gather", graph))
+        self._indexes = Indexes(lambda graph: self._do("index", graph))
         super().__init__(access, executor, self._log)
 
     def _log(self, request: str, graph: str, status: str, seconds: float) -> None:
@@ -159,7 +159,6 @@ class FrontServer(RankServer):
             rows, ranks = graph.num_vertices, range(1)
         else:
             raise ConfigError(f"no table is called {request['table']!r}")
-        details.pop("columns", None)
         ticket = flight.Ticket(to_bytes(request))
         # No place: where this was asked for
         places = [[self.places[rank]] if rank else [] for rank in ranks]
@@ -177,7 +176,7 @@ class FrontServer(RankServer):
         return flight.RecordBatchStream(labels(index, request))
 
     def _indexed(self, name: str) -> Any:
-        return self._indexes.of(name, self.executor.graphs[name].version)
+        return self._indexes.of(self.executor.graphs[name])
 
     def do_exchange(
         self, context: Any, descriptor: Any, reader: Any, writer: Any

@@ -4,6 +4,7 @@ An index is built when it is first asked for. Requests side by side read it; a n
 version gets another one, and who has begun with the old one ends with it.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, NamedTuple
@@ -18,10 +19,10 @@ from ..cluster.linkage import (
     numbered,
     single_linkage,
 )
-from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError
 from ..host.extras import optional
 from ..tree.index import ForestIndex
+from .held import HeldGraph
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
@@ -38,30 +39,26 @@ class Indexes:
 
     Parameters
     ----------
-    gather : callable
-        Takes the name of a graph, and returns a forest of all ranks: its version,
-        its number of vertices, its columns (u, v, key) and the type of its weights.
+    make : callable
+        Takes the name of a graph, and has all ranks make its `present`.
     """
 
-    def __init__(self, gather: Callable[[str], dict[str, Any]]) -> None:
-        self._gather = gather
-        self._lock = Lock()
+    def __init__(self, make: Callable[[str], object]) -> None:
+        self._make = make
+        self._locks: dict[str, Lock] = defaultdict(Lock)
         self._known: dict[str, Indexed] = {}
 
-    def of(self, graph: str, version: int) -> Indexed:
-        """Return the index of a version or a newer one; build it if need be."""
-        with self._lock:
-            known = self._known.get(graph)
-            if known is None or known.version < version:
-                known = self._known[graph] = self._build(graph)
+    def of(self, graph: HeldGraph) -> Indexed:
+        """Return an index of the newest version; build it if need be."""
+        with self._locks[graph.name]:
+            if graph.present is None:
+                self._make(graph.name)
+            assert graph.present is not None
+            version, forest = graph.present
+            known = self._known.get(graph.name)
+            if known is None or known.version != version:
+                known = self._known[graph.name] = Indexed(version, forest.indexed())
             return known
-
-    def _build(self, graph: str) -> Indexed:
-        found = self._gather(graph)
-        u, v, key = found["columns"]
-        weight = keys_to_weights(key, np.dtype(found["weight_type"]))
-        index = ForestIndex(found["num_vertices"], u, v, weight)
-        return Indexed(found["version"], index)
 
 
 def answer(index: ForestIndex, query: str, u: np.ndarray, v: np.ndarray) -> Any:

@@ -81,11 +81,19 @@ class Resident:
     ----------
     run : Run
         As `part_graph` returns it.
+
+    Attributes
+    ----------
+    weighed : Weighed
+        The rows with the graph's own weights.
+    outdated : bool
+        Whether the graph has changed since the rows were written.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.weighed = Weighed(run.workers, run.graph.weight_dtype)
+        self.outdated = False
         self._order: EdgeOrder | None = None
 
     @classmethod
@@ -101,10 +109,28 @@ class Resident:
         return joined_rows(self.weighed.workers)
 
     @property
+    def no_edges(self) -> EdgeList:
+        """A list of no edges."""
+        rows = self.weighed.workers[0].rows
+        return EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
+
+    def replace_rows(self, rows: Rows) -> None:
+        """Take other rows of the same vertices in place of those there are."""
+        workers = []
+        for worker in self.run.workers:
+            begin = worker.rows.first - rows.first
+            part = rows.cut(begin, begin + len(worker.rows))
+            workers.append(Worker(worker.backend, part))
+        placed = place(tuple(workers), self.run.report)
+        self.run = replace(self.run, workers=placed)
+        self.weighed = Weighed(placed, self.weighed.dtype)
+        self.outdated, self._order = False, None
+
+    @property
     def order(self) -> EdgeOrder:
         """The order of edges; the first time collective."""
         if self._order is None:
-            self._check_held()
+            self.check_held()
             self._order = EdgeOrder(
                 self.run.comm, self.rows, self.run.directory.vtxdist, self.run.threads
             )
@@ -176,7 +202,11 @@ class Resident:
         elif choice.below is not None:
             weights = keys_to_weights(edges.key, weighed.dtype)
             edges = edges.take(lighter(weights, choice.below))
-        return self._totalled(run, edges, weighed.dtype, choice.digest)
+        return self._totals(run, edges, weighed.dtype, choice.digest)
+
+    def totalled(self, edges: EdgeList) -> Found:
+        """Return a forest with its totals, digest included. Collective."""
+        return self._totals(self.run, edges, self.weighed.dtype, digest=True)
 
     def _chosen(self, run: Run, choice: Choice) -> Run:
         """Return a run over the edges that are chosen, as far as that must be before.
@@ -188,7 +218,7 @@ class Resident:
         cut = choice.without is not None or choice.vertices is not None
         if not (cut or choice.maximum):
             return run
-        self._check_held()
+        self.check_held()
         workers, num_edges = run.workers, run.num_edges
         rows = joined_rows(workers)
         keep = np.ones(rows.num_arcs, np.bool_)
@@ -206,7 +236,7 @@ class Resident:
         workers = tuple(replace(worker, placed=None) for worker in workers)
         return replace(run, workers=place(workers, run.report), num_edges=num_edges)
 
-    def _totalled(
+    def _totals(
         self, run: Run, edges: EdgeList, dtype: np.dtype, digest: bool
     ) -> Found:
         count = run.comm.sum(len(edges))
@@ -223,7 +253,7 @@ class Resident:
             totals["digest"] = forest_digest(run.comm, edges.u, edges.v)
         return Found(edges, dtype, totals)
 
-    def _check_held(self) -> None:
+    def check_held(self) -> None:
         """Refuse what needs the rows in memory; the same on all ranks."""
         run = self.run
         if run.comm.max(int(run.stored is not None)):
