@@ -82,6 +82,8 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         else:
             stop_signals.catch(wake.ask_to_stop)
             _follow(executor, wake)
+    # A launcher tells the others to end, too, once the first has left with an error.
+    stop_signals.hold()
     number = comm.max(stop_signals.received)
     if number:
         error = StoppedError(
