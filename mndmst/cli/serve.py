@@ -45,6 +45,12 @@ def add(commands: Any) -> None:
         action="store_true",
         help="listen on a network without a token of yours, or without TLS",
     )
+    serve.add_argument(
+        "--journal",
+        type=Path,
+        metavar="DIR",
+        help="keep changes there; a service that starts with it has them",
+    )
     serve.add_argument("--config", type=Path, help="TOML file with any options")
     serve.add_argument(
         "--backend", choices=CHOICES["backend"], help="devices of a rank"
@@ -70,7 +76,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     with comm.raise_on_all():
         graphs = _named(arguments.graphs)
     access, token_file = _access(comm, arguments)
-    named = (arguments.address_file, arguments.quiet)
+    named = (arguments.address_file, arguments.quiet, arguments.journal)
     serve(comm, Setting(graphs, access, token_file, *named), config, progress)
     return 0
 

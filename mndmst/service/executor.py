@@ -1,22 +1,29 @@
 """What every rank does for a request: all ranks together, one request at a time."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..changes.batch import Batch
 from ..comm.communicator import Comm
-from ..host.errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError, MndmstError
 from ..io.edges import supported_weights
 from .expression import columns_of, evaluate
 from .held import HeldGraph
 from .jobs import CancelledError, Job, Told
 from .resident import Choice, Found, Weighed, lighter
+from .snapshot import write_snapshot
 from .updates import read_batch
 from .uploads import Columns, Uploads
 
 # So many forests of solves are kept until clients have read them.
 KEPT_FORESTS = 8
+
+
+class FatalError(MndmstError):
+    """All ranks raise it together, and the service ends."""
 
 
 class Executor:
@@ -66,6 +73,7 @@ class Executor:
             "index": self._index,
             "order": self._order,
             "update": self._update,
+            "snapshot": self._snapshot,
         }
         result = actions[fields["action"]](fields, job)
         self.comm.barrier()  # a client that has the answer may ask any rank
@@ -131,10 +139,10 @@ class Executor:
     def _index(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         """Index the forest of the present version on rank 0."""
         graph = self.graphs[fields["graph"]]
-        summary = self._forest(fields, job)
         if not self.comm.bcast(graph.present is not None):
+            summary = self._forest(fields, job)
             graph.index(self.forests[summary["forest"]])
-        return summary
+        return {"version": graph.version}
 
     def _update(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
@@ -145,8 +153,36 @@ class Executor:
         self._index(fields, job)
         self._proceed(job)()
         applied = graph.apply(batch)
+        try:
+            with self.comm.raise_on_all():
+                if graph.journal is not None and batch is not None:
+                    graph.journal.append(applied.version, batch)
+        except MndmstError as error:  # memory is ahead of the disk
+            raise FatalError(f"{error} The service ends.") from error
         graph.publish(applied)
         return applied._asdict()
+
+    def make(self, graph: HeldGraph, batch: Batch | None) -> None:
+        """Make changes that are in the journal already. Collective."""
+        self._index({"graph": graph.name}, None)
+        graph.publish(graph.apply(batch))
+
+    def _snapshot(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+        graph, folder = self.graphs[fields["graph"]], Path()
+        with self.comm.raise_on_all():
+            if self.comm.rank == 0:
+                if graph.journal is None:
+                    raise ConfigError("snapshots lie beside a journal; give --journal")
+                folder = graph.journal.snapshot_folder(graph.version)
+        folder = self.comm.bcast(folder)
+        uuid = write_snapshot(self.comm, graph, folder)
+        try:
+            with self.comm.raise_on_all():
+                if graph.journal is not None:
+                    graph.journal.restart(graph.version, uuid)
+        except MndmstError as error:
+            raise FatalError(f"{error} The service ends.") from error
+        return {"snapshot": folder.name, "version": graph.version, "uuid": uuid}
 
     def _weighed(self, graph: HeldGraph, weights: dict[str, str] | None) -> Weighed:
         if weights is None:

@@ -18,6 +18,7 @@ from ..host.progress import Progress
 from ..io.weight_columns import WeightColumn, find_columns
 from ..run.config import Config
 from ..tree.index import ForestIndex
+from .journal import Journal
 from .resident import Choice, Found, Resident, Weighed
 
 # The graph's own weights, among the columns
@@ -42,6 +43,8 @@ class HeldGraph:
         How many batches of changes it has had.
     present : Present or None
         On rank 0, once queries or changes have asked for it. It is replaced as a whole.
+    journal : Journal or None
+        On rank 0, if there is one.
     """
 
     def __init__(
@@ -54,20 +57,27 @@ class HeldGraph:
         self.name, self.resident, self._stored = name, resident, stored
         self.version = version
         self.present: Present | None = None
+        self.journal: Journal | None = None
         self._columns: dict[str, Weighed] = {}
         self._changing: ChangingForest | None = None
 
     @classmethod
     def load(
-        cls, comm: Comm, name: str, path: Path, config: Config, progress: Progress
+        cls,
+        comm: Comm,
+        name: str,
+        path: Path,
+        config: Config,
+        progress: Progress,
+        version: int = 0,
     ) -> "HeldGraph":
-        """Read a graph. Collective; raises as `part_graph`."""
+        """Read a graph that has some version. Collective; raises as `part_graph`."""
         resident = Resident.load(comm, path, config, progress)
         stored: dict[str, WeightColumn] = {}
         with comm.raise_on_all():
             if comm.rank == 0:
                 stored = find_columns(resident.run.graph)
-        return cls(name, resident, comm.bcast(stored))
+        return cls(name, resident, comm.bcast(stored), version)
 
     @property
     def num_vertices(self) -> int:

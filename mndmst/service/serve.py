@@ -7,7 +7,7 @@ sleep until the next. Queries need rank 0 alone, and its threads answer them mea
 
 import contextlib
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,14 +19,18 @@ from ..host.signals import stop_signals
 from ..io.whole_file import whole_file
 from ..run.config import Config
 from .access import Access
-from .executor import Executor
+from .executor import Executor, FatalError
 from .front_server import FrontServer
 from .held import HeldGraph
-from .jobs import Jobs
+from .jobs import Job, Jobs
+from .journal import Found as Start
+from .journal import Journal
 from .protocol import to_bytes
 from .rank_server import RankServer
 from .uploads import Uploads
 from .wake import Wake
+
+REPLAYS_TOLD = 1000
 
 
 class Setting(NamedTuple):
@@ -44,6 +48,8 @@ class Setting(NamedTuple):
         Gets the address, as JSON, once the service listens.
     quiet : bool
         No line for each request.
+    journal : Path or None
+        Keeps all batches of changes, for a service to come.
     """
 
     graphs: Mapping[str, Path]
@@ -51,6 +57,7 @@ class Setting(NamedTuple):
     token_file: Path | None = None
     address_file: Path | None = None
     quiet: bool = False
+    journal: Path | None = None
 
 
 def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> None:
@@ -63,13 +70,13 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     StoppedError
         On every rank, after a signal to stop; everything asked for has been answered.
     """
-    graphs = {
-        name: HeldGraph.load(comm, name, path, config, progress)
-        for name, path in setting.graphs.items()
-    }
+    jobs, told = Jobs(), (config, progress)
+    executor = Executor(comm, {}, Uploads(config.memory))
+    for name, path in setting.graphs.items():
+        graph = _loaded(comm, name, path, setting.journal, told)
+        executor.graphs[name] = graph
+        _replay(executor, graph, progress)
     give_back_freed()
-    jobs = Jobs()
-    executor = Executor(comm, graphs, Uploads(config.memory))
     wake = Wake.of(comm)
     with _server(comm, setting, executor, jobs) as server:
         places = comm.gather(setting.access.reachable(comm.rank, server.port))
@@ -91,6 +98,42 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         )
         error.ranks = comm.size
         raise error
+
+
+def _loaded(
+    comm: Comm,
+    name: str,
+    path: Path,
+    folder: Path | None,
+    told: tuple[Config, Progress],
+) -> HeldGraph:
+    """Read a graph, or the newest snapshot of it, and find its journal. Collective."""
+    journal, found = None, Start(path, 0)
+    with comm.raise_on_all():
+        if comm.rank == 0 and folder is not None:
+            journal = Journal(folder / name)
+            found = journal.begin(path)
+    found = comm.bcast(found)
+    graph = HeldGraph.load(comm, name, found.path, *told, version=found.version)
+    graph.journal = journal
+    return graph
+
+
+def _replay(executor: Executor, graph: HeldGraph, progress: Progress) -> None:
+    """Make the changes in the journal of a graph. Collective."""
+    comm, batches = executor.comm, None
+    with comm.raise_on_all():
+        if graph.journal is not None:
+            uuid = graph.resident.run.graph.uuid
+            batches = graph.journal.open(graph.version, uuid)
+    while True:
+        with comm.raise_on_all():
+            batch = next(batches, None) if batches is not None else None
+        if not comm.bcast(batch is not None):
+            return
+        if graph.version % REPLAYS_TOLD == 0:
+            progress.stage(f"journal of {graph.name}: version {graph.version}")
+        executor.make(graph, batch)
 
 
 @contextlib.contextmanager
@@ -133,7 +176,11 @@ def _lead(executor: Executor, jobs: Jobs, wake: Wake) -> None:
         if job.fields["action"] == "shutdown":
             job.end({"ended": True})
             return
-        answer = _attempt(executor, lambda: executor.execute(job.fields, job))  # noqa: B023
+        try:
+            answer = _attempt(executor, job.fields, job)
+        except BaseException:
+            job.end(FatalError("the service has failed; its output says why"))
+            raise
         jobs.forget(job)
         job.end(answer)
 
@@ -144,18 +191,21 @@ def _follow(executor: Executor, wake: Wake) -> None:
         fields = wake.receive()
         if fields is None or fields["action"] == "shutdown":
             return
-        _attempt(executor, lambda: executor.execute(fields, None))  # noqa: B023
+        _attempt(executor, fields, None)
 
 
 def _attempt(
-    executor: Executor, work: Callable[[], dict[str, Any]]
+    executor: Executor, fields: dict[str, Any], job: Job | None
 ) -> dict[str, Any] | MndmstError:
     """Return what comes of a job, or the error that all ranks have raised.
 
     An error of this rank alone ends the service: the others wait for it.
     """
     try:
-        return work()
+        return executor.execute(fields, job)
+    except FatalError as error:
+        error.ranks = executor.comm.size
+        raise
     except MndmstError as error:
         if error.ranks < executor.comm.size:
             raise
