@@ -122,7 +122,7 @@ class ChangingForest:
         self.rows.put(arc[better], net.key[edge[better]])
         self.rows.keep_small()
         if forest is not None:
-            self.forest = with_edges(forest, lighter).kept_small()
+            self.forest = with_edges(forest, lighter).settled()
         self.version += 1
         counts = (~net.before & net.after, net.before & ~net.after)
         inserted, deleted = (int(np.count_nonzero(mask)) for mask in counts)
@@ -179,13 +179,15 @@ class ChangingForest:
         forest, pieces = None, Pieces(*np.empty((3, 0), np.uint32))
         lighter = PairEdges(net.pair, net.key)
         if self.forest is not None:
-            below, entered, key = self.forest.find(lighter)
+            below, entered, key = self.forest.find(self.forest.placed(lighter))
             held = (below > 0) | entered
             out = held & (~net.after | (net.key > key))
             stays = held & ~out & (net.key == key)
-            gone = among(self.forest.entered.pair, net.pair[out & entered])
-            forest, pieces = cut_off(self.forest, below[out & (below > 0)], gone)
             lighter = lighter.take(net.after & ~out & ~stays)
+            forest = self.forest
+            if out.any():
+                gone = among(forest.entered.edges.pair, net.pair[out & entered])
+                forest, pieces = cut_off(forest, below[out & (below > 0)], gone)
         packed = pieces.packed() if len(pieces.largest) else np.empty(0, np.uint32)
         pieces = Pieces.unpacked(self.comm.allgatherv(packed))
         if len(pieces.largest) == 0:

@@ -1,4 +1,4 @@
-"""Few edges in NumPy's columns, each pair of ends in one word."""
+"""Few edges in columns, the ends of each in one word."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from .kernels.compressed import keep_joining
 
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
 
 
 class PairEdges(NamedTuple):
@@ -23,9 +23,9 @@ class PairEdges(NamedTuple):
     key: np.ndarray
 
     @property
-    def ends(self) -> tuple[np.ndarray, np.ndarray]:
-        """The ends; ndarray of uint32."""
-        return (self.pair >> HALF).astype(np.uint32), self.pair.astype(np.uint32)
+    def ends(self) -> np.ndarray:
+        """The ends; ndarray of uint32, shape (2, edges)."""
+        return np.stack([self.pair >> HALF, self.pair]).astype(np.uint32)
 
     def take(self, index: np.ndarray) -> "PairEdges":
         """Return the edges that a mask or positions choose."""
@@ -36,13 +36,34 @@ class PairEdges(NamedTuple):
         pairs = zip(self, other, strict=True)
         return PairEdges(*(np.concatenate(pair) for pair in pairs))
 
-    def ascending(self) -> np.ndarray:
-        """Return the positions of the edges in the order: by weight, then by ends."""
-        return np.lexsort((self.pair, self.key))
 
-    def by_pair(self) -> "PairEdges":
+class PlacedEdges(NamedTuple):
+    """Edges, and where their ends are in a rooted forest.
+
+    Attributes
+    ----------
+    edges : PairEdges
+    places : ndarray of uint32, shape (2, edges)
+    """
+
+    edges: PairEdges
+    places: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.edges.pair)
+
+    def take(self, index: np.ndarray) -> "PlacedEdges":
+        """Return the edges that a mask or positions choose."""
+        return PlacedEdges(self.edges.take(index), self.places[:, index])
+
+    def followed_by(self, other: "PlacedEdges") -> "PlacedEdges":
+        """Return these edges and then others."""
+        places = np.concatenate([self.places, other.places], axis=1)
+        return PlacedEdges(self.edges.followed_by(other.edges), places)
+
+    def by_pair(self) -> "PlacedEdges":
         """Return the edges in the order of pairs."""
-        return self.take(np.argsort(self.pair))
+        return self.take(np.argsort(self.edges.pair))
 
 
 def spanning(count: int, a: np.ndarray, b: np.ndarray, edges: PairEdges) -> np.ndarray:
@@ -62,7 +83,7 @@ def spanning(count: int, a: np.ndarray, b: np.ndarray, edges: PairEdges) -> np.n
     ndarray of bool
     """
     kept = np.zeros(len(a), np.bool_)
-    keep_joining(count, edges.ascending(), a, b, kept)
+    keep_joining(count, np.lexsort((edges.pair, edges.key)), a, b, kept)
     return kept
 
 

@@ -7,12 +7,10 @@ compressed. What is left is a graph of a few vertices, whose forest is computed.
 
 import numpy as np
 
-from ..graph.order import weights_to_keys
+from ..tree.kruskal_tree import heaviest_between
 from .current import CurrentForest
-from .edges import PairEdges, spanning
-from .kernels.compressed import NONE, compress_paths, meetings, on_paths
-
-HALF = np.uint64(32)
+from .edges import HALF, PairEdges, PlacedEdges, spanning
+from .kernels.compressed import NONE, hang, meetings, on_paths
 
 
 def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
@@ -27,43 +25,68 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
     """
     if len(more.pair) == 0:
         return forest
-    index, rooted = forest.index, forest.index.rooted
-    near, far = _between(forest, more)
-    ends = np.stack(near.followed_by(more).ends)
-    fragment = forest.tops(ends.ravel()).astype(np.uint64) << HALF
-    at = fragment | rooted.place[ends.ravel()]
-    vertices = np.unique(at)
-    vertices = np.unique(np.concatenate([vertices, meetings(rooted, vertices)]))
-    parent, rank = np.empty((2, len(vertices)), np.uint32)
-    compress_paths(rooted, index.links, vertices, parent, rank)
-    hung = np.flatnonzero(parent != NONE)
-    heaviest = index.order[rank[hung]]
+    near, far = _between(forest, forest.placed(more))
+    places = near.places.ravel()
+    fragment, tops = forest.fragments(places)
+    at = fragment.astype(np.uint64) << HALF | places
+    vertices, above, heaviest = _compressed(forest, at)
+    hung = np.flatnonzero(above != NONE)
     a, b = np.searchsorted(vertices, at).astype(np.uint32).reshape(2, -1)
-    a, b = np.concatenate([hung, a]), np.concatenate([parent[hung], b])
-    edges = _of_index(forest, heaviest).followed_by(near).followed_by(more)
-    kept = spanning(len(vertices), a.astype(np.uint32), b, edges)
-    leaving = forest.lower_ends(heaviest[~kept[: len(hung)]])
-    come = edges.take(len(hung) + np.flatnonzero(kept[len(hung) :]))
-    left = np.concatenate([forest.left, leaving])
-    return forest.changed(left, far.followed_by(come))
+    a, b = np.concatenate([hung.astype(np.uint32), a]), np.concatenate([above[hung], b])
+    edges = forest.of_index(heaviest).followed_by(near.edges)
+    kept = spanning(len(vertices), a, b, edges)
+    dropped = heaviest[~kept[: len(hung)]]
+    place = forest.index.rooted.place
+    lower = np.maximum(
+        place[forest.index.src[dropped]], place[forest.index.dst[dropped]]
+    )
+    left = np.concatenate([forest.left, lower])
+    return forest.changed(left, far.followed_by(near.take(kept[len(hung) :])))
 
 
-def _between(forest: CurrentForest, more: PairEdges) -> tuple[PairEdges, PairEdges]:
-    """Return the edges entered before on paths between ends of more, and the others."""
-    entered = forest.entered
-    if len(entered.pair) == 0:
-        return entered, entered
-    ends = np.concatenate([*entered.ends, *more.ends])
-    fragments, number = np.unique(forest.tops(ends), return_inverse=True)
-    number, count = number.astype(np.uint32), len(entered.pair)
-    needed = np.zeros(len(fragments), np.bool_)
+def _between(
+    forest: CurrentForest, more: PlacedEdges
+) -> tuple[PlacedEdges, PlacedEdges]:
+    """Return the edges entered before on paths between the ends of more, and more.
+
+    The others that have entered come second.
+    """
+    entered, count = forest.entered, len(forest.entered)
+    places = np.concatenate([entered.places.ravel(), more.places.ravel()])
+    number, tops = forest.fragments(places)
+    needed = np.zeros(len(tops), np.bool_)
     needed[number[2 * count :]] = True
     near = on_paths(number[:count], number[count : 2 * count], needed)
-    return entered.take(near), entered.take(~near)
+    return entered.take(near).followed_by(more), entered.take(~near)
 
 
-def _of_index(forest: CurrentForest, positions: np.ndarray) -> PairEdges:
-    """Return edges of the index as edges by pairs."""
-    index = forest.index
-    pair = index.src[positions].astype(np.uint64) << HALF | index.dst[positions]
-    return PairEdges(pair, weights_to_keys(index.weight[positions]))
+def _compressed(
+    forest: CurrentForest, at: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the compressed paths between vertices inside their fragments.
+
+    Parameters
+    ----------
+    at : ndarray of uint64
+        The place of each vertex, and above that the number of its fragment.
+
+    Returns
+    -------
+    vertices : ndarray of uint64
+        These and where paths meet; ascending.
+    above : ndarray of uint32
+        For each the position of the next one above; `NONE` without one.
+    heaviest : ndarray of int64
+        For those that have one the heaviest edge on the path there.
+    """
+    index, rooted = forest.index, forest.index.rooted
+    vertices = np.unique(at)
+    vertices = np.unique(np.concatenate([vertices, meetings(rooted, vertices)]))
+    above = np.empty(len(vertices), np.uint32)
+    hang(rooted, vertices, above)
+    lower = above != NONE
+    ids = rooted.vertex[vertices.astype(np.uint32)]
+    heaviest = np.empty(np.count_nonzero(lower), np.int64)
+    ends = ids[lower], ids[above[lower]]
+    heaviest_between(index.links, index.order, *ends, heaviest)
+    return vertices, above, heaviest

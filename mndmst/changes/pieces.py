@@ -65,18 +65,14 @@ def cut_off(
     pieces : Pieces
     """
     rooted = forest.index.rooted
-    out = forest.entered.take(entered)
+    out = forest.entered.take(entered).places
     rest = forest.changed(
         np.concatenate([forest.left, below]), forest.entered.take(~entered)
     )
-    cut = (rooted.vertex[below], rooted.vertex[rooted.parent[below]])
-    a, b = (
-        np.concatenate(ends)
-        for ends in zip(rest.entered.ends, out.ends, cut, strict=True)
-    )
-    tops, number = np.unique(rest.tops(np.concatenate([a, b])), return_inverse=True)
-    number = number.astype(np.uint32).reshape(2, -1)
-    return rest, _but_largest(rest, tops, number, len(rest.entered.pair))
+    cut = np.stack([below, rooted.parent[below]])
+    places = np.concatenate([rest.entered.places, out, cut], axis=1)
+    number, tops = rest.fragments(places.ravel())
+    return rest, _but_largest(rest, tops, number.reshape(2, -1), len(rest.entered))
 
 
 def _but_largest(
@@ -143,4 +139,5 @@ def joined(
     edges : PairEdges
     """
     come = edges.take(spanning(count, p, q, edges))
-    return forest.changed(forest.left, forest.entered.followed_by(come))
+    entered = forest.entered.followed_by(forest.placed(come))
+    return forest.changed(forest.left, entered)

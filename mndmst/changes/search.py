@@ -9,7 +9,7 @@ import numpy as np
 
 from ..graph.model import EdgeColumns, Rows
 from .edges import PairEdges, spanning
-from .kernels.scan import Leaving, Marked, mark, marked_rows, scan_rows
+from .kernels.scan import SLOT_BITS, Leaving, Marked, mark, marked_rows, scan_rows
 from .pieces import Pieces
 from .rows import ChangingRows
 
@@ -35,22 +35,22 @@ def joining_edges(rows: ChangingRows, pieces: Pieces) -> Joining:
     """
     base = rows.rows
     marked = _marked(pieces, base.num_vertices)
-    nearest = _room(len(pieces.largest), base)
-    nearest.q[:] = 0
-    left = marked_rows(marked, base.first, base.last)
-    found = _some(nearest, np.empty(0, np.int64))
-    room = _room(ROOM, base)
-    largest = pieces.largest.astype(np.uint64)
+    nearest, between = _room(len(pieces.largest), base), _room(1 << SLOT_BITS, base)
+    for places in (nearest, between):
+        places.q[:], places.edges.key[:] = 0, np.iinfo(base.keys.dtype).max
+    arguments = rows.csr, rows.delta, marked, pieces.largest
+    left, room = marked_rows(marked, base.first, base.last), _room(ROOM, base)
+    moved = _some(room, np.empty(0, np.int64))
     while len(left):
-        done, count = scan_rows(
-            rows.csr, rows.delta, marked, largest, left, nearest, room
-        )
+        done, count = scan_rows(*arguments, left, (nearest, between), room)
         left = left[done:]
         if count:
-            found = _forest(pieces.count, _both(found, _some(room, np.arange(count))))
+            moved = _both(moved, _some(room, np.arange(count)))
+            moved = _forest(pieces.count, moved)
         elif done == 0:
             room = _room(2 * len(room.p), base)
-    return _both(found, _some(nearest, np.flatnonzero(nearest.q)))
+    found = (_some(places, np.flatnonzero(places.q)) for places in (nearest, between))
+    return _both(moved, _both(*found))
 
 
 def _marked(pieces: Pieces, num_vertices: int) -> Marked:

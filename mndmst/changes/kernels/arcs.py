@@ -80,23 +80,54 @@ def places_of(csr, arc, low, high):
 
 
 @kernel
-def merge_rows(csr, delta, indptr, indices, keys):
-    """Write the rows that a CSR and what differs are together."""
+def delta_of(csr, delta, row):
+    """Return where the lists of what differs come to a row: arcs gone, and come."""
+    first = np.uint64(row + csr.first) << HALF
+    skip = first_not_below(delta.gone, 0, len(delta.gone), csr.indptr[row])
+    return np.int64(skip), np.int64(first_not_below(delta.arc, 0, len(delta.arc), first))
+
+
+@kernel
+def merge_row(csr, delta, row, begin, out):
+    """Write a row as it is now.
+
+    Parameters
+    ----------
+    begin : tuple of int64
+        See `delta_of`.
+    out : tuple
+        Neighbours and keys, to be filled in, and from where on.
+
+    Returns
+    -------
+    skip, new, place : int64
+        How far all three lists are done.
+    """
+    skip, new = begin
+    indices, keys, place = out
     gone, come = len(delta.gone), len(delta.arc)
-    place, skip, new = 0, 0, 0
-    indptr[0] = 0
-    for row in range(len(indptr) - 1):
-        tail = np.uint64(row + csr.first)
-        for at in range(csr.indptr[row], csr.indptr[row + 1]):
-            if skip < gone and delta.gone[skip] == at:
-                skip += 1
-                continue
-            while new < come and delta.arc[new] < (tail << HALF | csr.indices[at]):
-                indices[place], keys[place] = delta.arc[new] & LOW, delta.key[new]
-                new, place = new + 1, place + 1
-            indices[place], keys[place] = csr.indices[at], csr.keys[at]
-            place += 1
-        while new < come and delta.arc[new] >> HALF == tail:
+    tail = np.uint64(row + csr.first)
+    for at in range(csr.indptr[row], csr.indptr[row + 1]):
+        if skip < gone and delta.gone[skip] == at:
+            skip += 1
+            continue
+        while new < come and delta.arc[new] < (tail << HALF | csr.indices[at]):
             indices[place], keys[place] = delta.arc[new] & LOW, delta.key[new]
             new, place = new + 1, place + 1
+        indices[place], keys[place] = csr.indices[at], csr.keys[at]
+        place += 1
+    while new < come and delta.arc[new] >> HALF == tail:
+        indices[place], keys[place] = delta.arc[new] & LOW, delta.key[new]
+        new, place = new + 1, place + 1
+    return skip, new, place
+
+
+@kernel
+def merge_rows(csr, delta, indptr, indices, keys):
+    """Write the rows that a CSR and what differs are together."""
+    skip, new, place = 0, 0, 0
+    indptr[0] = 0
+    for row in range(len(indptr) - 1):
+        out = indices, keys, place
+        skip, new, place = merge_row(csr, delta, row, (skip, new), out)
         indptr[row + 1] = place

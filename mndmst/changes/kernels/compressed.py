@@ -9,7 +9,6 @@ import numpy as np
 
 from ...kernels.kruskal import find
 from ...native.kernel import kernel
-from ...tree.kruskal_tree import heaviest_rank
 from ...tree.rooted import meeting_place
 
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -42,32 +41,25 @@ def meetings(rooted, at):
 
 
 @kernel
-def compress_paths(rooted, links, at, parent, rank):
+def hang(rooted, at, parent):
     """Hang vertices on those above them.
 
     Parameters
     ----------
     rooted : Rooted
-    links : ndarray of uint64
-        See `tree.kruskal_tree`.
     at : ndarray of uint64
         As in `meetings`, with all places where paths meet; ascending, none twice.
     parent : ndarray of uint32
         Filled in: the position in `at` of the next one above in the same fragment;
         `NONE` without one.
-    rank : ndarray of uint32
-        Filled in: the rank of the heaviest edge on the path there.
     """
     for i in range(len(at)):
         parent[i] = NONE
-        place = at[i] & LOW
         above = np.uint32(i - 1) if i else NONE
         while above != NONE:
             top = at[above]
-            if top >> HALF == at[i] >> HALF and place < rooted.end[top & LOW]:
+            if top >> HALF == at[i] >> HALF and at[i] & LOW < rooted.end[top & LOW]:
                 parent[i] = above
-                ends = rooted.vertex[place], rooted.vertex[top & LOW]
-                rank[i] = heaviest_rank(links, ends[0], ends[1])
                 break
             above = parent[above]
 

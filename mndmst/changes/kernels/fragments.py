@@ -13,6 +13,8 @@ from ...native.kernel import kernel
 from .arcs import first_not_below
 
 NO_CUT = np.int64(-1)
+FREE = np.uint32(0xFFFFFFFF)
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Cuts(NamedTuple):
@@ -30,6 +32,9 @@ class Cuts(NamedTuple):
         The places where another cut becomes the innermost one, ascending.
     inner : ndarray of int64
         The innermost cut from each bound on.
+    block : ndarray of int64
+        For each 2^shift places how many bounds are before them.
+    shift : int
     """
 
     top: np.ndarray
@@ -37,6 +42,8 @@ class Cuts(NamedTuple):
     after: np.ndarray
     bound: np.ndarray
     inner: np.ndarray
+    block: np.ndarray
+    shift: int
 
 
 @kernel
@@ -51,7 +58,7 @@ def nest(top, end, cuts):
         By place, one past the last place of its subtree.
     cuts : Cuts
     """
-    _, around, after, bound, inner = cuts
+    _, around, after, bound, inner, block, shift = cuts
     count = 0
     open_cut = NO_CUT
     for i in range(len(top) + 1):
@@ -66,23 +73,58 @@ def nest(top, end, cuts):
             bound[count] = top[i]
             inner[count] = open_cut = i
             count += 1
+    count = 0
+    for i in range(len(block)):
+        while count < len(bound) and np.int64(bound[count]) < i << shift:
+            count += 1
+        block[i] = count
 
 
 @kernel
-def top_of(cuts, rooted, label, vertex):
-    """Return the place of the top of the fragment that a vertex is in."""
-    low = np.int64(rooted.place[vertex]) + 1
-    bound = np.int64(first_not_below(cuts.bound, 0, len(cuts.bound), low)) - 1
-    if bound >= 0 and cuts.inner[bound] != NO_CUT:
-        return cuts.top[cuts.inner[bound]]
-    return rooted.place[label[vertex]]
+def tops_of(cuts, rooted, label, places, tops):
+    """Fill in the place of the top of the fragment of each place."""
+    first_tree = rooted.end[0] if len(rooted.end) else np.uint32(0)
+    for i in range(len(places)):
+        place = np.int64(places[i])
+        at = cuts.block[place >> cuts.shift]
+        while at < len(cuts.bound) and np.int64(cuts.bound[at]) <= place:
+            at += 1
+        if at > 0 and cuts.inner[at - 1] != NO_CUT:
+            tops[i] = cuts.top[cuts.inner[at - 1]]
+        elif place < first_tree:
+            tops[i] = 0
+        else:
+            tops[i] = rooted.place[label[rooted.vertex[place]]]
 
 
 @kernel
-def tops_of(cuts, rooted, label, vertices, tops):
-    """Fill in the place of the top of the fragment of each vertex."""
-    for i in range(len(vertices)):
-        tops[i] = top_of(cuts, rooted, label, vertices[i])
+def number(values, numbers, distinct):
+    """Number values as they come; return how many there are.
+
+    Parameters
+    ----------
+    values : ndarray of uint32
+    numbers : ndarray of uint32
+        Filled in: the number of each value.
+    distinct : ndarray of uint32
+        Filled in: the value of each number.
+    """
+    bits = np.uint64(1)
+    while (np.uint64(1) << bits) < np.uint64(2 * len(values)):
+        bits += np.uint64(1)
+    last = (np.uint64(1) << bits) - np.uint64(1)
+    table = np.full(last + np.uint64(1), FREE, np.uint32)
+    count = 0
+    for i in range(len(values)):
+        slot = np.uint64(values[i]) * MULTIPLIER >> (np.uint64(64) - bits)
+        while table[slot] != FREE and distinct[table[slot]] != values[i]:
+            slot = (slot + np.uint64(1)) & last
+        if table[slot] == FREE:
+            table[slot] = count
+            distinct[count] = values[i]
+            count += 1
+        numbers[i] = table[slot]
+    return count
 
 
 @kernel

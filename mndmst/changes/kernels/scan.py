@@ -7,12 +7,15 @@ import numpy as np
 from ...graph.model import EdgeColumns
 from ...kernels.intrinsics import prefetch, set_bits, trailing_zeros
 from ...native.kernel import kernel
-from .arcs import first_not_below
+from .arcs import delta_of, first_not_below, merge_row
 
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 ONE, SIX, LAST = np.uint64(1), np.uint64(6), np.uint64(63)
 # How many rows ahead the row pointers and the arcs are fetched.
 AHEAD = 8
+# Places for pairs of pieces: what they take stays in the cache of a core.
+SLOT_BITS = 12
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Marked(NamedTuple):
@@ -71,14 +74,6 @@ def _number(marked, vertex):
 
 
 @kernel
-def _leads_to(marked, p, largest, head):
-    """Return the piece of a neighbour of the piece `p`."""
-    if marked.bits[head >> SIX] >> (head & LAST) & ONE:
-        return np.uint64(marked.piece[_number(marked, head)])
-    return largest[p]
-
-
-@kernel
 def marked_rows(marked, first, last):
     """Return the marked vertices in [first, last), ascending."""
     first, last = np.uint64(first), np.uint64(last)
@@ -96,11 +91,8 @@ def marked_rows(marked, first, last):
 
 
 @kernel
-def scan_rows(csr, delta, marked, largest, rows, nearest, leaving):
+def scan_rows(csr, delta, marked, largest, rows, found, leaving):
     """Find edges that leave the pieces of some rows.
-
-    Of those from a piece to the largest one of its tree only the lightest is kept, in
-    `nearest`. All others are written down, once.
 
     Parameters
     ----------
@@ -108,14 +100,16 @@ def scan_rows(csr, delta, marked, largest, rows, nearest, leaving):
     delta : Delta
     marked : Marked
         The vertices of all pieces but the largest ones.
-    largest : ndarray of uint64
+    largest : ndarray of uint32
         For each piece the largest one of its tree.
     rows : ndarray of uint32
         The vertices whose rows are scanned.
-    nearest : Leaving
-        By piece; `q` is 0 where none has been found.
+    found : tuple of Leaving
+        By piece, the lightest edge found that leads to the largest one of its tree;
+        and, by a hash of two others, the lightest edge between these. `q` is 0, and
+        the key the largest, where there is none.
     leaving : Leaving
-        Filled in.
+        Filled in: edges that have lost their place in `found` to other pieces.
 
     Returns
     -------
@@ -123,62 +117,81 @@ def scan_rows(csr, delta, marked, largest, rows, nearest, leaving):
         How many rows have been scanned before there was no room for one more, and how
         many edges have been written.
     """
+    nearest, between = found
+    near_key = nearest.edges.key
+    bits, _, piece = marked
+    come, room = len(delta.arc), len(leaving.p)
+    own_heads, own_keys = np.empty(room, csr.indices.dtype), np.empty(room, near_key.dtype)
     count = 0
-    gone, come = len(delta.gone), len(delta.arc)
     for i in range(len(rows)):
         if i + AHEAD < len(rows):
             ahead = np.int64(rows[i + AHEAD]) - csr.first
             prefetch(csr.indices, csr.indptr[ahead])
             prefetch(csr.keys, csr.indptr[ahead])
         tail = np.uint64(rows[i])
-        begin, end = csr.indptr[tail - csr.first], csr.indptr[tail - csr.first + 1]
-        new = np.int64(first_not_below(delta.arc, 0, come, tail << HALF))
-        stop = np.int64(first_not_below(delta.arc, new, come, (tail + ONE) << HALF))
-        if count + end - begin + stop - new > len(leaving.p):
+        row = np.int64(tail) - csr.first
+        begin, end = np.uint64(csr.indptr[row]), np.uint64(csr.indptr[row + 1])
+        skip, new = delta_of(csr, delta, row)
+        more = first_not_below(delta.arc, new, come, (tail + ONE) << HALF) - np.uint64(new)
+        if np.uint64(count) + end - begin + more > np.uint64(room):
             return i, count
-        p = np.uint64(marked.piece[_number(marked, tail)])
-        skip = np.int64(first_not_below(delta.gone, 0, gone, begin))
+        less = skip < len(delta.gone) and np.uint64(delta.gone[skip]) < end
+        heads, keys = csr.indices, csr.keys
+        if more or less:
+            length = merge_row(csr, delta, row, (skip, new), (own_heads, own_keys, 0))[2]
+            heads, keys, begin, end = own_heads, own_keys, np.uint64(0), np.uint64(length)
+        p = np.uint64(piece[_number(marked, tail)])
+        home, best = np.uint64(largest[p]), near_key[p]
         for at in range(begin, end):
-            head = np.uint64(csr.indices[at])
-            q = _leads_to(marked, p, largest, head)
-            if q == p:
-                continue
-            while skip < gone and delta.gone[skip] < at:
-                skip += 1
-            if skip < gone and delta.gone[skip] == at:
-                continue
-            arc = tail, head, csr.keys[at]
-            count = _note((p, q, largest[p]), arc, nearest, leaving, count)
-        for at in range(new, stop):
-            head = delta.arc[at] & LOW
-            q = _leads_to(marked, p, largest, head)
-            if q != p:
-                arc = tail, head, delta.key[at]
-                count = _note((p, q, largest[p]), arc, nearest, leaving, count)
+            head, key = np.uint64(heads[at]), keys[at]
+            inside = bits[head >> SIX] >> (head & LAST) & ONE
+            if (inside == 0) & (key <= best):
+                ends = min(tail, head), max(tail, head)
+                _lower(nearest, p, (p, home), (ends[0], ends[1], key))
+                best = near_key[p]
+            elif (inside != 0) & (tail < head):  # the row of the other end has it, too
+                q = np.uint64(piece[_number(marked, head)])
+                if q != p:
+                    count += _note(between, leaving, count, (p, q), (tail, head, key))
     return len(rows), count
 
 
 @kernel
-def _note(pieces, arc, nearest, leaving, count):
-    """Write down an edge between two pieces; return how many have been written."""
-    p, q, largest = pieces
-    tail, head, key = arc
-    low, high = min(tail, head), max(tail, head)
-    if q != largest:
-        if tail == low:  # the row of the other end has it, too
-            _write(leaving, count, p, q, (low, high, key))
-            count += 1
-        return count
-    _, _, (u, v, keys) = nearest
-    if nearest.q[p] == 0 or key < keys[p]:
-        _write(nearest, p, p, q, (low, high, key))
-    elif key == keys[p] and (low < u[p] or (low == u[p] and high < v[p])):
-        _write(nearest, p, p, q, (low, high, key))
-    return count
+def _note(between, leaving, count, pieces, edge):
+    """Put an edge between two pieces in its place, if it is lighter than theirs there.
+
+    Returns whether others had the place, and their edge has been written.
+    """
+    p, q = min(pieces[0], pieces[1]), max(pieces[0], pieces[1])
+    mixed = (p << HALF | q) * MULTIPLIER
+    slot = mixed >> np.uint64(64 - SLOT_BITS)
+    if between.p[slot] == p and between.q[slot] == q:
+        _lower(between, slot, (p, q), edge)
+        return 0
+    moved = between.q[slot] != 0
+    if moved:
+        u, v, key = between.edges
+        old = u[slot], v[slot], key[slot]
+        _write(leaving, count, (between.p[slot], between.q[slot]), old)
+    _write(between, slot, (p, q), edge)
+    return np.int64(moved)
 
 
 @kernel
-def _write(leaving, place, p, q, edge):
-    leaving.p[place], leaving.q[place] = p, q
+def _lower(leaving, place, pieces, edge):
+    """Write an edge in a place if it is lighter than the one there, or there is none."""
+    u, v, key = leaving.edges
+    low, high, new = edge
+    if leaving.q[place] != 0:
+        if key[place] < new:
+            return
+        if key[place] == new and (u[place], v[place]) <= (low, high):
+            return
+    _write(leaving, place, pieces, edge)
+
+
+@kernel
+def _write(leaving, place, pieces, edge):
+    leaving.p[place], leaving.q[place] = pieces
     u, v, key = leaving.edges
     u[place], v[place], key[place] = edge
