@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,13 @@ class Served:
 
     def kill(self) -> None:
         """End everything at once, as a machine that fails."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         for process in self.ranks().values():
-            os.kill(process, signal.SIGKILL)
-        self.process.communicate()
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        with suppress(ValueError):  # its output has been read
+            self.process.communicate()
 
 
 @contextmanager

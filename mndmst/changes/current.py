@@ -59,7 +59,9 @@ class CurrentForest:
         """Where the indexed forest is cut."""
         count, places = len(self.left), self.index.num_vertices
         shift = max(0, places.bit_length() - (2 * count).bit_length())
-        around, after, inner = np.split(np.empty(4 * count, np.int64), [count, 2 * count])
+        around, after, inner = np.split(
+            np.empty(4 * count, np.int64), [count, 2 * count]
+        )
         block = np.empty((places >> shift) + 1, np.int64)
         bound = np.empty(2 * count, np.uint32)
         cuts = Cuts(self.left, around, after, bound, inner, block, shift)

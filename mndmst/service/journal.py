@@ -2,6 +2,7 @@
 
 A folder for each graph::
 
+    graph             the uuid of the graph that it began with
     journal-V         the batches after version V, one record each
     snapshot-V-TOKEN  shards of version V, complete if they have an index
 
@@ -28,6 +29,8 @@ from ..host.errors import InputError, OutputError
 from ..host.extras import optional
 from ..io.destination import Destination, new_token
 from ..io.layout import INDEX_NAME, flush_to_disk, writing
+from ..io.opening import read_small
+from ..io.shards import open_graph
 from ..io.whole_file import whole_file
 
 arrow = optional("pyarrow", "serve", "The journal needs")
@@ -67,7 +70,18 @@ class Journal:
         ----------
         original : Path
             The graph that was given.
+
+        Raises
+        ------
+        InputError
+            If the journal belongs to another graph.
         """
+        origin, uuid = self.folder / "graph", open_graph(original, check=False).uuid
+        if not origin.exists():
+            with whole_file(origin) as file:
+                file.write_text(uuid + "\n")
+        elif read_small(origin).decode(errors="replace").strip() != uuid:
+            raise _foreign(self.folder)
         complete = {
             version: path
             for version, path in self._versions("snapshot")
@@ -109,10 +123,7 @@ class Journal:
                 ) from error
         self._file = file
         if file.read(len(header)) != header:
-            raise InputError(
-                f"{path}: is the journal of another graph. Give another --journal, or "
-                "the graph that it belongs to."
-            )
+            raise _foreign(path)
         return self._batches(path, version)
 
     def _batches(self, path: Path, version: int) -> Iterator[Batch]:
@@ -194,6 +205,13 @@ class Journal:
             for name, path in found
             if name is not None and name[1] == kind and not path.is_symlink()
         ]
+
+
+def _foreign(path: Path) -> InputError:
+    return InputError(
+        f"{path}: is the journal of another graph. Give another --journal, or the "
+        "graph that it belongs to."
+    )
 
 
 def _packed(batch: Batch) -> bytes:

@@ -121,7 +121,10 @@ def scan_rows(csr, delta, marked, largest, rows, found, leaving):
     near_key = nearest.edges.key
     bits, _, piece = marked
     come, room = len(delta.arc), len(leaving.p)
-    own_heads, own_keys = np.empty(room, csr.indices.dtype), np.empty(room, near_key.dtype)
+    own_heads, own_keys = (
+        np.empty(room, csr.indices.dtype),
+        np.empty(room, near_key.dtype),
+    )
     count = 0
     for i in range(len(rows)):
         if i + AHEAD < len(rows):
@@ -132,14 +135,23 @@ def scan_rows(csr, delta, marked, largest, rows, found, leaving):
         row = np.int64(tail) - csr.first
         begin, end = np.uint64(csr.indptr[row]), np.uint64(csr.indptr[row + 1])
         skip, new = delta_of(csr, delta, row)
-        more = first_not_below(delta.arc, new, come, (tail + ONE) << HALF) - np.uint64(new)
+        more = first_not_below(delta.arc, new, come, (tail + ONE) << HALF) - np.uint64(
+            new
+        )
         if np.uint64(count) + end - begin + more > np.uint64(room):
             return i, count
         less = skip < len(delta.gone) and np.uint64(delta.gone[skip]) < end
         heads, keys = csr.indices, csr.keys
         if more or less:
-            length = merge_row(csr, delta, row, (skip, new), (own_heads, own_keys, 0))[2]
-            heads, keys, begin, end = own_heads, own_keys, np.uint64(0), np.uint64(length)
+            length = merge_row(csr, delta, row, (skip, new), (own_heads, own_keys, 0))[
+                2
+            ]
+            heads, keys, begin, end = (
+                own_heads,
+                own_keys,
+                np.uint64(0),
+                np.uint64(length),
+            )
         p = np.uint64(piece[_number(marked, tail)])
         home, best = np.uint64(largest[p]), near_key[p]
         for at in range(begin, end):
