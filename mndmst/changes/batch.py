@@ -7,10 +7,10 @@ import numpy as np
 
 from ..graph.order import key_dtype, weights_to_keys
 from ..host.errors import InputError
+from .edges import HALF
 
 DELETE, INSERT, SET = 0, 1, 2
 OPERATIONS = {"delete": DELETE, "insert": INSERT, "set": SET}
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ class ChangingForest:
         lighter : PairEdges
             Edges that may enter it by these.
         """
-        forest, pieces = None, Pieces(*np.empty((3, 0), np.uint32))
+        forest, pieces = None, Pieces.unpacked(np.empty(0, np.uint32))
         lighter = PairEdges(net.pair, net.key)
         if self.forest is not None:
             below, entered, key = self.forest.find(self.forest.placed(lighter))
@@ -197,5 +197,5 @@ class ChangingForest:
         counts[0] = len(p)
         _, (p, q, *columns) = self.comm.alltoallv(counts, p, q, *edges)
         if forest is not None:
-            forest = joined(forest, pieces.count, p, q, PairEdges(*columns))
+            forest = joined(forest, pieces.number, p, q, PairEdges(*columns))
         return forest, lighter

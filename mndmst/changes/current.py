@@ -59,11 +59,9 @@ class CurrentForest:
         """Where the indexed forest is cut."""
         count, places = len(self.left), self.index.num_vertices
         shift = max(0, places.bit_length() - (2 * count).bit_length())
-        around, after, inner = np.split(
-            np.empty(4 * count, np.int64), [count, 2 * count]
-        )
+        around, after = np.empty((2, count), np.int64)
         block = np.empty((places >> shift) + 1, np.int64)
-        bound = np.empty(2 * count, np.uint32)
+        bound, inner = np.empty(2 * count, np.uint32), np.empty(2 * count, np.int64)
         cuts = Cuts(self.left, around, after, bound, inner, block, shift)
         nest(self.left, self.index.rooted.end, cuts)
         return cuts
@@ -152,7 +150,8 @@ class CurrentForest:
             stays[index.rooted.edge[self.left]] = False
         keys = weights_to_keys(index.weight[stays])
         held = EdgeList(index.src[stays], index.dst[stays], keys)
-        come = EdgeList(*self.entered.edges.ends, self.entered.edges.key)
+        u, v = self.entered.edges.ends
+        come = EdgeList(u, v, self.entered.edges.key)
         places = places_among(held, come)
         columns = ((held.u, come.u), (held.v, come.v), (held.key, come.key))
         return EdgeList(*(np.insert(a, places, b) for a, b in columns))

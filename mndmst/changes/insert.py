@@ -27,8 +27,7 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
         return forest
     near, far = _between(forest, forest.placed(more))
     places = near.places.ravel()
-    fragment, tops = forest.fragments(places)
-    at = fragment.astype(np.uint64) << HALF | places
+    at = forest.fragments(places)[0].astype(np.uint64) << HALF | places
     vertices, above, heaviest = _compressed(forest, at)
     hung = np.flatnonzero(above != NONE)
     a, b = np.searchsorted(vertices, at).astype(np.uint32).reshape(2, -1)

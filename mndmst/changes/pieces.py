@@ -1,4 +1,4 @@
-"""What deletions cut a forest into, and all vertices but those of the largest pieces."""
+"""The pieces that deletions cut a forest into, and the vertices of the smaller ones."""
 
 from typing import NamedTuple
 
@@ -28,21 +28,24 @@ class Pieces(NamedTuple):
     largest: np.ndarray
 
     @property
-    def count(self) -> int:
+    def number(self) -> int:
         """How many pieces there are, with the largest ones."""
         return int(self.largest.max(initial=len(self.largest) - 1)) + 1
 
     def packed(self) -> np.ndarray:
         """Return all in one array."""
-        return np.concatenate([np.uint32([len(self.largest)]), self.largest, *self[:2]])
+        return np.concatenate([[len(self.largest)], self.largest, *self[:2]]).astype(
+            np.uint32
+        )
 
     @classmethod
     def unpacked(cls, words: np.ndarray) -> "Pieces":
         """Undo `packed`; of no words none."""
         if len(words) == 0:
-            return cls(*np.empty((3, 0), np.uint32))
+            return cls(words, words, words)
         largest, rest = words[1 : 1 + words[0]], words[1 + words[0] :]
-        return cls(*rest.reshape(2, -1), largest)
+        vertices, piece = rest.reshape(2, -1)
+        return cls(vertices, piece, largest)
 
 
 def cut_off(

@@ -8,11 +8,11 @@ the two lists outgrow a share of the arcs, the rows are written anew.
 import numpy as np
 
 from ..graph.model import Csr, Rows
+from .edges import HALF, among
 from .kernels.arcs import Delta, find_arcs, merge_rows, places_of
 
 # The lists are merged anew with every batch, the rows with one in many.
 SHARE, LEAST = 64, 1 << 12
-HALF = np.uint64(32)
 
 
 class ChangingRows:
@@ -78,9 +78,9 @@ class ChangingRows:
             return
         gone, come, key = self.delta
         leaving = self._places(arc)
-        leaving = leaving[~_among(leaving, gone)]
+        leaving = leaving[~among(leaving, gone)]
         gone = np.insert(gone, np.searchsorted(gone, leaving), leaving)
-        stay = ~_among(come, arc)
+        stay = ~among(come, arc)
         self.delta = Delta(gone, come[stay], key[stay])
 
     def put(self, arc: np.ndarray, key: np.ndarray) -> None:
@@ -131,11 +131,3 @@ class ChangingRows:
 def _no_delta(rows: Rows) -> Delta:
     none = np.empty(0, np.int64), np.empty(0, np.uint64)
     return Delta(*none, np.empty(0, rows.keys.dtype))
-
-
-def _among(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return which values are among others, which ascend."""
-    if len(others) == 0:
-        return np.zeros(len(values), np.bool_)
-    place = np.minimum(np.searchsorted(others, values), len(others) - 1)
-    return others[place] == values

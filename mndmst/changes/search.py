@@ -8,12 +8,11 @@ edges between pieces, and the first rank computes the forest of these forests.
 import numpy as np
 
 from ..graph.model import EdgeColumns, Rows
-from .edges import PairEdges, spanning
+from .edges import HALF, PairEdges, spanning
 from .kernels.scan import SLOT_BITS, Leaving, Marked, mark, marked_rows, scan_rows
 from .pieces import Pieces
 from .rows import ChangingRows
 
-HALF = np.uint64(32)
 ROOM = 1 << 16
 
 Joining = tuple[np.ndarray, np.ndarray, PairEdges]
@@ -46,7 +45,7 @@ def joining_edges(rows: ChangingRows, pieces: Pieces) -> Joining:
         left = left[done:]
         if count:
             moved = _both(moved, _some(room, np.arange(count)))
-            moved = _forest(pieces.count, moved)
+            moved = _forest(pieces.number, moved)
         elif done == 0:
             room = _room(2 * len(room.p), base)
     found = (_some(places, np.flatnonzero(places.q)) for places in (nearest, between))
@@ -78,8 +77,8 @@ def _some(leaving: Leaving, index: np.ndarray) -> Joining:
 
 
 def _both(one: Joining, other: Joining) -> Joining:
-    ends = (np.concatenate(columns) for columns in zip(one[:2], other[:2], strict=True))
-    return (*ends, one[2].followed_by(other[2]))
+    p, q = (np.concatenate(columns) for columns in zip(one[:2], other[:2], strict=True))
+    return p, q, one[2].followed_by(other[2])
 
 
 def _forest(count: int, found: Joining) -> Joining:

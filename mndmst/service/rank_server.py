@@ -78,10 +78,10 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             yield fields
         except CancelledError as error:
             status = "cancelled"
-            raise flight.FlightCancelledError(str(error)) from error
+            raise flight.FlightCancelledError(str(error)) from None
         except MndmstError as error:
             status = "refused"
-            raise optional("pyarrow", "serve").ArrowInvalid(str(error)) from error
+            raise optional("pyarrow", "serve").ArrowInvalid(str(error)) from None
         except GeneratorExit:
             status = "left"
             raise

@@ -84,9 +84,8 @@ def delta_of(csr, delta, row):
     """Return where the lists of what differs come to a row: arcs gone, and come."""
     first = np.uint64(row + csr.first) << HALF
     skip = first_not_below(delta.gone, 0, len(delta.gone), csr.indptr[row])
-    return np.int64(skip), np.int64(
-        first_not_below(delta.arc, 0, len(delta.arc), first)
-    )
+    new = first_not_below(delta.arc, 0, len(delta.arc), first)
+    return np.int64(skip), np.int64(new)
 
 
 @kernel

@@ -121,10 +121,8 @@ def scan_rows(csr, delta, marked, largest, rows, found, leaving):
     near_key = nearest.edges.key
     bits, _, piece = marked
     come, room = len(delta.arc), len(leaving.p)
-    own_heads, own_keys = (
-        np.empty(room, csr.indices.dtype),
-        np.empty(room, near_key.dtype),
-    )
+    row_heads = np.empty(room, csr.indices.dtype)
+    row_keys = np.empty(room, near_key.dtype)
     count = 0
     for i in range(len(rows)):
         if i + AHEAD < len(rows):
@@ -135,23 +133,16 @@ def scan_rows(csr, delta, marked, largest, rows, found, leaving):
         row = np.int64(tail) - csr.first
         begin, end = np.uint64(csr.indptr[row]), np.uint64(csr.indptr[row + 1])
         skip, new = delta_of(csr, delta, row)
-        more = first_not_below(delta.arc, new, come, (tail + ONE) << HALF) - np.uint64(
-            new
-        )
-        if np.uint64(count) + end - begin + more > np.uint64(room):
+        stop = first_not_below(delta.arc, new, come, (tail + ONE) << HALF)
+        more = np.int64(stop) - new
+        if count + np.int64(end - begin) + more > room:
             return i, count
         less = skip < len(delta.gone) and np.uint64(delta.gone[skip]) < end
         heads, keys = csr.indices, csr.keys
         if more or less:
-            length = merge_row(csr, delta, row, (skip, new), (own_heads, own_keys, 0))[
-                2
-            ]
-            heads, keys, begin, end = (
-                own_heads,
-                own_keys,
-                np.uint64(0),
-                np.uint64(length),
-            )
+            heads, keys, out = row_heads, row_keys, (row_heads, row_keys, 0)
+            _, _, length = merge_row(csr, delta, row, (skip, new), out)
+            begin, end = np.uint64(0), np.uint64(length)
         p = np.uint64(piece[_number(marked, tail)])
         home, best = np.uint64(largest[p]), near_key[p]
         for at in range(begin, end):
@@ -191,7 +182,7 @@ def _note(between, leaving, count, pieces, edge):
 
 @kernel
 def _lower(leaving, place, pieces, edge):
-    """Write an edge in a place if it is lighter than the one there, or there is none."""
+    """Write an edge in a place if none is there, or one that is heavier."""
     u, v, key = leaving.edges
     low, high, new = edge
     if leaving.q[place] != 0:
