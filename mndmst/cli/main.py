@@ -14,8 +14,8 @@ from . import completion, solve
 
 # Each has a file of its name here.
 COMMANDS = (
-    "solve", "components", "cluster", "serve", "client", "partition", "generate",
-    "neighbours", "convert", "verify", "info", "report", "compile", "bench",
+    "solve", "update", "components", "cluster", "serve", "client", "partition",
+    "generate", "neighbours", "convert", "verify", "info", "report", "compile", "bench",
 )  # fmt: skip
 
 
