@@ -1,7 +1,6 @@
 """What every rank does for a request: all ranks together, one request at a time."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,13 +167,16 @@ class Executor:
         graph.publish(graph.apply(batch))
 
     def _snapshot(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        graph, folder = self.graphs[fields["graph"]], Path()
+        graph, folder = self.graphs[fields["graph"]], None
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 if graph.journal is None:
                     raise ConfigError("snapshots lie beside a journal; give --journal")
-                folder = graph.journal.snapshot_folder(graph.version)
+                if graph.journal.base != graph.version:
+                    folder = graph.journal.snapshot_folder(graph.version)
         folder = self.comm.bcast(folder)
+        if folder is None:  # the journal is empty
+            return {"snapshot": None, "version": graph.version}
         uuid = write_snapshot(self.comm, graph, folder)
         try:
             with self.comm.raise_on_all():

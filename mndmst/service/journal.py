@@ -55,10 +55,16 @@ class Journal:
     ----------
     folder : Path
         Of this graph alone; made if it is not there.
+
+    Attributes
+    ----------
+    base : int
+        The version after which it goes on.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.base = 0
         self._file: BinaryIO | None = None
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +127,7 @@ class Journal:
                     f"{path}: another service has this journal. End that one, or give "
                     "another --journal."
                 ) from error
-        self._file = file
+        self._file, self.base = file, version
         if file.read(len(header)) != header:
             raise _foreign(path)
         return self._batches(path, version)
