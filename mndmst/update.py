@@ -22,7 +22,7 @@ from .host.progress import Progress, process_start
 from .io.forest import ForestHeader, read_forest
 from .io.forest_writer import write_forest
 from .io.outputs import Outputs, check_outputs, check_writable
-from .io.rows_writer import graph_uuid, write_rows
+from .io.rows_writer import check_new, graph_uuid, write_rows
 from .io.shard_writer import OriginalIds
 from .io.shards import ShardedGraph, open_graph
 from .io.totals import exact_total, forest_digest
@@ -68,7 +68,9 @@ def update(
     with comm.raise_on_all():
         if comm.rank == 0:
             inputs = files.graph, files.forest, files.changes
-            check_outputs(inputs, [files.forest_out, files.graph_out])
+            check_outputs(inputs, [files.forest_out])
+            if files.graph_out is not None:
+                check_new(files.graph_out)
         graph = open_graph(files.graph, check=comm.rank == 0)
     check_writable(comm, files.forest_out)
     index, batch = None, None

@@ -7,12 +7,29 @@ import numpy as np
 from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..graph.order import key_dtype, keys_to_weights
+from ..host.errors import OutputError
 from .destination import Destination
 from .external.lock import locked
 from .external.parts import name_by_content
 from .external.team import Ranks
 from .kernels.external import fingerprint
+from .layout import writing
 from .shard_writer import OriginalIds, ShardWriter
+
+
+def check_new(out: Path) -> None:
+    """Make sure, before any work is done, that a graph can get a directory.
+
+    Raises
+    ------
+    OutputError
+        If it holds something, or is a file.
+    """
+    with writing(out):
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise OutputError(
+                f"{out}: is not empty, or a file. Give a directory that is not there."
+            )
 
 
 def graph_uuid(

@@ -41,7 +41,9 @@ class Change:
         weight = rng.integers(0, 90, len(graph.src)).astype(dtype)
         self.edges = {
             (min(u, v), max(u, v)): w
-            for u, v, w in zip(*map(np.ndarray.tolist, (*graph[1:3], weight)))
+            for u, v, w in zip(
+                *map(np.ndarray.tolist, (*graph[1:3], weight)), strict=True
+            )
             if u != v
         }
         self.dtype, self.n, self.folder = dtype, 720, folder
