@@ -138,7 +138,7 @@ class Resident:
 
     def own_weights(self, weighed: Weighed) -> np.ndarray:
         """Return the weights of the edges that begin here, in the order of edges."""
-        keys = joined_rows(weighed.workers).keys[self.order.upward]
+        keys = self.order.of_edges(joined_rows(weighed.workers).keys)
         return keys_to_weights(keys, weighed.dtype)
 
     def weigh(self, weights: np.ndarray) -> Weighed:

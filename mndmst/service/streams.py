@@ -36,11 +36,9 @@ def graph_batches(resident: Resident) -> Iterator[Any]:
     The order must have been made.
     """
     order, dtype = resident.order, resident.weighed.dtype
-    weights = resident.own_weights(resident.weighed)
-    schema = edge_schema(dtype)
-    for low in range(0, order.count, BATCH_ROWS):
-        part = slice(low, low + BATCH_ROWS)
-        yield _batch(schema, order.src[part], order.dst[part], weights[part])
+    schema, keys = edge_schema(dtype), resident.rows.keys
+    for src, dst, key in order.batches(keys, BATCH_ROWS):
+        yield _batch(schema, src, dst, keys_to_weights(key, dtype))
 
 
 def _batch(schema: Any, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Any:

@@ -113,7 +113,7 @@ def test_sessions(tmp_path: Path) -> None:
         assert not folder.exists()
         with pytest.raises(ServiceError):
             held.info()
-    with pytest.raises(ServiceError, match="no such file"), mndmst.Session(tmp_path):
+    with pytest.raises(ServiceError, match="has no index"), mndmst.Session(tmp_path):
         pass
     with pytest.raises(ZeroDivisionError), mndmst.Session(tmp_path / "g") as held:
         raise ZeroDivisionError
