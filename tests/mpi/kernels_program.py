@@ -57,8 +57,9 @@ def update_all(graph: Path) -> None:
         changes.write_text(some_changes(graph))
     comm.barrier()
     files = Files(graph, forest_of(graph), changes, out)
-    for threads in (1, 3):
-        update(comm, files, 0, threads, Progress(False))
+    update(comm, files, 0, 3, Progress(False))
+    with RADIX:
+        update(comm, files, 0, 1, Progress(False))
 
 
 def some_changes(graph: Path) -> str:
