@@ -16,7 +16,7 @@ from .changes.table import read_changes
 from .comm.communicator import Comm
 from .graph.model import EdgeList, Rows
 from .graph.order import keys_to_weights
-from .host.errors import ConfigError, InputError
+from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
 from .io.forest import ForestHeader, read_forest
@@ -158,10 +158,7 @@ def _read(
     rows, stored, num_edges = read_rows(comm, graph, vtxdist, budget, threads)
     if comm.sum(int(stored is not None)):
         with comm.raise_on_all():
-            raise ConfigError(
-                f"{graph.path}: its rows do not fit {budget.limit:,} bytes on each of "
-                f"{comm.size} ranks. Take more ranks or hosts, or solve again."
-            )
+            raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
     return rows, num_edges
 
 
