@@ -3,9 +3,13 @@
 import json
 import os
 import secrets
+import shutil
 import signal
 import socket
 import stat
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -247,3 +251,59 @@ def test_a_signal_to_a_rank_ends_the_service(tmp_path: Path, rank: int) -> None:
         assert "all requests were answered" in done.stderr
     finally:
         service.kill()
+
+
+def test_tls(tmp_path: Path) -> None:
+    """Every rank shows the certificate; who does not trust it stays out."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", key, "-out", certificate],
+        check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    write_graph(tmp_path / "g", simple_path(N))
+    words = (tmp_path / "g", "-q", "--tls-cert", certificate, "--tls-key", key)
+    with served(tmp_path, 2, *words) as service:
+        assert service.url.startswith("grpc+tls://")
+        options = {"token_file": service.token_file, "tls_root": certificate}
+        with connect(service.url, **options) as client:
+            assert len(client["g"].forest.src) == N - 1
+            sent = client["g"].solve(np.arange(N - 1, 0, -1))
+            assert sent.weight.tolist() == list(range(N - 1, 0, -1))
+        with pytest.raises(ServiceError, match="no service answers"):
+            connect(service.url, token_file=service.token_file)
+        plain = service.url.replace("grpc+tls", "grpc+tcp")
+        with pytest.raises(ServiceError):
+            connect(plain, token_file=service.token_file)
+    done = finish(start(python("-m", "mndmst", "serve", *words[:4])), 60)
+    assert "--tls-cert and --tls-key need each other" in done.stderr
+
+
+def test_a_request_is_cancelled_while_it_waits(service: Served) -> None:
+    client, options = raw(service)
+    names = [secrets.token_hex(16) for _ in range(40)]
+    ended: dict[str, str] = {}
+
+    def ask(name: str) -> None:
+        body = json.dumps({"graph": "g", "maximum": True, "request": name}).encode()
+        try:
+            list(client.do_action(flight.Action("solve", body), options))
+            ended[name] = "solved"
+        except flight.FlightCancelledError:
+            ended[name] = "cancelled"
+
+    with ThreadPoolExecutor(len(names)) as pool, service.connect() as other:
+        asked = [pool.submit(ask, name) for name in names]
+        while len(ended) < 2:  # it has begun
+            time.sleep(0.001)
+        known = [name for name in names if other.cancel(name)]
+        for each in asked:
+            each.result(60)
+        assert len(ended) == len(names)
+        assert set(ended.values()) == {"solved", "cancelled"}
+        assert {n for n, how in ended.items() if how == "cancelled"} <= set(known)
+        assert not other.cancel(names[0])
