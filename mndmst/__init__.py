@@ -7,6 +7,7 @@ In Python::
     forest = mndmst.minimum_spanning_forest(src, dst, weight)  # arrays of any kind
     tree = mndmst.minimum_spanning_tree(csgraph)               # as SciPy's, sparse
     summary = mndmst.solve("shards/", comm=MPI.COMM_WORLD)     # in an MPI program
+    service = mndmst.connect("grpc+tcp://host:port", token=...)  # of `mndmst serve`
 
 What these need is imported when they are first used; none but `solve` needs MPI.
 """
@@ -19,9 +20,13 @@ from .host.version import __version__
 if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree, solve
     from .api.forest import Forest
+    from .service.client import connect
+    from .service.session import Session
 
 _WHERE = {
     "Forest": "api.forest",
+    "Session": "service.session",
+    "connect": "service.client",
     "minimum_spanning_forest": "api.arrays",
     "minimum_spanning_tree": "api.arrays",
     "solve": "api.arrays",
@@ -29,7 +34,9 @@ _WHERE = {
 
 __all__ = [
     "Forest",
+    "Session",
     "__version__",
+    "connect",
     "minimum_spanning_forest",
     "minimum_spanning_tree",
     "solve",

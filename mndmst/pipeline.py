@@ -5,6 +5,7 @@ parts merge is chosen once (`merging/choose.py`). The module of a step says what
 step does; only `steps/workers.py` knows which devices there are.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from .merging.choose import choose
 from .run.checkpoint import Checkpoint
 from .run.config import Config
 from .run.report import Report
+from .run.run import Run
 from .steps.boruvka import lightest_cut_edge
 from .steps.part_graph import part_graph
 from .steps.write import Summary, write_forest
@@ -65,21 +67,36 @@ def solve(
         resumed = checkpoint.start(run.graph, run.state, report)
         run = replace(run, resumed=resumed, save=checkpoint.save)
 
-        strategy = choose(run, exception=lightest_cut_edge)
-
-        # The lightest edges go first, then what they leave of the heavier ones
-        for edges in strategy.portions():
-            # 3. Every device contracts its part; a component stops at the border, if
-            # the lightest edge that leaves it is a cut edge
-            left = strategy.ind_comp(edges)
-
-            # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
-            left = strategy.merge_parts(left)
-
-            # 7. The last leader has what is left, and no border
-            strategy.post_process(left)
+        # 3. to 7. Parts contract, and merge until nothing is left
+        contract(run)
 
         # 8. Every rank writes the forest edges that begin at its vertices
         summary = write_forest(run, targets.forest, targets.labels, targets.report)
         checkpoint.remove()
     return summary
+
+
+def contract(run: Run, proceed: Callable[[], None] = lambda: None) -> None:
+    """Find the forest of rows that are on their devices: steps 3 to 7. Collective.
+
+    Afterwards `run.state` has the edges that each rank has found.
+
+    Parameters
+    ----------
+    proceed : callable
+        Collective; called before each portion of the edges, and may raise on all ranks.
+    """
+    strategy = choose(run, exception=lightest_cut_edge)
+
+    # The lightest edges go first, then what they leave of the heavier ones
+    for edges in strategy.portions():
+        proceed()
+        # 3. Every device contracts its part; a component stops at the border, if
+        # the lightest edge that leaves it is a cut edge
+        left = strategy.ind_comp(edges)
+
+        # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
+        left = strategy.merge_parts(left)
+
+        # 7. The last leader has what is left, and no border
+        strategy.post_process(left)

@@ -82,7 +82,7 @@ def main() -> None:
             paths = write_graphs(Path(place), dtype.name)
             for ranks in RANKS:
                 command = ["mpirun", "-n", str(ranks), sys.executable, "-m", "mpi4py"]
-                for user in ("solve", "verify"):
+                for user in ("solve", "verify", "update"):
                     asked = [*command, PROGRAM, user, *paths]
                     run = subprocess.run(asked, stdout=subprocess.PIPE, check=True)
                     for name, signature in json.loads(run.stdout):

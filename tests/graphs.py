@@ -85,6 +85,11 @@ def random(n: int, m: int, seed: int) -> Graph:
     return _graph(n, *np.random.default_rng(seed).integers(0, n, (2, m)))
 
 
+def simple_path(n: int) -> Graph:
+    """Return a path with weights 0, 1, 2 and so on."""
+    return path(n)._replace(weight=np.arange(n - 1, dtype=np.int32))
+
+
 def _graph(n: int, src: np.ndarray, dst: np.ndarray) -> Graph:
     src, dst = np.asarray(src, np.int64), np.asarray(dst, np.int64)
     return Graph(n, src, dst, np.ones(len(src), np.int32))

@@ -125,7 +125,7 @@ class Forest(Queries):
                 f"{file.path}: edge {wrong[0]} is ({src[wrong[0]]}, {dst[wrong[0]]}), "
                 f"not two of {n} vertices in ascending order. Solve again."
             )
-        labels = file.read_labels(0, n) if file.has_labels else _labels(n, src, dst)
+        labels = file.read_labels(0, n) if file.has_labels else labels_of(n, src, dst)
         return cls(src, dst, weight, labels, file.header.graph_uuid)
 
     def write(self, path: str | Path, labels: bool = False) -> None:
@@ -199,7 +199,8 @@ class Forest(Queries):
         return optional("pandas", "tables").DataFrame(columns)
 
 
-def _labels(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+def labels_of(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+    """Return for each vertex the smallest vertex of its tree (int64)."""
     from ..kernels.components import cut
 
     return cut(src, dst, np.ones(len(src), np.bool_), num_vertices)

@@ -19,6 +19,7 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     _add_both(devices)
     add_scaling(devices)
     _add_start(devices)
+    _add_service(devices)
     _add_papers(devices)
 
 
@@ -112,6 +113,19 @@ def _add_start(devices: Any) -> None:
     _finish(start, _start)
 
 
+def _add_service(devices: Any) -> None:
+    service = devices.add_parser(
+        "service",
+        help="what requests to a service take",
+        description="Serve a graph on ranks of this machine, and print what solves, "
+        "changes, queries and streams take, there and back.",
+    )
+    service.add_argument("graph", type=Path, help="directory of shards")
+    service.add_argument("--ranks", default=2, type=positive, help="number of ranks")
+    service.add_argument("--repeat", default=5, type=positive, help="times of each")
+    _finish(service, _service)
+
+
 def _add_papers(devices: Any) -> None:
     papers = devices.add_parser(
         "papers",
@@ -155,6 +169,26 @@ def _start(arguments: argparse.Namespace) -> int:
         found = measure(graph, ranks, arguments.repeat, options)
         print(text(found), flush=True)
         rows.append(asdict(found))
+    if arguments.json is not None:
+        write(arguments.json, {"machine": facts, "command": sys.argv, "rows": rows})
+    return 0
+
+
+def _service(arguments: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from .service import measure
+    from .table import machine
+
+    facts, rows = machine(()), []
+    cores, graph, ranks = facts["cores"], arguments.graph, arguments.ranks
+    print(
+        f"{facts['cpu']}, {cores} cores, load {facts['load']}: {graph}, {ranks} ranks"
+    )
+    print(f"{'request':<44} {'median ms':>12} {'least ms':>12}")
+    for row in measure(graph, ranks, arguments.repeat):
+        print(row.text(), flush=True)
+        rows.append(asdict(row))
     if arguments.json is not None:
         write(arguments.json, {"machine": facts, "command": sys.argv, "rows": rows})
     return 0

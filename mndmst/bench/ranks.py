@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from ..host.errors import ConfigError, MndmstError
+from ..host.launcher import find_mpirun
 from ..io.build import build_shards
 from ..io.edges import Edges
 from .graphs import Graph
@@ -44,8 +44,7 @@ def solve_on_ranks(graph: Graph, repeat: int) -> dict[str, float]:
 
 
 def _solve(folder: Path, ranks: int) -> float:
-    beside = Path(sys.executable).with_name("mpirun")
-    launcher = str(beside) if beside.exists() else shutil.which("mpirun")
+    launcher = find_mpirun()
     if launcher is None:
         raise ConfigError(
             "MND-MST's tables are run on ranks, and there is no mpirun. Install MPI "

@@ -15,15 +15,16 @@ from .parser import OTHER_NAMES, Parser, UsageError, advice
 
 # Each has a file of its name here.
 COMMANDS = (
-    "solve", "components", "cluster", "partition", "generate", "neighbours", "convert",
-    "verify", "info", "report", "compile", "bench",
+    "solve", "update", "components", "cluster", "serve", "client", "partition",
+    "generate", "neighbours", "convert", "verify", "info", "report", "compile", "bench",
 )  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit status."""
     arguments = parse(argv)
-    if getattr(arguments, "checkpoint", None) is None:
+    holds = getattr(arguments, "holds_signals", False)
+    if getattr(arguments, "checkpoint", None) is None and not holds:
         stop_signals.release()
     return int(arguments.process(arguments) or 0)
 

@@ -1,6 +1,8 @@
 """What launchers tell a process in its environment, before MPI has started."""
 
 import os
+import shutil
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +56,12 @@ def crowded() -> bool:
     each count as crowded, until they can ask one another (`Comm.lacks_cores`).
     """
     return _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0))
+
+
+def find_mpirun() -> str | None:
+    """Return the mpirun beside this Python, else the first on the path, if any."""
+    beside = Path(sys.executable).with_name("mpirun")
+    return str(beside) if beside.exists() else shutil.which("mpirun")
 
 
 def by_open_mpi() -> bool:

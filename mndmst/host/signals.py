@@ -27,6 +27,7 @@ class StopSignals:
         self._before: dict[int, Callable | int | None] = {}
         self._mask: set[int] | None = None
         self._held = False
+        self._call: Callable[[], object] | None = None
 
     def hold(self) -> None:
         """Let signals wait until `catch` or `release`.
@@ -40,8 +41,17 @@ class StopSignals:
             self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
         self._install()
 
-    def catch(self) -> None:
-        """Remember signals from now on, those that wait included."""
+    def catch(self, call: Callable[[], object] | None = None) -> None:
+        """Remember signals from now on, those that wait included.
+
+        Parameters
+        ----------
+        call : callable, optional
+            Called for each, in the handler.
+        """
+        self._call = call
+        if self.received and call is not None:
+            call()
         self._install()
         self._let_through()
 
@@ -85,6 +95,8 @@ class StopSignals:
 
     def _note(self, number: int, _frame: object) -> None:
         self.received = number
+        if self._call is not None:
+            self._call()
 
     @staticmethod
     def name(number: int) -> str:

@@ -151,6 +151,24 @@ class Destination:
                 self.temporary(name).rename(path / name)
             flush_to_disk(path)
 
+    def remove(self) -> None:
+        """Remove the graph in the directory, and that if nothing else is in it.
+
+        Raises
+        ------
+        OutputError
+            If files of it cannot be removed.
+        """
+        index = self.path / INDEX_NAME
+        with writing(self.path):
+            if self._graph_in(index):
+                index.rename(self._aside)
+            for name in self._graph_in(self._aside) - {INDEX_NAME}:
+                (self.path / name).unlink(missing_ok=True)
+            self._aside.unlink(missing_ok=True)
+            with suppress(OSError):
+                self.path.rmdir()
+
     def abandon(self) -> None:
         """Remove what a run with this token has left, which has ended.
 

@@ -1,9 +1,9 @@
 """The kernels that are called, and for which types: what can be compiled ahead.
 
-`signatures.txt` lists them under who calls them, `solve` and `verify` for graphs in
-files or `arrays` for those in memory, and for which types of weights. It is written
-by watching runs (`python -m tests.called_kernels`), and a test holds it to them. A
-kernel that is missing there is compiled when it is first called.
+`signatures.txt` lists them under who calls them, `solve`, `verify` and `update` for
+graphs in files or `arrays` for those in memory, and for which types of weights. It is
+written by watching runs (`python -m tests.called_kernels`), and a test holds it to
+them. A kernel that is missing there is compiled when it is first called.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def entries(user: str = "", weights: np.dtype | None = None) -> list[Entry]:
 
     Parameters
     ----------
-    user : {"solve", "verify", "arrays"}
+    user : {"solve", "verify", "update", "arrays"}
     """
     wanted = None if weights is None else f"{user}:{weights.str[1:]}"
     found = [Entry(RUNTIME_NAME, "")]

@@ -17,7 +17,7 @@ def compile_kernels(
 
     Parameters
     ----------
-    user : {"solve", "verify"}
+    user : {"solve", "verify", "update"}
         See `registry.entries`.
     say : callable
         Writes a message if there is anything to compile.

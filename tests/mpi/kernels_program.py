@@ -1,6 +1,6 @@
-"""Solve or verify in ways of all kinds; print the kernels that ranks have called.
+"""Solve, verify or update in ways of all kinds; print the kernels ranks have called.
 
-Arguments: which of both, and the paths of graphs with one type of weights.
+Arguments: which of these, and the paths of graphs with one type of weights.
 """
 
 import json
@@ -11,11 +11,13 @@ from unittest.mock import patch
 from mndmst.comm.communicator import world
 from mndmst.components import connected_components
 from mndmst.host.progress import Progress
+from mndmst.io.forest import read_forest
 from mndmst.io.shards import open_graph
 from mndmst.kernels import sorting
 from mndmst.native.loader import loaded
 from mndmst.pipeline import Targets, solve
 from mndmst.run.config import Config
+from mndmst.update import Files, update
 from mndmst.verify import verify
 
 OPTIONS: list[dict] = [
@@ -48,13 +50,41 @@ def verify_all(graph: Path) -> None:
         assert verdict.ok, verdict.text()
 
 
+def update_all(graph: Path) -> None:
+    """Update the forest that `solve_all` has left after changes of many kinds."""
+    changes, out = graph.with_suffix(".csv"), graph.with_suffix(".updated.h5")
+    if comm.rank == 0:
+        changes.write_text(some_changes(graph))
+    comm.barrier()
+    files = Files(graph, forest_of(graph), changes, out)
+    update(comm, files, 0, 3, Progress(False))
+    with RADIX:
+        update(comm, files, 0, 1, Progress(False))
+
+
+def some_changes(graph: Path) -> str:
+    """Return changes: of edges of the forest, of others, and of new ones."""
+    opened, file = open_graph(graph), read_forest(forest_of(graph))
+    src, dst, _ = file.read(0, file.num_edges)
+    kinds = ["delete,{},{},", "set,{},{},1", "set,{},{},2000"]
+    lines = [kinds[i % 3].format(src[i], dst[i]) for i in range(0, len(src), 7)]
+    indptr, heads, _ = opened.read_rows(0, opened.num_vertices)
+    for vertex in range(0, opened.num_vertices, 5):
+        row = set(heads[indptr[vertex] : indptr[vertex + 1]].tolist())
+        other = (vertex * 31 + 7) % opened.num_vertices
+        if vertex < other and other not in row:
+            lines.append(f"insert,{vertex},{other},{other % 50}")
+    return "\n".join(["op,src,dst,weight", *lines])
+
+
 def forest_of(graph: Path) -> Path:
     return graph.with_name(f"{graph.name}.forest.h5")
 
 
+USERS = {"solve": solve_all, "verify": verify_all, "update": update_all}
 comm = world()
 for graph in sys.argv[2:]:
-    {"solve": solve_all, "verify": verify_all}[sys.argv[1]](Path(graph))
+    USERS[sys.argv[1]](Path(graph))
 called = comm.gather(loaded())
 if comm.rank == 0:
     print(json.dumps(sorted(set().union(*called))))

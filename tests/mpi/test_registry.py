@@ -20,7 +20,7 @@ def test_commands_call_nothing_that_is_not_registered(
     program = Path(__file__).with_name("kernels_program.py")
     paths = write_graphs(tmp_path, weights)
     dtype = next(dtype for dtype in WEIGHT_DTYPES if dtype.name == weights)
-    for user in ("solve", "verify"):
+    for user in ("solve", "verify", "update"):
         run = mpirun(ranks, "-m", "mpi4py", program, user, *paths, timeout=280)
         assert run.returncode == 0, run.stderr[-3000:]
         called = {tuple(entry) for entry in json.loads(run.stdout)}

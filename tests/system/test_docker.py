@@ -68,7 +68,7 @@ def test_the_cluster_is_consistent() -> None:
     cluster = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())
     services = cluster["services"]
     nodes = (ROOT / "docker/hosts").read_text().split()
-    assert set(services) == {*nodes, "job"}
+    assert set(services) == {*nodes, "job", "serve"}
     assert all(services[node]["hostname"] == node for node in nodes)
     assert set(services["job"]["depends_on"]) == set(nodes)
     stages = [given.split()[-1] for given in all_of("FROM")]

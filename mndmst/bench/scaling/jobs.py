@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
@@ -11,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from ...host.errors import ConfigError, MndmstError
+from ...host.launcher import find_mpirun
 
 PARTS = 16
 
@@ -183,8 +183,7 @@ def launcher() -> str:
     ConfigError
         If there is none.
     """
-    beside = Path(sys.executable).with_name("mpirun")
-    found = str(beside) if beside.exists() else shutil.which("mpirun")
+    found = find_mpirun()
     if found is None:
         raise ConfigError(
             "no mpirun on PATH. Load the module of your MPI, or install one from PyPI: "

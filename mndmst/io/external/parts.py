@@ -54,7 +54,10 @@ def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
         As in `ShardWriter.finish`.
     """
     sums = [_noted(work, part) for part in range(writer.num_parts)]
-    named = _name_by_content(writer, np.array(sums, np.uint64).sum(axis=0))
+    total = np.array(sums, np.uint64).sum(axis=0)
+    named = name_by_content(
+        writer.num_vertices, writer.weight_dtype, total, writer.original
+    )
     write_json(work / NAMING, named)
     writer.finish(named, record)
 
@@ -67,14 +70,26 @@ def _noted(work: Path, part: int) -> list[int] | None:
     return None
 
 
-def _name_by_content(writer: ShardWriter, sums: np.ndarray) -> str:
-    """Return a uuid that only the same rows and ids have, whatever the parts."""
+def name_by_content(
+    num_vertices: int,
+    weight_dtype: np.dtype,
+    sums: np.ndarray,
+    original: OriginalIds | None,
+) -> str:
+    """Return a uuid that only the same rows and ids have, whatever the parts.
+
+    Parameters
+    ----------
+    sums : ndarray of uint64
+        Of `kernels.external.fingerprint`, over all rows.
+    original : OriginalIds or None
+        The ids that vertices had at first, if they have others now.
+    """
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(f"{writer.num_vertices} {writer.weight_dtype.str} ".encode())
+    digest.update(f"{num_vertices} {weight_dtype.str} ".encode())
     digest.update(sums.astype("<u8").tobytes())
-    original: OriginalIds | None = writer.original
     if original is not None:
-        if original.bound != writer.num_vertices:
+        if original.bound != num_vertices:
             digest.update(f"{original.bound} ".encode())
         digest.update(original.ids.data)
     return str(uuid.UUID(bytes=digest.digest(), version=5))

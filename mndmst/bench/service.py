@@ -1,0 +1,113 @@
+"""What requests to a service take, on ranks of this machine."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ..host.extras import optional
+from ..service.session import Session
+
+CHANGES, BATCHES, PAIRS, EMPTY = 1000, 8, 1_000_000, 50
+
+
+@dataclass(frozen=True)
+class Row:
+    """A request: what it is, and its seconds in turn."""
+
+    name: str
+    seconds: list[float]
+
+    def text(self) -> str:
+        """Return a line of the table, in milliseconds."""
+        least, middle = 1e3 * min(self.seconds), 1e3 * median(self.seconds)
+        return f"{self.name:<44} {middle:12.2f} {least:12.2f}"
+
+
+def measure(graph: Path, ranks: int, repeat: int) -> Iterator[Row]:
+    """Start a service and yield what its requests take.
+
+    Parameters
+    ----------
+    graph : Path
+        A directory of shards.
+    repeat : int
+        Times each request is made, after one that does not count.
+    """
+    with Session(graph, ranks=ranks) as held:
+
+        def timed(name: str, ask: Callable[[], Any], times: int = repeat) -> Row:
+            ask()
+            return Row(name, [_seconds(ask) for _ in range(times)])
+
+        yield timed("empty request", held.info, EMPTY)
+        edges, n = held.edges(), held.num_vertices
+        draw = np.random.default_rng(1)
+        weights = draw.random(edges.num_rows, dtype=np.float32)
+        held.store("column", weights)
+        yield timed("solve, weights by a column", lambda: held.solve("column"))
+        yield timed("solve, weights sent", lambda: held.solve(weights))
+        yield timed("solve, maximum", lambda: held.solve(maximum=True))
+        yield from _stream(held, repeat)
+        u, v = draw.integers(0, n, (2, PAIRS))
+        yield timed(f"connected, {PAIRS:,} pairs", lambda: held.connected(u, v))
+        yield timed(f"path_max, {PAIRS:,} pairs", lambda: held.path_max(u, v))
+        yield from _changes(held, edges, draw, timed)
+
+
+def _changes(
+    held: Any, edges: Any, draw: np.random.Generator, timed: Callable[..., Row]
+) -> Iterator[Row]:
+    """Yield what batches take: new edges, any edges, forest edges."""
+    src, dst = edges["src"].to_numpy(), edges["dst"].to_numpy()
+    n, weight = held.num_vertices, edges["weight"].to_numpy()
+    ends = np.unique(np.sort(draw.integers(0, n, (16 * CHANGES, 2)), axis=1), axis=0)
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    new = ends[~np.isin(ends[:, 0] * n + ends[:, 1], src * n + dst)]
+    come = draw.permutation(new)[: BATCHES * CHANGES]
+    columns = (*come.T, draw.choice(weight, len(come)))
+    arriving = zip(*(np.array_split(c, BATCHES) for c in columns), strict=True)
+    name = f"insert {CHANGES:,} edges"
+    yield timed(name, lambda: held.insert(*next(arriving)), BATCHES - 1)
+    for kind in ("", "forest "):
+        tail, head = (held.forest.src, held.forest.dst) if kind else (src, dst)
+        order = draw.permutation(len(tail))[: BATCHES * CHANGES]
+        parts = iter(np.array_split(order, BATCHES))
+        leaving = ((tail[part], head[part]) for part in parts)
+        name = f"delete {CHANGES:,} {kind}edges"
+        yield timed(name, lambda: held.delete(*next(leaving)), BATCHES - 1)  # noqa: B023
+
+
+def _stream(held: Any, repeat: int) -> Iterator[Row]:
+    """Yield what a forest takes to a client, and a bare server of the same table."""
+    flight = optional("pyarrow.flight", "serve")
+    forest = held.solve()
+    table = forest.table
+
+    class Bare(flight.FlightServerBase):  # type: ignore[name-defined, misc]
+        def do_get(self, context: Any, ticket: Any) -> Any:
+            return flight.RecordBatchStream(table)
+
+    request = {"graph": held.name, "table": "forest"}
+    request["forest"] = forest.details["forest"]
+    connection, ticket = held.connection, flight.Ticket(b"")
+    with Bare("grpc+tcp://127.0.0.1:0") as server:
+        client = flight.connect(f"grpc+tcp://127.0.0.1:{server.port}")
+        ours, bare = [], []
+        for _ in range(repeat):
+            ours.append(_seconds(lambda: connection.read(request)))
+            bare.append(_seconds(lambda: client.do_get(ticket).read_all()))
+        client.close()
+    size = f"{table.nbytes / 1e6:.0f} MB"
+    yield Row(f"a forest to a client, {size}", ours)
+    yield Row(f"a bare server of that table, {size}", bare)
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin

@@ -1,0 +1,1 @@
+"""A forest that follows changes of its graph, exactly."""

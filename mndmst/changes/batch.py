@@ -1,0 +1,209 @@
+"""A batch of changes, and what it does to each edge in the end."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..graph.order import key_dtype, weights_to_keys
+from ..host.errors import InputError
+from .edges import HALF
+
+DELETE, INSERT, SET = 0, 1, 2
+OPERATIONS = {"delete": DELETE, "insert": INSERT, "set": SET}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Changes of a graph, which are made as a whole or not at all.
+
+    Those of the same edge are made one after the other. To insert an edge that there
+    is, to delete one that there is not, or to set its weight is an error. So is a
+    self-loop, and a weight of NaN. Parallel edges are one edge: to delete it, or to
+    set its weight, removes all of them.
+
+    Attributes
+    ----------
+    op : array-like of DELETE, INSERT and SET, shape (changes,), or one for all
+    src, dst : array-like of integers, shape (changes,)
+        Ends, in any direction.
+    weight : array-like of numbers, shape (changes,), optional
+        Not read where an edge is deleted.
+    source : str
+        Where the changes are from, for errors.
+    first_line : int
+        The number of the first change in errors.
+    place : str
+        What a change is called there.
+    """
+
+    op: Any
+    src: Any
+    dst: Any
+    weight: Any = None
+    source: str = "the batch"
+    first_line: int = 0
+    place: str = "change"
+
+    def where(self, change: int) -> str:
+        """Say where a change stands."""
+        return f"{self.source}: {self.place} {self.first_line + change}"
+
+
+class NetChanges(NamedTuple):
+    """What a batch does to each edge that it names, in the order of pairs.
+
+    Attributes
+    ----------
+    pair : ndarray of uint64
+        Both ends in a word, the smaller one above; ascending, none twice.
+    key : ndarray of uint32 or uint64
+        The new weight as a key, where the edge exists in the end.
+    before, after : ndarray of bool
+        Whether the edge has to exist at first, and whether it does in the end.
+    change : ndarray of int64
+        The first change of the batch that names it.
+    """
+
+    pair: np.ndarray
+    key: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    change: np.ndarray
+
+    def take(self, index: np.ndarray) -> "NetChanges":
+        """Return those that a mask or positions choose."""
+        return NetChanges(*(column[index] for column in self))
+
+
+def net_changes(batch: Batch, num_vertices: int, weight_dtype: np.dtype) -> NetChanges:
+    """Return what a batch does to each edge, if it does not contradict itself.
+
+    Raises
+    ------
+    InputError
+        Naming the first change that cannot be made in any graph of so many vertices.
+    """
+    src, dst = _ends(batch, batch.src), _ends(batch, batch.dst)
+    op = np.asarray(batch.op, np.uint8)
+    op = np.broadcast_to(op, len(src)) if op.ndim == 0 else op
+    key = _keys(batch, op, weight_dtype)
+    if not len(src) == len(dst) == len(op) == len(key):
+        raise InputError(
+            f"{batch.source}: has {len(op):,} operations, {len(src):,} sources, "
+            f"{len(dst):,} targets and {len(key):,} weights. Give one of each for "
+            "every change."
+        )
+    _check_ends(batch, src, dst, num_vertices)
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    pair = low.astype(np.uint64) << HALF | high.astype(np.uint64)
+    order = np.argsort(pair, kind="stable")
+    pair, op, key = pair[order], op[order], key[order]
+    first = np.r_[True, pair[1:] != pair[:-1]][: len(pair)]
+    _check_sequence(batch, order, first, op, pair)
+    begin = np.flatnonzero(first)
+    last = np.r_[begin[1:], len(pair)][: len(begin)] - 1
+    before, after = op[begin] != INSERT, op[last] != DELETE
+    return NetChanges(pair[begin], key[last], before, after, order[begin])
+
+
+def ends_text(pair: int) -> str:
+    """Return the ends in a word as text."""
+    return f"({int(pair) >> 32}, {int(pair) & 0xFFFFFFFF})"
+
+
+def _ends(batch: Batch, values: Any) -> np.ndarray:
+    ends = np.atleast_1d(np.asarray(values))
+    if len(ends) == 0:
+        return np.empty(0, np.int64)
+    if ends.ndim != 1 or ends.dtype.kind not in "iu":
+        raise InputError(
+            f"{batch.source}: ends have type {ends.dtype} and shape {ends.shape}. "
+            "Give integers, of one dimension."
+        )
+    return ends
+
+
+def _check_ends(
+    batch: Batch, src: np.ndarray, dst: np.ndarray, num_vertices: int
+) -> None:
+    wrong = (src < 0) | (src >= num_vertices) | (dst < 0) | (dst >= num_vertices)
+    wrong |= src == dst
+    if not wrong.any():
+        return
+    change = int(wrong.argmax())
+    ends = f"({src[change]}, {dst[change]})"
+    reason = "is a self-loop, which no forest has"
+    if src[change] != dst[change]:
+        reason = f"names a vertex that is not; there are {num_vertices:,}, from 0 on"
+    raise InputError(f"{batch.where(change)}: {ends} {reason}. Leave it out.")
+
+
+def _check_sequence(
+    batch: Batch,
+    order: np.ndarray,
+    first: np.ndarray,
+    op: np.ndarray,
+    pair: np.ndarray,
+) -> None:
+    """Refuse changes that those before make impossible."""
+    exists = op[:-1] != DELETE
+    wrong = ~first[1:] & (exists == (op[1:] == INSERT))
+    if wrong.any():
+        place = 1 + np.flatnonzero(wrong)
+        at = int(place[order[place].argmin()])
+        raise impossible(batch.where(int(order[at])), int(pair[at]), op[at] != INSERT)
+
+
+def impossible(where: str, pair: int, missing: bool) -> InputError:
+    """Return the error for a change of an edge that is missing, or is there."""
+    if missing:
+        return InputError(
+            f"{where}: there is no edge {ends_text(pair)} to delete or to set. Leave "
+            "the change out, or insert the edge."
+        )
+    return InputError(
+        f"{where}: the edge {ends_text(pair)} is there already, and cannot be "
+        "inserted. Set its weight instead."
+    )
+
+
+def _keys(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return the weights of changes as keys; what a deletion has is not looked at."""
+    if batch.weight is None:
+        if (op != DELETE).any():
+            raise InputError(
+                f"{batch.source}: has no weights. Give one for every edge that is "
+                "inserted or set."
+            )
+        return np.zeros(len(op), key_dtype(dtype))
+    given = np.atleast_1d(np.asarray(batch.weight))
+    if given.dtype.kind not in "biuf" and len(given):
+        raise InputError(f"{batch.source}: weights have type {given.dtype}, no number.")
+    read = op != DELETE if len(op) == len(given) else np.ones(len(given), np.bool_)
+    used = np.where(read, given, np.zeros(1, given.dtype))
+    with np.errstate(invalid="ignore", over="ignore"):
+        converted = used.astype(dtype)
+    wrong = used != used
+    if dtype.kind == "f":
+        wrong |= np.isinf(converted) & ~np.isinf(used)
+    else:
+        wrong |= ~_same_numbers(used, converted)
+    if wrong.any():
+        change = int(wrong.argmax())
+        raise InputError(
+            f"{batch.where(change)}: the weight {given[change]} is no {dtype}, as the "
+            "weights of the graph are. Give another."
+        )
+    return weights_to_keys(converted)
+
+
+def _same_numbers(given: np.ndarray, integers: np.ndarray) -> np.ndarray:
+    """Return where integers are exactly what was given."""
+    if given.dtype.kind == "f":
+        info = np.iinfo(integers.dtype)
+        # Both bounds are exact in any type of floats; the upper one is not reached.
+        inside = (given >= float(info.min)) & (given < float(info.max + 1))
+        return inside & (integers.astype(given.dtype) == given)
+    same_sign = (given < 0) == (integers < 0)
+    return same_sign & (integers.astype(given.dtype) == given)

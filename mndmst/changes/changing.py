@@ -1,0 +1,201 @@
+"""START HERE: a graph on ranks, whose forest follows batches of changes.
+
+What gets worse is done first. Where a forest edge is deleted, or gets heavier, all
+others stay (cut property), and the pieces are joined by the lightest edges between
+them. Then come new edges, and those that get lighter: the forest of the forest and of
+these (cycle property). The rows of each moment have the edges that it is about.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..comm.communicator import Comm
+from ..graph.model import Rows
+from ..graph.order import key_dtype
+from ..host.errors import ConfigError, InputError
+from ..tree.index import MOST_VERTICES, ForestIndex
+from .batch import Batch, NetChanges, impossible, net_changes
+from .current import CurrentForest
+from .edges import PairEdges, among
+from .insert import with_edges
+from .pieces import Pieces, cut_off, joined
+from .rows import ChangingRows
+from .search import joining_edges
+
+
+class Applied(NamedTuple):
+    """What a batch has done; the same on every rank.
+
+    Attributes
+    ----------
+    version : int
+        The version that there is now.
+    inserted, deleted, changed : int
+        Edges that the graph did not have before, has no longer, and has with a weight
+        that was given (which may be the same).
+    """
+
+    version: int
+    inserted: int
+    deleted: int
+    changed: int
+
+
+class ChangingForest:
+    """A graph in rows on ranks, and on the first rank its forest. Collective.
+
+    The first rank needs 44 bytes a vertex for the index, and the edges; the others
+    nothing that grows with the vertices of the graph but a bit and a half for each,
+    while they look for edges in the place of deleted ones.
+
+    Parameters
+    ----------
+    comm : Comm
+    rows : Rows
+        This rank's; consecutive from rank to rank. They are not written to, but kept.
+    weight_dtype : dtype
+        Of the graph.
+    index : ForestIndex or None
+        On rank 0, of the minimum spanning forest of the graph, its edges as (u, v)
+        with u < v, ascending; it is not checked. None on others.
+    version : int
+        Of the graph as it is; counted up with every batch.
+
+    Attributes
+    ----------
+    forest : CurrentForest or None
+        The forest of the present version, on rank 0. It is replaced, not changed, so
+        that who holds one sees one version.
+    version : int
+
+    Raises
+    ------
+    InputError
+        On every rank, if the graph has too many vertices.
+    """
+
+    def __init__(
+        self,
+        comm: Comm,
+        rows: Rows,
+        weight_dtype: np.dtype,
+        index: ForestIndex | None,
+        version: int = 0,
+    ) -> None:
+        if rows.num_vertices > MOST_VERTICES:
+            raise InputError(
+                f"{rows.num_vertices:,} vertices; a forest of up to {MOST_VERTICES:,} "
+                "can follow changes. Solve again instead."
+            )
+        self.comm, self.version = comm, version
+        self.weight_dtype = np.dtype(weight_dtype)
+        self.rows = ChangingRows(rows)
+        self.forest = None if index is None else CurrentForest.of(index)
+
+    def apply(self, batch: Batch | None) -> Applied:
+        """Make the changes of a batch: all, or none if one cannot be made. Collective.
+
+        Parameters
+        ----------
+        batch : Batch
+            On rank 0; not looked at on others.
+
+        Raises
+        ------
+        MndmstError
+            On every rank, naming the first change that cannot be made.
+        """
+        net = self._agreed(batch)
+        arc, edge = self.rows.own(net.pair)
+        here, key = self.rows.find(arc)
+        self._check(net, edge[here != net.before[edge]], batch)
+
+        # 1. What gets worse, in the rows and in the forest
+        worse = net.before[edge] & net.after[edge] & (net.key[edge] > key)
+        better = net.after[edge] & ~here | (net.after[edge] & (net.key[edge] < key))
+        self.rows.remove(arc[net.before[edge] & ~net.after[edge]])
+        self.rows.put(arc[worse], net.key[edge[worse]])
+        forest, lighter = self._rejoined(net)
+
+        # 2. What gets better
+        self.rows.put(arc[better], net.key[edge[better]])
+        self.rows.keep_small()
+        if forest is not None:
+            self.forest = with_edges(forest, lighter).settled()
+        self.version += 1
+        counts = (~net.before & net.after, net.before & ~net.after)
+        inserted, deleted = (int(np.count_nonzero(mask)) for mask in counts)
+        changed = int(np.count_nonzero(net.before & net.after))
+        return Applied(self.version, inserted, deleted, changed)
+
+    def _agreed(self, batch: Batch | None) -> NetChanges:
+        """Check a batch by itself, and return its net changes on every rank."""
+        columns: list[np.ndarray] = []
+        with self.comm.raise_on_all():
+            if self.comm.rank == 0:
+                if batch is None:
+                    raise ConfigError("rank 0 has no batch; give it one")
+                num_vertices = self.rows.rows.num_vertices
+                columns = [*net_changes(batch, num_vertices, self.weight_dtype)]
+        words = [column.view(np.uint8) for column in columns]
+        packed = self.comm.allgatherv(np.concatenate([np.empty(0, np.uint8), *words]))
+        types = (np.uint64, key_dtype(self.weight_dtype), np.bool_, np.bool_, np.int64)
+        sizes = [np.dtype(kind).itemsize for kind in types]
+        count = len(packed) // sum(sizes)
+        parts = np.split(packed, np.cumsum(sizes[:-1]) * count)
+        return NetChanges(
+            *(part.copy().view(kind) for part, kind in zip(parts, types, strict=True))
+        )
+
+    def _check(self, net: NetChanges, wrong: np.ndarray, batch: Batch | None) -> None:
+        """Refuse a batch if rows are not as it needs them.
+
+        Parameters
+        ----------
+        wrong : ndarray of int64
+            Positions of the net changes that this rank cannot make.
+        """
+        none = np.iinfo(np.int64).max
+        first = self.comm.min(int(net.change[wrong].min(initial=none)))
+        if first == none:
+            return
+        with self.comm.raise_on_all():
+            if self.comm.rank == 0 and batch is not None:
+                at = int(np.flatnonzero(net.change == first)[0])
+                missing = bool(net.before[at])
+                raise impossible(batch.where(first), int(net.pair[at]), missing)
+
+    def _rejoined(self, net: NetChanges) -> tuple[CurrentForest | None, PairEdges]:
+        """Take edges that got worse out of the forest, and join its pieces again.
+
+        Returns
+        -------
+        forest : CurrentForest
+            Of the graph without the changes that make edges lighter; on rank 0.
+        lighter : PairEdges
+            Edges that may enter it by these.
+        """
+        forest, pieces = None, Pieces.unpacked(np.empty(0, np.uint32))
+        lighter = PairEdges(net.pair, net.key)
+        if self.forest is not None:
+            below, entered, key = self.forest.find(self.forest.placed(lighter))
+            held = (below > 0) | entered
+            out = held & (~net.after | (net.key > key))
+            stays = held & ~out & (net.key == key)
+            lighter = lighter.take(net.after & ~out & ~stays)
+            forest = self.forest
+            if out.any():
+                gone = among(forest.entered.edges.pair, net.pair[out & entered])
+                forest, pieces = cut_off(forest, below[out & (below > 0)], gone)
+        packed = pieces.packed() if len(pieces.largest) else np.empty(0, np.uint32)
+        pieces = Pieces.unpacked(self.comm.allgatherv(packed))
+        if len(pieces.largest) == 0:
+            return forest, lighter
+        p, q, edges = joining_edges(self.rows, pieces)
+        counts = np.zeros(self.comm.size, np.int64)
+        counts[0] = len(p)
+        _, (p, q, *columns) = self.comm.alltoallv(counts, p, q, *edges)
+        if forest is not None:
+            forest = joined(forest, pieces.number, p, q, PairEdges(*columns))
+        return forest, lighter

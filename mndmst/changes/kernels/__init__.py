@@ -1,0 +1,1 @@
+"""Kernels of a forest that follows changes."""

@@ -1,0 +1,134 @@
+"""Arcs of rows that change: to look them up, and to write the rows anew."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...native.kernel import kernel
+
+HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+class Delta(NamedTuple):
+    """What differs from the CSR.
+
+    Attributes
+    ----------
+    gone : ndarray of int64
+        Positions of arcs in the CSR, ascending.
+    arc : ndarray of uint64
+        Arcs that have come, the row's vertex above the neighbour; ascending.
+    key : ndarray of uint32 or uint64
+        Their weights.
+    """
+
+    gone: np.ndarray
+    arc: np.ndarray
+    key: np.ndarray
+
+
+@kernel
+def first_not_below(values, low, high, least):
+    """Return the first of ascending values in [low, high) that is not below one."""
+    low, high = np.uint64(low), np.uint64(high)
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if values[middle] < least:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def find_arcs(csr, delta, arc, key):
+    """Look arcs up; fill in their keys, and return whether they are there."""
+    found = np.zeros(len(arc), np.bool_)
+    gone, come = len(delta.gone), len(delta.arc)
+    for i in range(len(arc)):
+        at, end = _place_of(csr, arc[i])
+        skip = np.int64(first_not_below(delta.gone, 0, gone, at))
+        while at < end and csr.indices[at] == arc[i] & LOW:
+            if skip < gone and delta.gone[skip] == at:
+                skip += 1
+            elif not found[i] or csr.keys[at] < key[i]:
+                found[i], key[i] = True, csr.keys[at]
+            at += 1
+        place = np.int64(first_not_below(delta.arc, 0, come, arc[i]))
+        if place < come and delta.arc[place] == arc[i]:
+            found[i], key[i] = True, delta.key[place]
+    return found
+
+
+@kernel
+def _place_of(csr, arc):
+    """Return where the CSR has an arc, or would have it, and where the row ends."""
+    row = np.int64(arc >> HALF) - csr.first
+    begin, end = csr.indptr[row], csr.indptr[row + 1]
+    return np.int64(first_not_below(csr.indices, begin, end, arc & LOW)), end
+
+
+@kernel
+def places_of(csr, arc, low, high):
+    """Fill in where the CSR has arcs: the ranges [low, high), empty for none."""
+    for i in range(len(arc)):
+        at, end = _place_of(csr, arc[i])
+        low[i] = at
+        while at < end and csr.indices[at] == arc[i] & LOW:
+            at += 1
+        high[i] = at
+
+
+@kernel
+def delta_of(csr, delta, row):
+    """Return where the lists of what differs come to a row: arcs gone, and come."""
+    first = np.uint64(row + csr.first) << HALF
+    skip = first_not_below(delta.gone, 0, len(delta.gone), csr.indptr[row])
+    new = first_not_below(delta.arc, 0, len(delta.arc), first)
+    return np.int64(skip), np.int64(new)
+
+
+@kernel
+def merge_row(csr, delta, row, begin, out):
+    """Write a row as it is now.
+
+    Parameters
+    ----------
+    begin : tuple of int64
+        See `delta_of`.
+    out : tuple
+        Neighbours and keys, to be filled in, and from where on.
+
+    Returns
+    -------
+    skip, new, place : int64
+        How far all three lists are done.
+    """
+    skip, new = begin
+    indices, keys, place = out
+    gone, come = len(delta.gone), len(delta.arc)
+    tail = np.uint64(row + csr.first)
+    for at in range(csr.indptr[row], csr.indptr[row + 1]):
+        if skip < gone and delta.gone[skip] == at:
+            skip += 1
+            continue
+        while new < come and delta.arc[new] < (tail << HALF | csr.indices[at]):
+            indices[place], keys[place] = delta.arc[new] & LOW, delta.key[new]
+            new, place = new + 1, place + 1
+        indices[place], keys[place] = csr.indices[at], csr.keys[at]
+        place += 1
+    while new < come and delta.arc[new] >> HALF == tail:
+        indices[place], keys[place] = delta.arc[new] & LOW, delta.key[new]
+        new, place = new + 1, place + 1
+    return skip, new, place
+
+
+@kernel
+def merge_rows(csr, delta, indptr, indices, keys):
+    """Write the rows that a CSR and what differs are together."""
+    skip, new, place = 0, 0, 0
+    indptr[0] = 0
+    for row in range(len(indptr) - 1):
+        out = indices, keys, place
+        skip, new, place = merge_row(csr, delta, row, (skip, new), out)
+        indptr[row + 1] = place

@@ -1,0 +1,130 @@
+"""The compressed path tree of some vertices, and Kruskal's algorithm on a few edges.
+
+The tree has the vertices asked for, and those where the paths between them meet. An
+edge stands for a path, and is its heaviest edge (Anderson, Blelloch and Tangwongsan,
+SPAA 2020). So between any of these vertices the heaviest edge is that of the forest.
+"""
+
+import numpy as np
+
+from ...kernels.kruskal import find
+from ...native.kernel import kernel
+from ...tree.rooted import meeting_place
+
+HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+NONE = np.uint32(0xFFFFFFFF)
+
+
+@kernel
+def meetings(rooted, at):
+    """Return where the paths between neighbours in a list meet.
+
+    Parameters
+    ----------
+    rooted : Rooted
+    at : ndarray of uint64
+        The place of a vertex below that of the top of its fragment; ascending.
+
+    Returns
+    -------
+    ndarray of uint64
+        As `at`; in no order, and some more than once.
+    """
+    met = np.empty(max(1, len(at)), np.uint64)
+    count = 0
+    for i in range(1, len(at)):
+        if at[i] >> HALF == at[i - 1] >> HALF:
+            place = meeting_place(rooted, at[i - 1] & LOW, at[i] & LOW)
+            met[count] = at[i] >> HALF << HALF | place
+            count += 1
+    return met[:count]
+
+
+@kernel
+def hang(rooted, at, parent):
+    """Hang vertices on those above them.
+
+    Parameters
+    ----------
+    rooted : Rooted
+    at : ndarray of uint64
+        As in `meetings`, with all places where paths meet; ascending, none twice.
+    parent : ndarray of uint32
+        Filled in: the position in `at` of the next one above in the same fragment;
+        `NONE` without one.
+    """
+    for i in range(len(at)):
+        parent[i] = NONE
+        above = np.uint32(i - 1) if i else NONE
+        while above != NONE:
+            top = at[above]
+            if top >> HALF == at[i] >> HALF and at[i] & LOW < rooted.end[top & LOW]:
+                parent[i] = above
+                break
+            above = parent[above]
+
+
+@kernel
+def keep_joining(count, order, a, b, kept):
+    """Mark the edges that join two components, in some order.
+
+    Parameters
+    ----------
+    count : int
+        How many vertices there are.
+    order : ndarray of int64
+        Positions of the edges, lightest first.
+    a, b : ndarray of uint32
+        Their ends.
+    kept : ndarray of bool
+        Filled in.
+    """
+    parent = np.arange(count).astype(np.uint32)
+    for edge in order:
+        x, y = find(parent, np.uint64(a[edge])), find(parent, np.uint64(b[edge]))
+        kept[edge] = x != y
+        parent[max(x, y)] = min(x, y)
+
+
+@kernel
+def label_joined(count, a, b, label):
+    """Label vertices with the smallest that some edges join them with."""
+    parent = np.arange(count).astype(np.uint32)
+    for i in range(len(a)):
+        x, y = find(parent, np.uint64(a[i])), find(parent, np.uint64(b[i]))
+        parent[max(x, y)] = min(x, y)
+    for i in range(count):
+        label[i] = find(parent, np.uint64(i))
+
+
+@kernel
+def on_paths(a, b, needed):
+    """Return which edges of a forest are on paths between some of its vertices.
+
+    Leaves that are not needed are taken off one after the other. For each vertex the
+    exclusive or of its edges is kept, which is that of a leaf.
+
+    Parameters
+    ----------
+    a, b : ndarray of uint32
+        Ends of the edges.
+    needed : ndarray of bool
+        By vertex.
+    """
+    degree = np.zeros(len(needed), np.uint32)
+    last = np.zeros(len(needed), np.uint32)
+    for i in range(len(a)):
+        for end in (a[i], b[i]):
+            degree[end] += np.uint32(1)
+            last[end] ^= np.uint32(i)
+    kept = np.ones(len(a), np.bool_)
+    for vertex in range(len(needed)):
+        leaf = np.uint32(vertex)
+        while degree[leaf] == 1 and not needed[leaf]:
+            edge = last[leaf]
+            kept[edge] = False
+            degree[leaf] = 0
+            leaf = a[edge] ^ b[edge] ^ leaf
+            degree[leaf] -= np.uint32(1)
+            last[leaf] ^= edge
+    return kept

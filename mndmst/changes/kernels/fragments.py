@@ -1,0 +1,159 @@
+"""A rooted forest cut at some vertices: what the pieces are, and what is in them.
+
+A cut takes the edge from a vertex, its top, to the parent. What hangs on the top is a
+range of places, less the ranges of cuts inside it: a fragment. So its size and its
+vertices are known without a walk through it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...native.kernel import kernel
+from .arcs import first_not_below
+
+NO_CUT = np.int64(-1)
+FREE = np.uint32(0xFFFFFFFF)
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Cuts(NamedTuple):
+    """Where a rooted forest has been cut.
+
+    Attributes
+    ----------
+    top : ndarray of uint32
+        The places of the tops, ascending.
+    around : ndarray of int64
+        For each cut the innermost one around it; `NO_CUT` where there is none.
+    after : ndarray of int64
+        For each cut the next one that is not inside it.
+    bound : ndarray of uint32
+        The places where another cut becomes the innermost one, ascending.
+    inner : ndarray of int64
+        The innermost cut from each bound on.
+    block : ndarray of int64
+        For each 2^shift places how many bounds are before them.
+    shift : int
+    """
+
+    top: np.ndarray
+    around: np.ndarray
+    after: np.ndarray
+    bound: np.ndarray
+    inner: np.ndarray
+    block: np.ndarray
+    shift: int
+
+
+@kernel
+def nest(top, end, cuts):
+    """Fill in how cuts lie inside each other.
+
+    Parameters
+    ----------
+    top : ndarray of uint32
+        Ascending.
+    end : ndarray of uint32
+        By place, one past the last place of its subtree.
+    cuts : Cuts
+    """
+    _, around, after, bound, inner, block, shift = cuts
+    count = 0
+    open_cut = NO_CUT
+    for i in range(len(top) + 1):
+        while open_cut != NO_CUT and (i == len(top) or end[top[open_cut]] <= top[i]):
+            bound[count] = end[top[open_cut]]
+            after[open_cut] = i
+            open_cut = around[open_cut]
+            inner[count] = open_cut
+            count += 1
+        if i < len(top):
+            around[i] = open_cut
+            bound[count] = top[i]
+            inner[count] = open_cut = i
+            count += 1
+    count = 0
+    for i in range(len(block)):
+        while count < len(bound) and np.int64(bound[count]) < i << shift:
+            count += 1
+        block[i] = count
+
+
+@kernel
+def tops_of(cuts, rooted, label, places, tops):
+    """Fill in the place of the top of the fragment of each place."""
+    first_tree = rooted.end[0] if len(rooted.end) else np.uint32(0)
+    for i in range(len(places)):
+        place = np.int64(places[i])
+        at = cuts.block[place >> cuts.shift]
+        while at < len(cuts.bound) and np.int64(cuts.bound[at]) <= place:
+            at += 1
+        if at > 0 and cuts.inner[at - 1] != NO_CUT:
+            tops[i] = cuts.top[cuts.inner[at - 1]]
+        elif place < first_tree:
+            tops[i] = 0
+        else:
+            tops[i] = rooted.place[label[rooted.vertex[place]]]
+
+
+@kernel
+def number(values, numbers, distinct):
+    """Number values as they come; return how many there are.
+
+    Parameters
+    ----------
+    values : ndarray of uint32
+    numbers : ndarray of uint32
+        Filled in: the number of each value.
+    distinct : ndarray of uint32
+        Filled in: the value of each number.
+    """
+    bits = np.uint64(1)
+    while (np.uint64(1) << bits) < np.uint64(2 * len(values)):
+        bits += np.uint64(1)
+    last = (np.uint64(1) << bits) - np.uint64(1)
+    table = np.full(last + np.uint64(1), FREE, np.uint32)
+    count = 0
+    for i in range(len(values)):
+        slot = np.uint64(values[i]) * MULTIPLIER >> (np.uint64(64) - bits)
+        while table[slot] != FREE and distinct[table[slot]] != values[i]:
+            slot = (slot + np.uint64(1)) & last
+        if table[slot] == FREE:
+            table[slot] = count
+            distinct[count] = values[i]
+            count += 1
+        numbers[i] = table[slot]
+    return count
+
+
+@kernel
+def sizes_of(cuts, end, tops, sizes):
+    """Fill in how many vertices the fragments of some tops have."""
+    for i in range(len(tops)):
+        low, high = np.int64(tops[i]), np.int64(end[tops[i]])
+        size = high - low
+        inside = np.int64(first_not_below(cuts.top, 0, len(cuts.top), low + 1))
+        while inside < len(cuts.top) and cuts.top[inside] < high:
+            size -= np.int64(end[cuts.top[inside]]) - np.int64(cuts.top[inside])
+            inside = cuts.after[inside]
+        sizes[i] = size
+
+
+@kernel
+def write_vertices(cuts, rooted, tops, name, vertices, names):
+    """Write the vertices of some fragments, and a name of its fragment beside each."""
+    place = 0
+    for i in range(len(tops)):
+        at, high = np.int64(tops[i]), np.int64(rooted.end[tops[i]])
+        inside = np.int64(first_not_below(cuts.top, 0, len(cuts.top), at + 1))
+        while at < high:
+            stop, after = high, high
+            if inside < len(cuts.top) and cuts.top[inside] < high:
+                stop = np.int64(cuts.top[inside])
+                after = np.int64(rooted.end[cuts.top[inside]])
+                inside = cuts.after[inside]
+            for here in range(at, stop):
+                vertices[place], names[place] = rooted.vertex[here], name[i]
+                place += 1
+            at = after

@@ -1,0 +1,200 @@
+"""The rows of pieces that deletions have cut off, and the edges that leave them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...graph.model import EdgeColumns
+from ...kernels.intrinsics import prefetch, set_bits, trailing_zeros
+from ...native.kernel import kernel
+from .arcs import delta_of, first_not_below, merge_row
+
+HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+ONE, SIX, LAST = np.uint64(1), np.uint64(6), np.uint64(63)
+# How many rows ahead the row pointers and the arcs are fetched.
+AHEAD = 8
+# Places for pairs of pieces: what they take stays in the cache of a core.
+SLOT_BITS = 12
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Marked(NamedTuple):
+    """The vertices of some pieces, as bits that are looked up fast.
+
+    Attributes
+    ----------
+    bits : ndarray of uint64
+        A bit for each vertex of the graph.
+    before : ndarray of uint32
+        For each word of bits how many are set in those before it.
+    piece : ndarray of uint32
+        The pieces of the vertices whose bits are set, ascending by vertex.
+    """
+
+    bits: np.ndarray
+    before: np.ndarray
+    piece: np.ndarray
+
+
+class Leaving(NamedTuple):
+    """Edges from one piece to another.
+
+    Attributes
+    ----------
+    p, q : ndarray of uint32
+        The pieces.
+    edges : EdgeColumns
+    """
+
+    p: np.ndarray
+    q: np.ndarray
+    edges: EdgeColumns
+
+
+@kernel
+def mark(vertices, pieces, marked):
+    """Fill in which vertices are in which pieces; all bits are 0 before."""
+    bits, before, piece = marked
+    for vertex in vertices:
+        bits[vertex >> SIX] |= ONE << (vertex & LAST)
+    count = np.uint64(0)
+    for word in range(len(bits)):
+        before[word] = count
+        count += set_bits(bits[word])
+    for i in range(len(vertices)):
+        piece[_number(marked, np.uint64(vertices[i]))] = pieces[i]
+
+
+@kernel
+def _number(marked, vertex):
+    """Return how many marked vertices are smaller."""
+    word = marked.bits[vertex >> SIX]
+    below = word & ((ONE << (vertex & LAST)) - ONE)
+    return np.uint64(marked.before[vertex >> SIX]) + set_bits(below)
+
+
+@kernel
+def marked_rows(marked, first, last):
+    """Return the marked vertices in [first, last), ascending."""
+    first, last = np.uint64(first), np.uint64(last)
+    rows = np.empty(len(marked.piece), np.uint32)
+    count = 0
+    for word in range(first >> SIX, (last + LAST) >> SIX):
+        bits = marked.bits[word]
+        while bits:
+            vertex = word << SIX | trailing_zeros(bits)
+            bits &= bits - ONE
+            if first <= vertex < last:
+                rows[count] = vertex
+                count += 1
+    return rows[:count]
+
+
+@kernel
+def scan_rows(csr, delta, marked, largest, rows, found, leaving):
+    """Find edges that leave the pieces of some rows.
+
+    Parameters
+    ----------
+    csr : Csr
+    delta : Delta
+    marked : Marked
+        The vertices of all pieces but the largest ones.
+    largest : ndarray of uint32
+        For each piece the largest one of its tree.
+    rows : ndarray of uint32
+        The vertices whose rows are scanned.
+    found : tuple of Leaving
+        By piece, the lightest edge found that leads to the largest one of its tree;
+        and, by a hash of two others, the lightest edge between these. `q` is 0, and
+        the key the largest, where there is none.
+    leaving : Leaving
+        Filled in: edges that have lost their place in `found` to other pieces.
+
+    Returns
+    -------
+    done, count : int
+        How many rows have been scanned before there was no room for one more, and how
+        many edges have been written.
+    """
+    nearest, between = found
+    near_key = nearest.edges.key
+    bits, _, piece = marked
+    come, room = len(delta.arc), len(leaving.p)
+    row_heads = np.empty(room, csr.indices.dtype)
+    row_keys = np.empty(room, near_key.dtype)
+    count = 0
+    for i in range(len(rows)):
+        if i + AHEAD < len(rows):
+            ahead = np.int64(rows[i + AHEAD]) - csr.first
+            prefetch(csr.indices, csr.indptr[ahead])
+            prefetch(csr.keys, csr.indptr[ahead])
+        tail = np.uint64(rows[i])
+        row = np.int64(tail) - csr.first
+        begin, end = np.uint64(csr.indptr[row]), np.uint64(csr.indptr[row + 1])
+        skip, new = delta_of(csr, delta, row)
+        stop = first_not_below(delta.arc, new, come, (tail + ONE) << HALF)
+        more = np.int64(stop) - new
+        if count + np.int64(end - begin) + more > room:
+            return i, count
+        less = skip < len(delta.gone) and np.uint64(delta.gone[skip]) < end
+        heads, keys = csr.indices, csr.keys
+        if more or less:
+            heads, keys, out = row_heads, row_keys, (row_heads, row_keys, 0)
+            _, _, length = merge_row(csr, delta, row, (skip, new), out)
+            begin, end = np.uint64(0), np.uint64(length)
+        p = np.uint64(piece[_number(marked, tail)])
+        home, best = np.uint64(largest[p]), near_key[p]
+        for at in range(begin, end):
+            head, key = np.uint64(heads[at]), keys[at]
+            inside = bits[head >> SIX] >> (head & LAST) & ONE
+            if (inside == 0) & (key <= best):
+                ends = min(tail, head), max(tail, head)
+                _lower(nearest, p, (p, home), (ends[0], ends[1], key))
+                best = near_key[p]
+            elif (inside != 0) & (tail < head):  # the row of the other end has it, too
+                q = np.uint64(piece[_number(marked, head)])
+                if q != p:
+                    count += _note(between, leaving, count, (p, q), (tail, head, key))
+    return len(rows), count
+
+
+@kernel
+def _note(between, leaving, count, pieces, edge):
+    """Put an edge between two pieces in its place, if it is lighter than theirs there.
+
+    Returns whether others had the place, and their edge has been written.
+    """
+    p, q = min(pieces[0], pieces[1]), max(pieces[0], pieces[1])
+    mixed = (p << HALF | q) * MULTIPLIER
+    slot = mixed >> np.uint64(64 - SLOT_BITS)
+    if between.p[slot] == p and between.q[slot] == q:
+        _lower(between, slot, (p, q), edge)
+        return 0
+    moved = between.q[slot] != 0
+    if moved:
+        u, v, key = between.edges
+        old = u[slot], v[slot], key[slot]
+        _write(leaving, count, (between.p[slot], between.q[slot]), old)
+    _write(between, slot, (p, q), edge)
+    return np.int64(moved)
+
+
+@kernel
+def _lower(leaving, place, pieces, edge):
+    """Write an edge in a place if none is there, or one that is heavier."""
+    u, v, key = leaving.edges
+    low, high, new = edge
+    if leaving.q[place] != 0:
+        if key[place] < new:
+            return
+        if key[place] == new and (u[place], v[place]) <= (low, high):
+            return
+    _write(leaving, place, pieces, edge)
+
+
+@kernel
+def _write(leaving, place, pieces, edge):
+    leaving.p[place], leaving.q[place] = pieces
+    u, v, key = leaving.edges
+    u[place], v[place], key[place] = edge

@@ -1,0 +1,133 @@
+"""Rows that change: the CSR stays as it is, and beside it lies what differs.
+
+Arcs that have gone are a sorted list of positions in the CSR, and arcs that have come
+are sorted by (row, neighbour). An arc whose weight has changed has gone and come. If
+the two lists outgrow a share of the arcs, the rows are written anew.
+"""
+
+import numpy as np
+
+from ..graph.model import Csr, Rows
+from .edges import HALF, among
+from .kernels.arcs import Delta, find_arcs, merge_rows, places_of
+
+# The lists are merged anew with every batch, the rows with one in many.
+SHARE, LEAST = 64, 1 << 12
+
+
+class ChangingRows:
+    """The rows of a rank as they are now.
+
+    Parameters
+    ----------
+    rows : Rows
+        As they are at first, ids in 32 bits. They are not written to.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.delta = _no_delta(rows)
+
+    @property
+    def csr(self) -> Csr:
+        """The rows as they were when they were last written."""
+        return self.rows.csr
+
+    def own(self, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the arcs of edges that lie in these rows, ascending, and whose.
+
+        Parameters
+        ----------
+        pair : ndarray of uint64
+            Edges, both ends in a word.
+
+        Returns
+        -------
+        arc : ndarray of uint64
+        edge : ndarray of int64
+            Positions in `pair`.
+        """
+        arc = np.concatenate([pair, pair >> HALF | pair << HALF])
+        tail = arc >> HALF
+        inside = (tail >= self.rows.first) & (tail < self.rows.last)
+        mine = np.flatnonzero(inside)
+        mine = mine[np.argsort(arc[mine])]
+        return arc[mine], mine % max(1, len(pair))
+
+    def find(self, arc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Look arcs up that lie in these rows.
+
+        Returns
+        -------
+        found : ndarray of bool
+        key : ndarray of uint32 or uint64
+            The weights of those there are; of parallel ones the lightest.
+        """
+        key = np.zeros(len(arc), self.rows.keys.dtype)
+        return find_arcs(self.csr, self.delta, arc, key), key
+
+    def remove(self, arc: np.ndarray) -> None:
+        """Remove arcs of these rows, all that are parallel.
+
+        Parameters
+        ----------
+        arc : ndarray of uint64
+            Ascending.
+        """
+        if len(arc) == 0:
+            return
+        gone, come, key = self.delta
+        leaving = self._places(arc)
+        leaving = leaving[~among(leaving, gone)]
+        gone = np.insert(gone, np.searchsorted(gone, leaving), leaving)
+        stay = ~among(come, arc)
+        self.delta = Delta(gone, come[stay], key[stay])
+
+    def put(self, arc: np.ndarray, key: np.ndarray) -> None:
+        """Put arcs in the place of those that join the same vertices.
+
+        Parameters
+        ----------
+        arc : ndarray of uint64
+            Ascending.
+        key : ndarray
+        """
+        if len(arc) == 0:
+            return
+        self.remove(arc)
+        gone, come, keys = self.delta
+        place = np.searchsorted(come, arc)
+        come, keys = np.insert(come, place, arc), np.insert(keys, place, key)
+        self.delta = Delta(gone, come, keys)
+
+    def keep_small(self) -> None:
+        """Write the rows anew if what differs has outgrown its share."""
+        if len(self.delta.gone) + len(self.delta.arc) > max(
+            LEAST, self.rows.num_arcs // SHARE
+        ):
+            self.rows = self.current()
+            self.delta = _no_delta(self.rows)
+
+    def _places(self, arc: np.ndarray) -> np.ndarray:
+        """Return where the CSR has some arcs, ascending; parallel ones, too."""
+        low, high = np.empty((2, len(arc)), np.int64)
+        places_of(self.csr, arc, low, high)
+        before = np.cumsum(high - low) - (high - low)
+        return np.repeat(low - before, high - low) + np.arange(np.sum(high - low))
+
+    def current(self) -> Rows:
+        """Return the rows as they are now: the same object if nothing differs."""
+        rows, delta = self.rows, self.delta
+        if len(delta.gone) == len(delta.arc) == 0:
+            return rows
+        arcs = rows.num_arcs - len(delta.gone) + len(delta.arc)
+        indptr = np.empty(len(rows) + 1, np.int64)
+        indices = np.empty(arcs, rows.indices.dtype)
+        keys = np.empty(arcs, rows.keys.dtype)
+        merge_rows(self.csr, delta, indptr, indices, keys)
+        return Rows(rows.first, rows.num_vertices, indptr, indices, keys)
+
+
+def _no_delta(rows: Rows) -> Delta:
+    none = np.empty(0, np.int64), np.empty(0, np.uint64)
+    return Delta(*none, np.empty(0, rows.keys.dtype))

@@ -1,0 +1,175 @@
+"""The command `client`: what the Python client does, from a shell."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from .cluster import number
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    client = commands.add_parser(
+        "client",
+        help="ask a service that mndmst serve has started",
+        description="Ask a service. URL is what `mndmst serve` prints, or the file it "
+        "writes with --address-file, which also names the token.",
+    )
+    client.add_argument("url", metavar="URL", help="grpc+tcp://HOST:PORT, or a file")
+    client.add_argument("--token-file", type=Path, metavar="FILE", help="has the token")
+    client.add_argument(
+        "--tls-root", type=Path, metavar="PEM", help="certificate to trust"
+    )
+    actions = client.add_subparsers(title="actions", metavar="ACTION", required=True)
+    for name, meaning in (
+        ("list", "print the graphs and their versions"),
+        ("metrics", "print counters and times"),
+        ("shutdown", "end the service"),
+    ):
+        action = actions.add_parser(name, help=meaning, description=meaning + ".")
+        action.set_defaults(ask=globals()[f"_{name}"])
+    for name, meaning in (
+        ("info", "print what is known of a graph"),
+        ("snapshot", "write the graph as shards"),
+        ("solve", "compute a forest"),
+        ("update", "apply changes as a whole"),
+        ("store", "keep weights as a column"),
+        ("edges", "write the edges in their order"),
+    ):
+        action = actions.add_parser(name, help=meaning, description=meaning + ".")
+        action.add_argument("graph", help="its name")
+        action.set_defaults(ask=globals()[f"_{name}"])
+        globals().get(f"_add_{name}", lambda _: None)(action)
+    client.set_defaults(process=_client)
+
+
+def _add_solve(solve: argparse.ArgumentParser) -> None:
+    solve.add_argument(
+        "--weights", help="column, expression of columns, or .npy file of weights"
+    )
+    solve.add_argument("--maximum", action="store_true", help="maximum spanning forest")
+    solve.add_argument("--below", type=number, help="use edges of a smaller weight")
+    solve.add_argument(
+        "--without", type=Path, metavar="FILE", help="table (src, dst) to leave out"
+    )
+    solve.add_argument(
+        "--vertices", type=Path, metavar="FILE.npy", help="use edges between these"
+    )
+    _add_output(solve)
+
+
+def _add_output(action: argparse.ArgumentParser) -> None:
+    action.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help=".csv, .arrow or .parquet"
+    )
+
+
+_add_edges = _add_output
+
+
+def _add_update(update: argparse.ArgumentParser) -> None:
+    for name, columns in (
+        ("insert", "src, dst, weight"),
+        ("delete", "src, dst"),
+        ("set-weights", "src, dst, weight"),
+    ):
+        update.add_argument(
+            f"--{name}", type=Path, metavar="FILE", help=f"table ({columns})"
+        )
+
+
+def _add_store(store: argparse.ArgumentParser) -> None:
+    store.add_argument("column", help="its name")
+    store.add_argument("weights", type=Path, help=".npy file, in the order of edges")
+
+
+def _client(arguments: argparse.Namespace) -> int:
+    from ..host.errors import InputError
+    from ..io.opening import read_small
+    from ..service.client import connect
+
+    url, token_file = arguments.url, arguments.token_file
+    if "://" not in url:
+        try:
+            found = json.loads(read_small(Path(url)))
+            url, token_file = found["url"], token_file or found["token_file"]
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise InputError(f"{url}: is no address of a service ({error})") from error
+    with connect(url, token_file=token_file, tls_root=arguments.tls_root) as service:
+        arguments.ask(service, arguments)
+    return 0
+
+
+def _list(service: Any, arguments: argparse.Namespace) -> None:
+    for graph in service.list()["graphs"]:
+        print(f"{graph['graph']} version={graph['version']}")
+
+
+def _metrics(service: Any, arguments: argparse.Namespace) -> None:
+    print(service.metrics(), end="")
+
+
+def _shutdown(service: Any, arguments: argparse.Namespace) -> None:
+    service.shutdown()
+
+
+def _info(service: Any, arguments: argparse.Namespace) -> None:
+    for name, value in service[arguments.graph].info().items():
+        print(f"{name:<13} {value}")
+
+
+def _snapshot(service: Any, arguments: argparse.Namespace) -> None:
+    print(json.dumps(service[arguments.graph].snapshot()))
+
+
+def _solve(service: Any, arguments: argparse.Namespace) -> None:
+    from ..service.tables import read_array, read_columns, write_table
+
+    weights = arguments.weights
+    if weights is not None and weights.endswith(".npy"):
+        weights = read_array(Path(weights))
+    without = arguments.without and read_columns(arguments.without, ("src", "dst"))
+    vertices = arguments.vertices and read_array(arguments.vertices)
+    forest = service[arguments.graph].solve(
+        weights,
+        maximum=arguments.maximum,
+        below=arguments.below,
+        without_edges=without,
+        vertices=vertices,
+    )
+    if arguments.output is not None:
+        write_table(forest.table, arguments.output)
+    print(
+        f"RESULT n={forest.num_vertices} m={forest.details['num_edges']} "
+        f"edges={len(forest)} trees={forest.num_trees} weight={forest.total_weight} "
+        f"digest={forest.digest}"
+    )
+
+
+def _edges(service: Any, arguments: argparse.Namespace) -> None:
+    from ..host.errors import ConfigError
+    from ..service.tables import write_table
+
+    if arguments.output is None:
+        raise ConfigError("edges: give a file with -o")
+    write_table(service[arguments.graph].edges(), arguments.output)
+
+
+def _update(service: Any, arguments: argparse.Namespace) -> None:
+    from ..service.tables import read_columns
+
+    changes = {}
+    for name in ("insert", "delete", "set_weights"):
+        file = getattr(arguments, name)
+        wanted = ("src", "dst") if name == "delete" else ("src", "dst", "weight")
+        if file is not None:
+            changes[name] = read_columns(file, wanted)
+    print(f"version={service[arguments.graph].update(**changes)}")
+
+
+def _store(service: Any, arguments: argparse.Namespace) -> None:
+    from ..service.tables import read_array
+
+    weights = read_array(arguments.weights)
+    service[arguments.graph].store(arguments.column, weights)

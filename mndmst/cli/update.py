@@ -1,0 +1,62 @@
+"""The command `update`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .options import add_graph
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    update = commands.add_parser(
+        "update",
+        help="bring a forest up to date after changes of its graph "
+        "(under mpirun or alone)",
+        description="Compute the minimum spanning forest of a graph after edges have "
+        "been inserted, deleted or given other weights, from the forest before. All "
+        "changes are made, or none if one cannot be made.",
+        epilog='CHANGES is a table whose first line is "op,src,dst,weight". op is '
+        "insert, delete or set; an edge to insert must not be there yet, one to delete "
+        "or to set must be. Changes of the same edge are made one after the other. A "
+        "deletion needs no weight.",
+    )
+    add_graph(update)
+    update.add_argument("forest", type=Path, help="file that solve or update has made")
+    update.add_argument("changes", type=Path, help="table of changes, see below")
+    update.add_argument(
+        "-o", "--output", type=Path, required=True, help="forest file to write"
+    )
+    update.add_argument(
+        "--graph-out", type=Path, help="also write the changed graph to a directory"
+    )
+    update.add_argument("--memory", help="what a rank may hold, such as 8GiB")
+    update.add_argument(
+        "--threads",
+        type=int,
+        help="threads of a rank; by default as many as its cores",
+    )
+    update.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    update.set_defaults(process=_update)
+
+
+def _update(arguments: argparse.Namespace) -> int:
+    from ..comm.placement import locate
+    from ..io.shards import open_graph
+    from ..run.compile import compile_kernels
+    from ..update import Files, update
+    from .ranks import begin
+
+    comm, config, progress = begin(arguments)
+    with comm.raise_on_all():
+        graph = open_graph(arguments.graph, check=False)
+    compile_kernels(comm, "update", graph.weight_dtype, progress.say)
+    files = Files(
+        arguments.graph, arguments.forest, arguments.changes, arguments.output,
+        arguments.graph_out,
+    )  # fmt: skip
+    threads = config.threads or locate(comm).share
+    summary = update(comm, files, config.memory, threads, progress)
+    if comm.rank == 0:
+        print(summary.line(), flush=True)
+    return 0

@@ -1,0 +1,92 @@
+"""Write rows that lie on ranks as a sharded graph, and name it by its contents."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..comm.communicator import Comm
+from ..graph.model import Rows
+from ..graph.order import key_dtype, keys_to_weights
+from ..host.errors import OutputError
+from .destination import Destination
+from .external.lock import locked
+from .external.parts import name_by_content
+from .external.team import Ranks
+from .kernels.external import fingerprint
+from .layout import writing
+from .shard_writer import OriginalIds, ShardWriter
+
+
+def check_new(out: Path) -> None:
+    """Make sure, before any work is done, that a graph can get a directory.
+
+    Raises
+    ------
+    OutputError
+        If it holds something, or is a file.
+    """
+    with writing(out):
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise OutputError(
+                f"{out}: is not empty, or a file. Give a directory that is not there."
+            )
+
+
+def graph_uuid(
+    comm: Comm,
+    rows: Rows,
+    weight_dtype: np.dtype,
+    original: OriginalIds | None = None,
+) -> str:
+    """Return the uuid that `partition` gives the graph of these rows. Collective.
+
+    Parameters
+    ----------
+    rows : Rows
+        This rank's.
+    original : OriginalIds, optional
+        The ids that vertices had at first, if they have others now.
+    """
+    weights = keys_to_weights(rows.keys, weight_dtype)
+    words = weights.view(key_dtype(weight_dtype))
+    sums = fingerprint(rows.indptr, rows.indices, words, rows.first)
+    total = comm.sum(np.array(sums, np.uint64))
+    return name_by_content(rows.num_vertices, weight_dtype, total, original)
+
+
+def write_rows(
+    comm: Comm, out: Path, rows: Rows, weight_dtype: np.dtype, uuid: str,
+    original: OriginalIds | None = None,
+) -> None:  # fmt: skip
+    """Write the rows of all ranks as a graph, a part for each. Collective.
+
+    Parameters
+    ----------
+    out : Path
+        A directory that is not there, or is empty.
+    rows : Rows
+        This rank's; consecutive from rank to rank.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if the directory holds something or cannot be written.
+    """
+    vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
+    with locked(Ranks(comm), out.resolve(), out):
+        target = None
+        with comm.raise_on_all():
+            if comm.rank == 0:
+                target = Destination(out)
+                target.claim(comm.size)
+        writer = ShardWriter(
+            comm.bcast(target), rows.num_vertices, weight_dtype, vtxdist, uuid,
+            original=original,
+        )  # fmt: skip
+        weights = keys_to_weights(rows.keys, weight_dtype)
+        with writer:
+            with comm.raise_on_all():
+                writer.write_part(comm.rank, rows.indptr, rows.indices, weights)
+            with comm.raise_on_all():
+                if comm.rank == 0:
+                    writer.finish()

@@ -1,0 +1,203 @@
+"""Who may use the service: addresses, tokens, TLS.
+
+It listens on the loopback interface or at a socket in the file system, and every
+request must show a token, which is in a file for the user alone. Any other address
+needs TLS, or `--insecure`.
+"""
+
+import atexit
+import hmac
+import ipaddress
+import os
+import secrets
+import socket
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..comm.meeting import own_address
+from ..host.errors import ConfigError, InputError
+from ..io.opening import opened
+
+LEAST_TOKEN, MOST_TOKEN = 16, 1024
+MOST_PEM_BYTES = 1 << 20
+ANYWHERE = ("0.0.0.0", "::", "")
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where the service listens, and what a client must show.
+
+    Attributes
+    ----------
+    host, port : str, int
+        Port 0 takes a free one.
+    path : Path or None
+        A socket in the file system in place of them.
+    token : str
+    certificate, key : bytes
+        PEM; empty without TLS.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    path: Path | None = None
+    token: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
+
+    @property
+    def local(self) -> bool:
+        """Whether only this host can reach the service."""
+        return self.path is not None or is_loopback(self.host)
+
+    def location(self, rank: int) -> str:
+        """Return where a rank listens, as Flight wants it."""
+        if self.path is not None:
+            return f"grpc+unix://{self.socket_of(rank)}"
+        if rank == 0:
+            return f"{self._scheme}://{_bracketed(self.host)}:{self.port}"
+        host = self.host if is_loopback(self.host) else self._own_host()
+        return f"{self._scheme}://{_bracketed(host)}:0"
+
+    def reachable(self, rank: int, port: int) -> str:
+        """Return where clients reach a rank that listens at a port."""
+        if self.path is not None:
+            return self.location(rank)
+        near = is_loopback(self.host) or (rank == 0 and self.host not in ANYWHERE)
+        host = self.host if near else self._own_host()
+        return f"{self._scheme}://{_bracketed(host)}:{port}"
+
+    def socket_of(self, rank: int) -> Path:
+        """Return the socket of a rank."""
+        assert self.path is not None
+        return self.path if rank == 0 else Path(f"{self.path}.{rank}")
+
+    def admits(self, header: str) -> bool:
+        """Return whether the header `authorization` has the token."""
+        expected = f"Bearer {self.token}".encode()
+        return hmac.compare_digest(header.encode(errors="replace"), expected)
+
+    @property
+    def _scheme(self) -> str:
+        return "grpc+tls" if self.certificate else "grpc+tcp"
+
+    def _own_host(self) -> str:
+        # A certificate names a host, not its address.
+        return socket.gethostname() if self.certificate else own_address() or self.host
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is reached from its own host only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_listen(text: str) -> tuple[str, int]:
+    """Read HOST:PORT, an address of version 6 in brackets.
+
+    Raises
+    ------
+    ConfigError
+        If it is something else.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(
+            f"--listen {text}: is no HOST:PORT; write for example 127.0.0.1:0, where 0 "
+            "takes a free port"
+        )
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def check_open(access: Access, token_given: bool, insecure: bool) -> None:
+    """Refuse to listen on a network without a token of the user's and TLS.
+
+    Raises
+    ------
+    ConfigError
+        Says what is missing.
+    """
+    if access.local or insecure:
+        return
+    missing = [] if token_given else ["--token-file"]
+    missing += [] if access.certificate else ["--tls-cert and --tls-key"]
+    if missing:
+        raise ConfigError(
+            f"--listen {access.host} can be reached from other hosts: give "
+            f"{' and '.join(missing)}, or --insecure"
+        )
+
+
+def read_pem(path: Path) -> bytes:
+    """Return a certificate or a key.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    with opened(path) as file:
+        text: bytes = file.read(MOST_PEM_BYTES)
+    if b"-----BEGIN " not in text:
+        raise InputError(f"{path}: is no PEM file; give a certificate or key in PEM")
+    return text
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a file that nobody else can read.
+
+    Raises
+    ------
+    ConfigError
+        If others can read it, or it is too short.
+    """
+    with opened(path) as file:
+        mode = os.fstat(file.fileno()).st_mode
+        token = file.read(MOST_TOKEN + 1).decode(errors="replace").strip()
+    if stat.S_IMODE(mode) & 0o077:
+        raise ConfigError(f"{path}: others may read the token; chmod 600 {path}")
+    if not LEAST_TOKEN <= len(token) <= MOST_TOKEN or not token.isprintable():
+        raise ConfigError(
+            f"{path}: a token has {LEAST_TOKEN} to {MOST_TOKEN} printable characters"
+        )
+    return token
+
+
+def find_token(path: Path | None) -> tuple[str, Path]:
+    """Return the token, and the file where it is; make both if there is no file.
+
+    A file that nobody has named is removed when this process ends.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot serve.
+    """
+    if path is not None and path.exists():
+        return read_token(path), path
+    token = secrets.token_urlsafe(32)
+    if path is None:
+        handle, name = tempfile.mkstemp(".token", "mndmst-")  # mode 0600
+        path = Path(name)
+        atexit.register(path.unlink, missing_ok=True)
+    else:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        try:
+            handle = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: cannot be made ({error.strerror}); give another --token-file"
+            ) from error
+    with os.fdopen(handle, "w") as file:
+        file.write(token + "\n")
+    return token, path
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

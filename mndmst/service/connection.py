@@ -1,0 +1,166 @@
+"""A client's connections to the ranks of a service."""
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from ..host.errors import ConfigError, MndmstError
+from ..host.extras import optional
+from .batches import batches_of
+from .protocol import to_bytes
+
+flight = optional("pyarrow.flight", "serve", "The client of the service needs")
+arrow = optional("pyarrow", "serve", "The client of the service needs")
+
+# Pairs of vertices sent at a time
+BATCH_ROWS = 1 << 20
+
+
+class ServiceError(MndmstError):
+    """What a service answers to a request that it cannot fulfil; or it is gone."""
+
+
+class Connection:
+    """Connections to rank 0, and to other ranks where they stream.
+
+    Parameters
+    ----------
+    url : str
+    token : str
+    trusted : bytes or None
+        A certificate to trust, in place of the system's.
+    """
+
+    def __init__(self, url: str, token: str, trusted: bytes | None = None) -> None:
+        self.url, self._trusted = url, trusted
+        header = (b"authorization", f"Bearer {token}".encode())
+        self._options = flight.FlightCallOptions(headers=[header])
+        self._clients: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """End all connections."""
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+
+    def ask(
+        self,
+        action: str,
+        progress: Callable[[str, float], None] | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        """Ask for an action and return its result.
+
+        Raises
+        ------
+        ServiceError
+            If the service refuses it, or is gone.
+        """
+        result: dict[str, Any] = {}
+        with self._errors():
+            body = flight.Action(action, to_bytes(fields))
+            for answer in self._client(self.url).do_action(body, self._options):
+                result = json.loads(answer.body.to_pybytes())
+                if "progress" in result and progress is not None:
+                    progress(result["progress"], result["seconds"])
+        return result
+
+    def info(self, request: dict[str, Any]) -> Any:
+        """Return where a table can be read."""
+        with self._errors():
+            descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
+            return self._client(self.url).get_flight_info(descriptor, self._options)
+
+    def details(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return what the service says of a table."""
+        return self.metadata(self.info(request))
+
+    @staticmethod
+    def metadata(info: Any) -> dict[str, Any]:
+        """Return what the service says of a table."""
+        return dict(json.loads(info.app_metadata))
+
+    def read(self, request: dict[str, Any]) -> Any:
+        """Return a table, from all ranks that have a share of it, at once."""
+        endpoints = self.info(request).endpoints
+
+        def share(endpoint: Any) -> Any:
+            with self._errors():
+                client = self._client(self._place(endpoint))
+                return client.do_get(endpoint.ticket, self._options).read_all()
+
+        if len(endpoints) == 1:
+            return share(endpoints[0])
+        with ThreadPoolExecutor(len(endpoints), "mndmst-read") as pool:
+            return arrow.concat_tables(pool.map(share, endpoints))
+
+    def put(self, command: dict[str, Any], batches: list[Any], endpoint: Any) -> None:
+        """Send batches to the rank of an endpoint, or to rank 0."""
+        descriptor = flight.FlightDescriptor.for_command(to_bytes(command))
+        with self._errors():
+            client = self._client(self._place(endpoint) if endpoint else self.url)
+            schema = batches[0].schema
+            writer, _ = client.do_put(descriptor, schema, self._options)
+            with writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+                writer.done_writing()
+
+    def exchange(self, request: dict[str, Any], table: Any) -> Any:
+        """Send a table in batches, and return the answers to them as a table."""
+        descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
+        answers = []
+        with self._errors():
+            client = self._client(self.url)
+            writer, reader = client.do_exchange(descriptor, self._options)
+            with writer:
+                writer.begin(table.schema)
+                for batch in batches_of(table, BATCH_ROWS):
+                    writer.write_batch(batch)
+                    answers.append(reader.read_chunk().data)
+                writer.done_writing()
+        return arrow.Table.from_batches(answers)
+
+    def _client(self, place: str) -> Any:
+        if place not in self._clients:
+            more = {"tls_root_certs": self._trusted} if self._trusted else {}
+            try:
+                self._clients[place] = flight.connect(place, **more)
+            except (arrow.ArrowException, TypeError) as error:
+                raise ConfigError(
+                    f"{place}: is no address of a service ({error}); write "
+                    "grpc+tcp://HOST:PORT, grpc+tls://HOST:PORT or grpc+unix:///PATH"
+                ) from error
+        return self._clients[place]
+
+    def _place(self, endpoint: Any) -> str:
+        if not endpoint.locations:
+            return self.url
+        return str(endpoint.locations[0].uri.decode())
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn Flight's errors into one line."""
+        try:
+            yield
+        except flight.FlightUnauthenticatedError as error:
+            raise ServiceError(
+                f"{self.url}: refused the token. Give what is in its token file."
+            ) from error
+        except flight.FlightUnavailableError as error:
+            raise ServiceError(
+                f"{self.url}: no service answers there ({_line(error)}). It has ended, "
+                "or the address is wrong."
+            ) from error
+        except arrow.ArrowException as error:
+            raise ServiceError(f"{self.url}: {_line(error)}") from error
+
+
+def _line(error: Exception) -> str:
+    """Return what an error says, without what gRPC adds."""
+    text = str(error).partition(". gRPC client debug context")[0]
+    text = text.partition(" Detail:")[0]
+    line = text.splitlines()[0] if text else type(error).__name__
+    return line.removesuffix(".")

@@ -1,0 +1,145 @@
+"""Weights by an expression of columns: parsed here, computed by Arrow.
+
+Numbers, names of columns, ``+ - * /``, comparisons, brackets, and the functions below.
+Nothing else is accepted, and nothing is evaluated as Python: the text is only taken
+apart by its grammar.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..host.errors import ConfigError, InputError
+from ..host.extras import optional
+from ..io.edges import supported_weights
+
+MOST_CHARACTERS, MOST_NODES, DEEPEST = 1000, 200, 40
+# What is written, and Arrow's name of it.
+OPERATORS: dict[type, str] = {
+    ast.Add: "add_checked", ast.Sub: "subtract_checked",
+    ast.Mult: "multiply_checked", ast.Div: "divide", ast.USub: "negate_checked",
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
+    ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+FUNCTIONS = {
+    "abs": ("abs_checked", 1), "sqrt": ("sqrt", 1), "exp": ("exp", 1),
+    "log": ("ln", 1), "floor": ("floor", 1), "ceil": ("ceil", 1),
+    "round": ("round", 1), "power": ("power_checked", 2), "where": ("if_else", 3),
+    "min": ("min_element_wise", 2), "max": ("max_element_wise", 2),
+}  # fmt: skip
+
+
+def columns_of(text: str) -> list[str]:
+    """Return the columns that an expression names, in alphabetical order.
+
+    Raises
+    ------
+    ConfigError
+        If it is no such expression.
+    """
+    tree = _parsed(text)
+    _check(tree, text, DEEPEST)
+    return sorted(set(_names(tree)))
+
+
+def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.ndarray:
+    """Return the weights that an expression gives.
+
+    Parameters
+    ----------
+    columns : mapping of ndarray
+        Those that `columns_of` names.
+    length : int
+        How many weights there are.
+
+    Raises
+    ------
+    InputError
+        If Arrow cannot compute it, or it gives no numbers.
+    """
+    compute = optional("pyarrow.compute", "serve")
+    arrow = optional("pyarrow", "serve")
+    tables = {name: arrow.array(column) for name, column in columns.items()}
+    try:
+        result = _value(_parsed(text), tables, compute)
+        if isinstance(result, arrow.Scalar):
+            result = arrow.array(np.full(length, result.as_py()))
+    except (arrow.ArrowException, TypeError) as error:
+        raise InputError(f"{text!r} cannot be computed: {error}") from error
+    values = np.asarray(result.to_numpy(zero_copy_only=False))
+    return supported_weights(repr(text), values)
+
+
+def _parsed(text: str) -> ast.expr:
+    if len(text) > MOST_CHARACTERS:
+        raise ConfigError(f"an expression has at most {MOST_CHARACTERS} characters")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ConfigError(f"{text!r} is no expression of columns: {error}") from error
+
+
+def _check(node: ast.expr, text: str, depth: int) -> None:
+    """Refuse what is no expression of columns."""
+    if depth == 0 or sum(1 for _ in ast.walk(node)) > MOST_NODES:
+        raise ConfigError(f"{text!r} is too long an expression")
+    if isinstance(node, ast.Constant):
+        value = node.value
+        fine = type(value) in (int, float) and abs(value) < 1 << 63  # type: ignore
+    elif isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        fine = name in FUNCTIONS and len(node.args) == FUNCTIONS[name][1]
+        fine &= not node.keywords
+    elif isinstance(node, ast.Compare):
+        fine = len(node.ops) == 1 and type(node.ops[0]) in OPERATORS
+    elif isinstance(node, ast.BinOp | ast.UnaryOp):
+        fine = type(node.op) in OPERATORS
+    else:
+        fine = isinstance(node, ast.Name)
+    if not fine:
+        raise ConfigError(
+            f"{ast.unparse(node)!r} has no place in an expression; write numbers, "
+            f"columns, + - * / and comparisons, and {', '.join(FUNCTIONS)}"
+        )
+    for child in _parts(node):
+        _check(child, text, depth - 1)
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """Return the expressions that one is made of."""
+    if isinstance(node, ast.Call):
+        return list(node.args)
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    return [node.operand] if isinstance(node, ast.UnaryOp) else []
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        yield node.id
+    for child in _parts(node):
+        yield from _names(child)
+
+
+def _value(node: ast.expr, columns: Mapping[str, Any], compute: Any) -> Any:
+    """Return the value of an expression that has been checked."""
+    if isinstance(node, ast.Name):
+        return columns[node.id]
+    if isinstance(node, ast.Constant):
+        return optional("pyarrow", "serve").scalar(node.value)
+    if isinstance(node, ast.Call):
+        assert isinstance(node.func, ast.Name)
+        name = FUNCTIONS[node.func.id][0]
+    elif isinstance(node, ast.Compare):
+        name = OPERATORS[type(node.ops[0])]
+    else:
+        assert isinstance(node, ast.BinOp | ast.UnaryOp)
+        name = OPERATORS[type(node.op)]
+    parts = [_value(part, columns, compute) for part in _parts(node)]
+    if name == "divide":  # of integers Arrow would give an integer
+        parts[0] = compute.cast(parts[0], "float64")
+    return getattr(compute, name)(*parts)

@@ -1,0 +1,150 @@
+"""Requests that all ranks execute, one after the other, in the order they came."""
+
+import queue
+import time
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any
+
+from ..host.errors import ConfigError, MndmstError
+from ..host.progress import Progress
+
+MOST_WAITING = 1000
+
+
+class CancelledError(MndmstError):
+    """A request that a client has cancelled."""
+
+
+class Job:
+    """A request, for the thread that asks and the ranks that answer.
+
+    Attributes
+    ----------
+    fields : dict
+        The request; `action` says what is asked for.
+    cancelled : bool
+        Whether it need not be answered.
+    """
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+        self.cancelled = False
+        self.asked = time.monotonic()
+        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def tell(self, text: str) -> None:
+        """Tell how far it is."""
+        seconds = round(time.monotonic() - self.asked, 6)
+        self._events.put({"progress": text, "seconds": seconds})
+
+    def end(self, result: dict[str, Any] | Exception) -> None:
+        """Answer with a result, or an error."""
+        self._events.put(result)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield what is told, and last the result; wait meanwhile.
+
+        Raises
+        ------
+        MndmstError
+            If that is the answer.
+        """
+        while True:
+            event = self._events.get()
+            if isinstance(event, Exception):
+                raise event
+            yield event
+            if "progress" not in event:
+                return
+
+    def result(self) -> dict[str, Any]:
+        """Wait for the result, and return it."""
+        return list(self.events())[-1]
+
+
+class Jobs:
+    """The jobs that wait."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._lock = Lock()
+        self._known: dict[str, Job] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        return self._waiting.qsize()
+
+    def submit(self, fields: dict[str, Any]) -> Job:
+        """Let a job wait for its turn.
+
+        Raises
+        ------
+        ConfigError
+            If too many wait, or the service ends.
+        """
+        job = Job(fields)
+        with self._lock:
+            if self._closed:
+                raise ConfigError("the service is ending; start it again, and ask then")
+            if len(self) >= MOST_WAITING:
+                raise ConfigError(f"{MOST_WAITING} requests wait; ask again later")
+            if "request" in fields:
+                self._known[fields["request"]] = job
+            self._waiting.put(job)
+        return job
+
+    def close(self) -> Job:
+        """Take no more jobs; the last one ends the service."""
+        job = Job({"action": "shutdown"})
+        with self._lock:
+            self._closed = True
+            self._waiting.put(job)
+        return job
+
+    def stop(self) -> None:
+        """Do what `close` does, in a handler of a signal, which may not wait."""
+        self._closed = True
+        self._waiting.put(Job({"action": "shutdown"}))
+
+    def cancel(self, request: str) -> bool:
+        """Cancel a job; return whether it was there."""
+        with self._lock:
+            job = self._known.get(request)
+        if job is None:
+            return False
+        job.cancelled = True
+        return True
+
+    def next(self) -> Job:
+        """Wait for a job, without using the processor."""
+        return self._waiting.get()
+
+    def forget(self, job: Job) -> None:
+        """Forget a job that has ended."""
+        with self._lock:
+            self._known.pop(job.fields.get("request", ""), None)
+
+
+class Told(Progress):
+    """The progress of a job, told to the client that waits for it.
+
+    Parameters
+    ----------
+    job : Job or None
+        None on ranks that tell nobody.
+    """
+
+    def __init__(self, job: Job | None) -> None:
+        super().__init__(False)
+        self.job = job
+
+    def stage(self, name: str, **details: Any) -> None:
+        """Say that a stage begins."""
+        if self.job is not None:
+            self.job.tell(name)
+
+    def edges(self, name: str, edges: int) -> None:
+        """Say how many edges are left after a step."""
+        if self.job is not None:
+            self.job.tell(f"{name}: {edges} edges left")

@@ -1,0 +1,240 @@
+"""A graph of a service, as a client sees it."""
+
+import secrets
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..api.inputs import as_column
+from ..host.errors import InputError
+from ..host.extras import optional
+from .batches import batches_of
+from .connection import Connection
+from .remote_forest import RemoteForest
+
+arrow = optional("pyarrow", "serve", "The client of the service needs")
+
+# Rows sent at a time
+BATCH_ROWS = 1 << 18
+Pairs = tuple[Any, Any]
+
+
+class Graph:
+    """A graph that a service keeps.
+
+    Parameters
+    ----------
+    connection : Connection
+    name : str
+    """
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.connection, self.name = connection, name
+
+    def info(self) -> dict[str, Any]:
+        """Return what is known of the graph: sizes, version, columns."""
+        return self.connection.ask("info", graph=self.name)
+
+    @cached_property
+    def num_vertices(self) -> int:
+        """How many vertices there are."""
+        return int(self.info()["num_vertices"])
+
+    def edges(self) -> Any:
+        """Return all edges as an Arrow table: src, dst, weight, in the order of edges.
+
+        Weights that are sent to `solve` or `store` are in the same order.
+        """
+        return self.connection.read({"graph": self.name, "table": "edges"})
+
+    @property
+    def forest(self) -> RemoteForest:
+        """The forest of the present version, by the graph's own weights."""
+        request = {"graph": self.name, "table": "forest"}
+        return RemoteForest(
+            self.connection, self.name, self.connection.details(request)
+        )
+
+    def solve(
+        self,
+        weights: Any = None,
+        *,
+        maximum: bool = False,
+        below: float | None = None,
+        without_edges: Pairs | None = None,
+        vertices: Any = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> RemoteForest:
+        """Compute a forest with other weights, or of fewer edges.
+
+        Parameters
+        ----------
+        weights : str or array-like, optional
+            The name of a column; an expression of columns, such as
+            ``"length / speed"``; or a weight for each edge, in the order of `edges`.
+        maximum : bool
+            Compute the maximum spanning forest.
+        below : number, optional
+            Use edges of a smaller weight only.
+        without_edges : pair of array-like of integers, optional
+            Ends of edges to leave out.
+        vertices : array-like of integers, optional
+            Use edges between these vertices only; the others are trees by themselves.
+        progress : callable, optional
+            Told the name of every stage, and the seconds so far.
+
+        Returns
+        -------
+        Forest
+            Fetched when it is first looked at.
+
+        Raises
+        ------
+        MndmstError
+            If the service cannot do it; the message says why.
+        """
+        fields: dict[str, Any] = {"graph": self.name}
+        if weights is not None:
+            fields["weights"] = self._weights(weights)
+        if maximum:
+            fields["maximum"] = True
+        if below is not None:
+            fields["below"] = below
+        if without_edges is not None:
+            src, dst = without_edges
+            fields["without_edges"] = self._send("edges", {"src": src, "dst": dst})
+        if vertices is not None:
+            fields["vertices"] = self._send("vertices", {"vertex": vertices})
+        details = self.connection.ask("solve", progress, **fields)
+        return RemoteForest(self.connection, self.name, details)
+
+    def store(self, name: str, weights: Any) -> None:
+        """Keep weights as a column of the graph, for later calls of `solve`."""
+        upload = self._send_weights(weights)
+        self.connection.ask("store", graph=self.name, column=name, upload=upload)
+
+    def insert(self, src: Any, dst: Any, weight: Any) -> int:
+        """Insert edges; return the new version. A lighter weight replaces another."""
+        return self.update(insert=(src, dst, weight))
+
+    def delete(self, src: Any, dst: Any) -> int:
+        """Delete edges; return the new version."""
+        return self.update(delete=(src, dst))
+
+    def set_weights(self, src: Any, dst: Any, weight: Any) -> int:
+        """Change weights of edges; return the new version."""
+        return self.update(set_weights=(src, dst, weight))
+
+    def update(self, **changes: tuple[Any, ...]) -> int:
+        """Apply insertions, deletions and changed weights as a whole.
+
+        Parameters
+        ----------
+        insert, set_weights : (src, dst, weight), optional
+        delete : (src, dst), optional
+
+        Returns
+        -------
+        int
+            The version that has the changes.
+        """
+        fields: dict[str, Any] = {}
+        for kind, columns in changes.items():
+            names = ("src", "dst", "weight")[: len(columns)]
+            sent = "changes" if len(columns) == 3 else "edges"
+            fields[kind] = self._send(sent, dict(zip(names, columns, strict=True)))
+        return int(self.connection.ask("update", graph=self.name, **fields)["version"])
+
+    def snapshot(self) -> dict[str, Any]:
+        """Write the graph as shards where the service keeps its journal."""
+        return self.connection.ask("snapshot", graph=self.name)
+
+    def connected(self, u: Any, v: Any) -> np.ndarray:
+        """Return whether the vertices of pairs are connected; bool."""
+        table = self._query("connected", u, v)
+        return np.asarray(table["connected"].to_numpy())
+
+    def path_max(self, u: Any, v: Any) -> Any:
+        """Return the heaviest edge of each path in the forest, as an Arrow table.
+
+        Its columns are src, dst and weight; null where there is no path or no edge.
+        """
+        return self._query("path_max", u, v)
+
+    def path(self, u: Any, v: Any) -> Any:
+        """Return the edges of each path in the forest, from u to v.
+
+        Returns
+        -------
+        pyarrow.ChunkedArray of lists of (src, dst, weight)
+            An empty list where there is no path.
+        """
+        return self._query("path", u, v)["path"]
+
+    def components(self, below: float | None = None) -> np.ndarray:
+        """Return for each vertex the smallest one of its component.
+
+        Parameters
+        ----------
+        below : number, optional
+            Components of the edges of a smaller weight.
+        """
+        request = {"graph": self.name, "table": "labels"}
+        request |= {} if below is None else {"below": below}  # type: ignore[dict-item]
+        return np.asarray(self.connection.read(request)["label"].to_numpy())
+
+    def clusters(self, **rule: float) -> np.ndarray:
+        """Return the cluster of each vertex, numbered from 0; -1 is noise.
+
+        Parameters
+        ----------
+        count : int
+            So many clusters by single linkage; or
+        height : number
+            clusters joined by edges no heavier; or
+        min_size : int
+            those of HDBSCAN* with at least as many vertices.
+        """
+        request = {"graph": self.name, "table": "clusters", **rule}
+        return np.asarray(self.connection.read(request)["label"].to_numpy())
+
+    def _weights(self, weights: Any) -> dict[str, str]:
+        if isinstance(weights, str):
+            column = weights in self.info()["columns"]
+            return {"column" if column else "expression": weights}
+        return {"upload": self._send_weights(weights)}
+
+    def _send_weights(self, weights: Any) -> str:
+        """Send every rank the weights of its edges; return what they are called."""
+        values, name = as_column(weights, "weights"), secrets.token_hex(16)
+        info = self.connection.info({"graph": self.name, "table": "edges"})
+        counts, done = self.connection.metadata(info)["counts"], 0
+        if len(values) != sum(counts):
+            raise InputError(
+                f"there are {len(values):,} weights and {sum(counts):,} edges; give "
+                "one for each, in the order of Graph.edges()"
+            )
+        for endpoint, count in zip(info.endpoints, counts, strict=True):
+            part = arrow.table({"weight": values[done : done + count]})
+            self._put("weights", name, part, endpoint)
+            done += count
+        return name
+
+    def _send(self, kind: str, columns: dict[str, Any]) -> str:
+        """Send columns to rank 0; return what they are called."""
+        name = secrets.token_hex(16)
+        table = arrow.table({n: as_column(c, n) for n, c in columns.items()})
+        self._put(kind, name, table, None)
+        return name
+
+    def _put(self, kind: str, name: str, table: Any, endpoint: Any) -> None:
+        command = {"upload": name, "graph": self.name, "kind": kind}
+        self.connection.put(command, batches_of(table, BATCH_ROWS), endpoint)
+
+    def _query(self, query: str, u: Any, v: Any) -> Any:
+        columns = {"u": as_column(u, "u"), "v": as_column(v, "v")}
+        columns = {n: c.astype(np.int64) for n, c in columns.items()}
+        request = {"graph": self.name, "query": query}
+        return self.connection.exchange(request, arrow.table(columns))

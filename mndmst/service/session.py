@@ -1,0 +1,173 @@
+"""A service for one script or notebook: its ranks start and end with a block."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..host.errors import ConfigError
+from ..host.launcher import find_mpirun
+from .client import Service, connect
+from .connection import ServiceError
+from .remote_graph import Graph
+
+_PACKAGE_PARENT = Path(__file__).parents[2]
+# What an outer launcher tells its processes would confuse an inner one.
+_LAUNCHERS = ("PMI_", "PMIX_", "HYDRA_", "OMPI_COMM_")
+ENDING_SECONDS = 20.0
+LOOK_SECONDS = 0.02
+
+
+class Session:
+    """Starts ranks that serve a graph, and ends them.
+
+    As a context manager it gives the graph. The ranks are started by `mpirun`, or by
+    `srun` inside an allocation of Slurm, on this host, and listen there only.
+
+    Parameters
+    ----------
+    graph : str or Path
+        A directory of shards, or its index.
+    ranks : int
+    timeout : float
+        Seconds until the graph must be there.
+    **options
+        Options of `mndmst serve`, by their names: ``memory="8GiB"``.
+
+    Examples
+    --------
+    >>> with Session("city", ranks=4) as graph:      # doctest: +SKIP
+    ...     graph.solve("length / speed").total_weight
+    """
+
+    def __init__(
+        self, graph: str | Path, ranks: int = 1, timeout: float = 600.0, **options: Any
+    ) -> None:
+        self.path, self.ranks, self.timeout = Path(graph), ranks, timeout
+        self.options = options
+        self.service: Service | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = Path()
+
+    def start(self) -> Graph:
+        """Start the ranks, and return the graph once they have it.
+
+        Raises
+        ------
+        ConfigError
+            If there is no launcher.
+        ServiceError
+            If the ranks end; the message says why.
+        """
+        self._folder = Path(tempfile.mkdtemp(prefix="mndmst-session-"))  # mode 0700
+        address, log = self._folder / "address", self._folder / "log"
+        files = ["--address-file", address, "--token-file", self._folder / "token"]
+        flags = [
+            word
+            for name, value in self.options.items()
+            for word in (f"--{name.replace('_', '-')}", value)
+        ]
+        command = [*launcher(self.ranks), sys.executable, "-m", "mndmst", "serve"]
+        command += map(str, [f"graph={self.path.resolve()}", "-q", *files, *flags])
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(_LAUNCHERS)
+        }
+        paths = [str(_PACKAGE_PARENT), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        try:
+            with log.open("wb") as output:
+                self._process = subprocess.Popen(
+                    command,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+            self._wait_for(address, log)
+            found = json.loads(address.read_text())
+            self.service = connect(found["url"], token_file=found["token_file"])
+            return self.service["graph"]
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait_for(self, address: Path, log: Path) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + self.timeout
+        while not address.exists():
+            if self._process.poll() is not None:
+                said = log.read_text(errors="replace").strip()
+                raise ServiceError(f"{self.path}: the ranks have ended. {said[-2000:]}")
+            if time.monotonic() > deadline:
+                raise ServiceError(
+                    f"{self.path}: not served after {self.timeout:g} s; give a longer "
+                    "timeout"
+                )
+            time.sleep(LOOK_SECONDS)
+
+    def close(self) -> None:
+        """End the ranks."""
+        if self.service is not None:
+            with suppress(ServiceError):
+                self.service.shutdown()
+            self.service.close()
+            self.service = None
+        process, self._process = self._process, None
+        if process is not None:
+            try:
+                process.wait(ENDING_SECONDS if process.poll() is None else 0)
+            except subprocess.TimeoutExpired:
+                process.terminate()  # the launcher takes its ranks with it
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(ENDING_SECONDS)
+                process.kill()
+                process.wait()
+        if self._folder.name:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Graph:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def launcher(ranks: int) -> list[str]:
+    """Return the command that starts some ranks here.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    if "SLURM_JOB_ID" in os.environ and shutil.which("srun"):
+        kind = os.environ.get("MNDMST_SRUN_MPI", "pmi2")
+        here = os.environ.get("SLURMD_NODENAME")
+        place = ["-w", here] if here else []
+        return [
+            "srun",
+            f"--mpi={kind}",
+            "-K1",
+            "-N1",
+            *place,
+            "--overlap",
+            f"-n{ranks}",
+        ]
+    if ranks == 1:
+        return []
+    mpirun = find_mpirun()
+    if mpirun is None:
+        raise ConfigError(
+            f"no mpirun, to start {ranks} ranks; load the module of your MPI, or pip "
+            "install 'mndmst[mpi]'"
+        )
+    return [mpirun, "-n", str(ranks)]

@@ -1,0 +1,46 @@
+"""What a rank streams: its share of a table, in batches of bounded size."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..graph.order import keys_to_weights
+from ..host.extras import optional
+from .resident import Found, Resident
+
+arrow = optional("pyarrow", "serve", "The service needs")
+
+BATCH_ROWS = 1 << 18
+
+
+def edge_schema(dtype: np.dtype) -> Any:
+    """Return the columns of edges."""
+    weight = arrow.from_numpy_dtype(dtype)
+    columns = [("src", arrow.int64()), ("dst", arrow.int64()), ("weight", weight)]
+    return arrow.schema(columns)
+
+
+def forest_batches(found: Found) -> Iterator[Any]:
+    """Yield the edges of a forest that begin at this rank's rows, in order."""
+    schema, edges = edge_schema(found.dtype), found.edges
+    for low in range(0, len(edges), BATCH_ROWS):
+        part = slice(low, low + BATCH_ROWS)
+        weights = keys_to_weights(edges.key[part], found.dtype)
+        yield _batch(schema, edges.u[part], edges.v[part], weights)
+
+
+def graph_batches(resident: Resident) -> Iterator[Any]:
+    """Yield the edges of the graph that begin at this rank's rows, in order.
+
+    The order must have been made.
+    """
+    order, dtype = resident.order, resident.weighed.dtype
+    schema, keys = edge_schema(dtype), resident.rows.keys
+    for src, dst, key in order.batches(keys, BATCH_ROWS):
+        yield _batch(schema, src, dst, keys_to_weights(key, dtype))
+
+
+def _batch(schema: Any, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Any:
+    columns = [arrow.array(ends.astype(np.int64)) for ends in (src, dst)]
+    return arrow.record_batch([*columns, arrow.array(weight)], schema=schema)

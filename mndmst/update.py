@@ -1,0 +1,192 @@
+"""The third program: the forest of a graph, after changes of the graph.
+
+The graph is read, but not solved again: what changes does to the forest is found from
+the forest, and from the rows of the smaller pieces that deletions cut off.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from .changes.batch import Batch
+from .changes.changing import ChangingForest
+from .changes.table import read_changes
+from .comm.communicator import Comm
+from .graph.model import EdgeList, Rows
+from .graph.order import keys_to_weights
+from .host.errors import InputError
+from .host.memory import Budget
+from .host.progress import Progress, process_start
+from .io.forest import ForestHeader, read_forest
+from .io.forest_writer import write_forest
+from .io.outputs import Outputs, check_outputs, check_writable
+from .io.rows_writer import check_new, graph_uuid, write_rows
+from .io.shard_writer import OriginalIds
+from .io.shards import ShardedGraph, open_graph
+from .io.totals import exact_total, forest_digest
+from .kernels.edge_order import in_row_order
+from .steps.read import balanced_vtxdist, keep_to_host, read_rows
+from .steps.write import Summary
+from .tree.index import ForestIndex
+
+
+@dataclass(frozen=True)
+class Files:
+    """What is read and written; a graph is written only if it is asked for."""
+
+    graph: Path
+    forest: Path
+    changes: Path
+    forest_out: Path
+    graph_out: Path | None = None
+
+
+def update(
+    comm: Comm, files: Files, memory: int, threads: int, progress: Progress
+) -> Summary:
+    """Write the forest of a graph after changes. Collective.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes that a rank may hold; 0 for its share of the host.
+    threads : int
+        How many read the rows of a rank.
+
+    Returns
+    -------
+    Summary
+        The same on every rank.
+
+    Raises
+    ------
+    MndmstError
+        On every rank, if an input, the memory or an output cannot be used.
+    """
+    with comm.raise_on_all():
+        if comm.rank == 0:
+            inputs = files.graph, files.forest, files.changes
+            check_outputs(inputs, [files.forest_out])
+            if files.graph_out is not None:
+                check_new(files.graph_out)
+        graph = open_graph(files.graph, check=comm.rank == 0)
+    check_writable(comm, files.forest_out)
+    index, batch = None, None
+    with comm.raise_on_all():
+        if comm.rank == 0:
+            index = read_index(files.forest, graph)
+            batch = read_changes(files.changes, graph.weight_dtype)
+            batch = in_present_ids(batch, graph)
+    progress.say("reading the rows")
+    rows, num_edges = _read(comm, graph, memory, threads)
+    progress.say("applying the changes")
+    changing = ChangingForest(comm, rows, graph.weight_dtype, index)
+    applied = changing.apply(batch)
+    num_edges += applied.inserted - applied.deleted
+    progress.say("writing")
+    return _write(comm, files, graph, changing, num_edges)
+
+
+def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
+    """Read the forest of a graph, and index it.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, no forest, or of another graph.
+    """
+    file = read_forest(path)
+    if file.header.graph_uuid != graph.uuid:
+        raise InputError(
+            f"{path}: is the forest of graph {file.header.graph_uuid}, and "
+            f"{graph.path} is {graph.uuid}. Give the graph it was solved from."
+        )
+    src, dst, weight = file.read(0, file.num_edges)
+    if not ((src < dst).all() and in_row_order(src, dst)):
+        raise InputError(f"{path}: its edges do not ascend. Verify it, or solve again.")
+    try:
+        return ForestIndex(graph.num_vertices, src, dst, weight)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def in_present_ids(batch: Batch, graph: ShardedGraph) -> Batch:
+    """Return changes with the ids of a graph's rows, given original ids.
+
+    Raises
+    ------
+    InputError
+        If no vertex of a reordered graph had an id that is given.
+    """
+    original = _original_ids(graph)
+    if original is None:
+        return batch
+    order = np.argsort(original.ids)
+    known = original.ids[order]
+    columns = []
+    for ends in (batch.src, batch.dst):
+        place = np.searchsorted(known, ends)
+        wrong = known[np.minimum(place, len(known) - 1)] != ends
+        if wrong.any():
+            change = int(wrong.argmax())
+            raise InputError(
+                f"{batch.where(change)}: the graph has no vertex {ends[change]}. Leave "
+                "the change out, or make the graph again with the vertex."
+            )
+        columns.append(order[place])
+    return replace(batch, src=columns[0], dst=columns[1])
+
+
+def _original_ids(graph: ShardedGraph) -> OriginalIds | None:
+    """Return the ids that vertices had at first, if they have others now."""
+    if not graph.reordered:
+        return None
+    ids = graph.read_original_ids(0, graph.num_vertices)
+    return OriginalIds(ids, graph.original_vertices or graph.num_vertices)
+
+
+def _read(
+    comm: Comm, graph: ShardedGraph, memory: int, threads: int
+) -> tuple[Rows, int]:
+    """Return this rank's rows, and how many edges the graph has."""
+    budget = Budget(memory)
+    if not budget.given:
+        keep_to_host(comm, graph, budget, lambda: None)
+    vtxdist = balanced_vtxdist(comm, graph)
+    rows, stored, num_edges = read_rows(comm, graph, vtxdist, budget, threads)
+    if comm.sum(int(stored is not None)):
+        with comm.raise_on_all():
+            raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
+    return rows, num_edges
+
+
+def _write(
+    comm: Comm,
+    files: Files,
+    graph: ShardedGraph,
+    changing: ChangingForest,
+    num_edges: int,
+) -> Summary:
+    """Write what there is now: the graph, if it is asked for, and the forest."""
+    dtype, rows = graph.weight_dtype, changing.rows.current()
+    with comm.raise_on_all():
+        original = _original_ids(graph)
+    uuid = graph_uuid(comm, rows, dtype, original)
+    if files.graph_out is not None:
+        write_rows(comm, files.graph_out, rows, dtype, uuid, original)
+    edges = EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
+    if changing.forest is not None:
+        edges = changing.forest.edges()
+    weights = keys_to_weights(edges.key, dtype)
+    total, digest = exact_total(comm, weights), forest_digest(comm, edges.u, edges.v)
+    header = ForestHeader(uuid, graph.num_vertices, total, digest)
+    with Outputs(comm) as outputs:
+        write_forest(outputs, files.forest_out, edges, weights, lambda: header)
+    count = comm.sum(len(edges))
+    seconds = comm.max(time.monotonic() - process_start())
+    trees = graph.num_vertices - count
+    return Summary(
+        graph.num_vertices, num_edges, count, trees, total, digest, seconds, None
+    )

@@ -1,0 +1,309 @@
+"""What a client gets wrong is refused in one line, and the service goes on."""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from graphs import simple_path, write_graph
+from processes import finish, on_ranks, python, start
+from services import Served, served
+
+pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
+
+import pyarrow as arrow
+from pyarrow import flight
+
+from mndmst.service.client import connect
+from mndmst.service.connection import ServiceError
+
+pytestmark = pytest.mark.mpi
+
+N = 30
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("service")
+    write_graph(folder / "g", simple_path(N), 2)
+    with served(folder, 2, folder / "g", "-q", "--memory", "400MiB") as service:
+        yield service
+        with service.connect() as client:  # nothing has harmed it
+            assert len(client["g"].forest) == N - 1
+
+
+def raw(service: Served, token: str | None = None):
+    if token is None:
+        token = Path(service.token_file).read_text().strip()
+    header = (b"authorization", f"Bearer {token}".encode())
+    options = flight.FlightCallOptions(headers=[header], timeout=20)
+    return flight.connect(service.url), options
+
+
+def test_every_call_needs_the_token(service: Served) -> None:
+    descriptor = flight.FlightDescriptor.for_command(
+        b'{"graph": "g", "table": "edges"}'
+    )
+    table = arrow.table({"weight": [1.0]})
+    for token in ("", "wrong", "x" * 4000, Path(service.token_file).read_text()[:-2]):
+        client, options = raw(service, token)
+        calls = [
+            lambda: list(client.do_action(flight.Action("list", b""), options)),  # noqa: B023
+            lambda: client.get_flight_info(descriptor, options),  # noqa: B023
+            lambda: client.do_get(flight.Ticket(b"{}"), options).read_all(),  # noqa: B023
+            lambda: list(client.list_flights(b"", options)),  # noqa: B023
+            lambda: list(client.list_actions(options)),  # noqa: B023
+            lambda: client.do_put(descriptor, table.schema, options)[0].close(),  # noqa: B023
+        ]
+        for call in calls:
+            with pytest.raises(flight.FlightUnauthenticatedError):
+                call()
+    with pytest.raises(ServiceError, match="refused the token"):
+        connect(service.url, "wrong")
+    assert stat.S_IMODE(Path(service.token_file).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "words"),
+    [
+        ("eval", b"{}", "no action is called 'eval'"),
+        ("info", b"", "graph is missing"),
+        ("info", b"{", "no JSON"),
+        ("info", b"[1]", "no JSON object"),
+        ("info", b"[" * 100_000, "no JSON"),
+        ("info", b"\xff\xfe", "no JSON"),
+        ("info", b" " * (2 << 20), "at most 1,048,576"),
+        ("info", b'{"graph": "../../etc"}', "give the graph"),
+        ("info", b'{"graph": "h"}', "no graph is called 'h'"),
+        ("info", b'{"graph": 1}', "give the graph"),
+        ("solve", b'{"graph": "g", "path": "/etc"}', "no field 'path'"),
+        ("solve", b'{"graph": "g", "maximum": 1}', "maximum"),
+        ("solve", b'{"graph": "g", "below": NaN}', "below"),
+        ("solve", b'{"graph": "g", "below": "1"}', "below"),
+        ("solve", b'{"graph": "g", "weights": {"column": "x"}}', "no column 'x'"),
+        ("solve", b'{"graph": "g", "weights": {"file": "x"}}', "other weights"),
+        (
+            "solve",
+            b'{"graph": "g", "weights": {"expression": "__import__(1)"}}',
+            "place",
+        ),
+        (
+            "solve",
+            b'{"graph": "g", "weights": {"expression": "0 / 0 * weight"}}',
+            "NaN",
+        ),
+        ("solve", b'{"graph": "g", "vertices": "' + b"0" * 32 + b'"}', "no upload"),
+        ("update", b'{"graph": "g"}', "no changes"),
+        ("snapshot", b'{"graph": "g"}', "give --journal"),
+        ("cancel", b'{"request": "1"}', "give its id"),
+    ],
+)
+def test_wrong_requests(service: Served, action: str, body: bytes, words: str) -> None:
+    client, options = raw(service)
+    with pytest.raises((arrow.ArrowInvalid, flight.FlightError), match=words):
+        list(client.do_action(flight.Action(action, body), options))
+
+
+def put(service: Served, kind: str, table, **more: str) -> str:
+    client, options = raw(service)
+    name = secrets.token_hex(16)
+    command = json.dumps({"upload": name, "graph": "g", "kind": kind, **more})
+    descriptor = flight.FlightDescriptor.for_command(command.encode())
+    writer, _ = client.do_put(descriptor, table.schema, options)
+    with writer:
+        writer.write_table(table)
+    return name
+
+
+def test_wrong_columns(service: Served) -> None:
+    texts = arrow.table({"weight": ["a"]})
+    for kind, table, words in (
+        ("weights", texts, "give numbers"),
+        ("weights", arrow.table({"w": [1]}), "no column 'weight'"),
+        ("weights", arrow.table({"weight": arrow.array([1, None])}), "missing values"),
+        ("edges", arrow.table({"src": [1.5], "dst": [2]}), "give integers"),
+        ("edges", arrow.table({"src": [1]}), "no column 'dst'"),
+        ("nonsense", texts, "no upload is of kind"),
+        ("vertices", arrow.table({"vertex": [[1]]}), "type"),
+    ):
+        with pytest.raises((arrow.ArrowInvalid, flight.FlightError), match=words):
+            put(service, kind, table)
+    with pytest.raises(arrow.ArrowInvalid, match="memory"):
+        put(service, "weights", arrow.table({"weight": np.zeros(40_000_000)}))
+    with service.connect() as client:
+        held = client["g"]
+        for weights, words in (
+            (np.zeros(3), "3 weights and 29 edges"),
+            (np.full(29, np.nan), "NaN"),
+        ):
+            with pytest.raises(Exception, match=words):
+                held.solve(weights)
+        with pytest.raises(ServiceError, match="30 is no vertex"):
+            held.solve(vertices=[0, 30])
+        with pytest.raises(ServiceError, match="self-loop"):
+            held.insert([1], [1], [1])
+        with pytest.raises(ServiceError, match="no edge"):
+            held.delete([0], [2])
+        assert held.info()["version"] == 0
+
+
+def test_noise_and_silence(service: Served) -> None:
+    """Bytes that are no protocol, and clients that say nothing, or leave."""
+    place = urlsplit(service.url)
+    rng = np.random.default_rng(1)
+    silent = [socket.create_connection((place.hostname, place.port)) for _ in range(50)]
+    for size in (1, 24, 1000, 100_000):
+        with socket.create_connection((place.hostname, place.port)) as link:
+            try:
+                link.sendall(rng.bytes(size))
+                link.settimeout(5)
+                link.recv(1000)
+            except OSError:
+                pass
+    for size in (0, 1, 7, 64, 1000):
+        client, options = raw(service)
+        noise = rng.bytes(size)
+        with pytest.raises((arrow.ArrowException, flight.FlightError)):
+            client.do_get(flight.Ticket(noise), options).read_all()
+        with pytest.raises((arrow.ArrowException, flight.FlightError)):
+            client.get_flight_info(flight.FlightDescriptor.for_command(noise), options)
+        with pytest.raises((arrow.ArrowException, flight.FlightError)):
+            list(client.do_action(flight.Action("info", noise), options))
+    client, options = raw(service)  # begins to send, and goes
+    command = {"upload": "0" * 32, "graph": "g", "kind": "weights"}
+    descriptor = flight.FlightDescriptor.for_command(json.dumps(command).encode())
+    schema = arrow.schema([("weight", arrow.float64())])
+    for _ in range(5):
+        writer, _ = client.do_put(descriptor, schema, options)
+        writer.write_table(arrow.table({"weight": np.zeros(10)}))
+        del writer
+    del client
+    with service.connect() as client:
+        assert len(client["g"].solve(maximum=True)) == N - 1
+    for link in silent:
+        link.close()
+
+
+def test_a_network_needs_a_token_and_tls(tmp_path: Path) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    serve = ("-m", "mndmst", "serve", tmp_path / "g", "--listen")
+    for words, reason in (
+        (("0.0.0.0:0",), "give --token-file and --tls-cert and --tls-key, or --insec"),
+        (("192.0.2.1:0", "--insecure"), "cannot listen at"),
+        (("nonsense",), "is no HOST:PORT"),
+    ):
+        done = finish(start(on_ranks(2, *serve, *words)), 60)
+        assert done.returncode == 1, done
+        assert reason in done.stderr
+        assert done.stderr.count("mndmst: error:") == 1
+        assert "Traceback" not in done.stderr
+    (tmp_path / "token").write_text("a token that others may read")
+    (tmp_path / "token").chmod(0o644)
+    words = (tmp_path / "g", "--token-file", tmp_path / "token")
+    done = finish(start(python("-m", "mndmst", "serve", *words)), 60)
+    assert "others may read the token" in done.stderr
+
+
+def test_a_socket_in_the_file_system(tmp_path: Path) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    words = (tmp_path / "g", "-q", "--socket", tmp_path / "s")
+    with served(tmp_path, 2, *words) as service:
+        assert service.url == f"grpc+unix://{tmp_path / 's'}"
+        for path in (tmp_path / "s", tmp_path / "s.1"):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with service.connect() as client:
+            assert len(client["g"].forest.src) == N - 1
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("rank", (0, 1))
+def test_a_rank_that_dies_ends_the_service(tmp_path: Path, rank: int) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    service = Served(tmp_path, 2, tmp_path / "g", "-q")
+    try:
+        client = service.connect()
+        os.kill(service.ranks()[rank], signal.SIGKILL)
+        assert service.process.wait(60) != 0
+        with pytest.raises(ServiceError, match="no service answers"):
+            client.list()
+    finally:
+        service.kill()
+
+
+@pytest.mark.parametrize("rank", (0, 1))
+def test_a_signal_to_a_rank_ends_the_service(tmp_path: Path, rank: int) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    service = Served(tmp_path, 2, tmp_path / "g", "-q")
+    try:
+        os.kill(service.ranks()[rank], signal.SIGTERM)
+        done = finish(service.process, 60)
+        assert done.returncode == 75
+        assert "all requests were answered" in done.stderr
+    finally:
+        service.kill()
+
+
+def test_tls(tmp_path: Path) -> None:
+    """Every rank shows the certificate; who does not trust it stays out."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl to make a certificate with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", key, "-out", certificate],
+        check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    write_graph(tmp_path / "g", simple_path(N))
+    words = (tmp_path / "g", "-q", "--tls-cert", certificate, "--tls-key", key)
+    with served(tmp_path, 2, *words) as service:
+        assert service.url.startswith("grpc+tls://")
+        options = {"token_file": service.token_file, "tls_root": certificate}
+        with connect(service.url, **options) as client:
+            assert len(client["g"].forest.src) == N - 1
+            sent = client["g"].solve(np.arange(N - 1, 0, -1))
+            assert sent.weight.tolist() == list(range(N - 1, 0, -1))
+        with pytest.raises(ServiceError, match="no service answers"):
+            connect(service.url, token_file=service.token_file)
+        plain = service.url.replace("grpc+tls", "grpc+tcp")
+        with pytest.raises(ServiceError):
+            connect(plain, token_file=service.token_file)
+    done = finish(start(python("-m", "mndmst", "serve", *words[:4])), 60)
+    assert "--tls-cert and --tls-key need each other" in done.stderr
+
+
+def test_a_request_is_cancelled_while_it_waits(service: Served) -> None:
+    client, options = raw(service)
+    names = [secrets.token_hex(16) for _ in range(40)]
+    ended: dict[str, str] = {}
+
+    def ask(name: str) -> None:
+        body = json.dumps({"graph": "g", "maximum": True, "request": name}).encode()
+        try:
+            list(client.do_action(flight.Action("solve", body), options))
+            ended[name] = "solved"
+        except flight.FlightCancelledError:
+            ended[name] = "cancelled"
+
+    with ThreadPoolExecutor(len(names)) as pool, service.connect() as other:
+        asked = [pool.submit(ask, name) for name in names]
+        while len(ended) < 2:  # it has begun
+            time.sleep(0.001)
+        known = [name for name in names if other.cancel(name)]
+        for each in asked:
+            each.result(60)
+        assert len(ended) == len(names)
+        assert set(ended.values()) == {"solved", "cancelled"}
+        assert {n for n, how in ended.items() if how == "cancelled"} <= set(known)
+        assert not other.cancel(names[0])

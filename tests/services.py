@@ -1,0 +1,93 @@
+"""A service on ranks, started and ended by tests, with a time limit."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import finish, on_ranks, start
+
+SECONDS = 120
+
+
+class Served:
+    """A service that runs.
+
+    Attributes
+    ----------
+    process : Popen
+        The launcher.
+    url, token_file : str
+    """
+
+    def __init__(self, folder: Path, ranks: int, *words: object) -> None:
+        self.address = folder / "address"
+        self.address.unlink(missing_ok=True)
+        files = ("--address-file", self.address, "--token-file", folder / "token")
+        serve = ("-m", "mndmst", "serve", *words, *files)
+        self.process = start(on_ranks(ranks, *serve))
+        deadline = time.monotonic() + SECONDS
+        while not self.address.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                pytest.fail(f"not served: {finish(self.process, 10)}")
+            time.sleep(0.02)
+        found = json.loads(self.address.read_text())
+        self.url, self.token_file = found["url"], found["token_file"]
+
+    def connect(self) -> Any:
+        """Return a client."""
+        from mndmst.service.client import connect
+
+        return connect(self.url, token_file=self.token_file)
+
+    def ranks(self) -> dict[int, int]:
+        """Return the processes of the ranks."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdecimal():
+                continue
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                environment = (entry / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            rank = [word[9:] for word in environment if word.startswith(b"PMI_RANK=")]
+            if str(self.address).encode() in words and rank:
+                found[int(rank[0])] = int(entry.name)
+        return found
+
+    def kill(self) -> None:
+        """End everything at once, as a machine that fails."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        for process in self.ranks().values():
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        with suppress(ValueError):  # its output has been read
+            self.process.communicate()
+
+
+@contextmanager
+def served(folder: Path, ranks: int, *words: object) -> Iterator[Served]:
+    """Serve graphs; end the service after the block, if nobody has."""
+    service = Served(folder, ranks, *words)
+    try:
+        yield service
+        if service.process.poll() is None:
+            service.process.send_signal(signal.SIGTERM)
+            done = finish(service.process, 30)
+            assert done.returncode == 75, done
+    finally:
+        if service.process.poll() is None:
+            service.process.send_signal(signal.SIGTERM)
+            try:
+                service.process.communicate(timeout=5)
+            except subprocess.TimeoutExpired:
+                service.kill()

@@ -1,0 +1,79 @@
+"""Changes in a table, right and wrong."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mndmst.changes.batch import DELETE, INSERT, SET
+from mndmst.changes.table import read_changes
+from mndmst.host.errors import InputError
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "changes.csv"
+    path.write_bytes(text.encode())
+    return path
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_table(tmp_path: Path, end: str) -> None:
+    lines = ["op,src,dst,weight", "insert,1,2,7", "delete, 3 ,4,", "set,6,5,-9", ""]
+    batch = read_changes(write(tmp_path, end.join(lines)), np.dtype(np.int64))
+    assert batch.op.tolist() == [INSERT, DELETE, SET]
+    assert batch.src.tolist() == [1, 3, 6]
+    assert batch.dst.tolist() == [2, 4, 5]
+    assert batch.weight.tolist() == [7, 0, -9]
+    assert batch.where(1) == f"{tmp_path / 'changes.csv'}: line 3"
+
+
+def test_columns_in_any_order_and_packed(tmp_path: Path) -> None:
+    path = tmp_path / "changes.csv.gz"
+    path.write_bytes(gzip.compress(b"dst,op,weight,src\n1,set,0.1,2\n"))
+    batch = read_changes(path, np.dtype(np.float32))
+    assert (batch.src[0], batch.dst[0], batch.weight[0]) == (2, 1, 0.1)
+    batch = read_changes(write(tmp_path, "op,src,dst\ndelete,1,2"), np.dtype("f8"))
+    assert len(batch.op) == 1
+    assert len(read_changes(write(tmp_path, "op,src,dst\n"), np.dtype("f8")).op) == 0
+
+
+def test_large_integers_are_exact(tmp_path: Path) -> None:
+    text = f"op,src,dst,weight\nset,0,1,{2**64 - 1}\nset,0,2,{2**53 + 1}"
+    batch = read_changes(write(tmp_path, text), np.dtype(np.uint64))
+    assert batch.weight.tolist() == [2**64 - 1, 2**53 + 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", 'line 1 is not "op,src,dst,weight"'),
+        ("op,src,weight\n", "line 1 is not"),
+        ("op,src,dst,dst\n", "line 1 is not"),
+        ("op,src,dst,colour\n", "line 1 is not"),
+        ("op,src,dst,weight\nset,1,2", 'line 2 has 3 words in place of "op,src,dst,w'),
+        ("op,src,dst,weight\nset,1,2,3\n\nset,1,3,4\n", "line 3 has 1 words"),
+        ("op,src,dst,weight\nadd,1,2,3\n", 'line 2 begins with "add": no insert'),
+        ("op,src,dst,weight\nset,-1,2,3\n", 'line 2 has "-1" for src, no vertex'),
+        ("op,src,dst,weight\nset,1,2.0,3\n", 'line 2 has "2.0" for dst, no vertex'),
+        ("op,src,dst,weight\nset,1,9999999999999999999,3\n", "for dst, no vertex"),
+        ("op,src,dst,weight\nset,1,2,\n", 'line 2 has "" for a weight, no whole'),
+        ("op,src,dst,weight\nset,1,2,0.5\n", 'has "0.5" for a weight, no whole number'),
+        ("op,src,dst,weight\nset,1,2,1_0\n", "for a weight, no whole number"),
+        ("op,src,dst,weight\nset,1,2,2147483648\n", "line 2 weighs 2147483648, no int"),
+        ("op,src,dst\ninsert,1,2\n", 'line 2 has "" for a weight'),
+    ],
+)
+def test_what_is_no_table(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as raised:
+        read_changes(write(tmp_path, text), np.dtype(np.int32))
+    assert str(raised.value).startswith(str(tmp_path / "changes.csv"))
+
+
+def test_what_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "changes.csv"
+    path.write_bytes(b"op,src,dst,weight\n\xff\xfe\n")
+    with pytest.raises(InputError, match="is no text"):
+        read_changes(path, np.dtype(np.int32))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_changes(tmp_path / "none.csv", np.dtype(np.int32))

@@ -1,0 +1,138 @@
+"""Parts of the service by themselves: requests, access, uploads, jobs, metrics."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from processes import ROOT
+
+pytest.importorskip("pyarrow", reason="the service needs pyarrow")
+
+import pyarrow as arrow
+
+from mndmst.host.errors import ConfigError, InputError
+from mndmst.service.access import Access, check_open, find_token, read_listen
+from mndmst.service.jobs import Jobs
+from mndmst.service.metrics import Metrics
+from mndmst.service.protocol import ACTIONS, read_request
+from mndmst.service.uploads import Uploads
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["graph", "weights", "below"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(sorted(ACTIONS)), st.binary(max_size=60) | JSON.map(json.dumps))
+def test_a_request_is_read_or_refused(action: str, body: bytes | str) -> None:
+    fields = ACTIONS[action][1]
+    try:
+        given = body if isinstance(body, bytes) else body.encode()
+        request = read_request(action, given, fields)
+    except ConfigError as error:
+        assert str(error).startswith(f"{action}: ")
+        return
+    assert set(request) <= set(fields)
+    assert all(name in request for name, field in fields.items() if field.required)
+
+
+def test_the_page_has_every_action_and_field() -> None:
+    page = (ROOT / "mndmst/docs/service.md").read_text()
+    section = page.partition("## Protocol")[2].partition("## Security")[0]
+    rows = re.findall(r"^\| `(\w+)` \|(.*?)\|", section, re.M)
+    told = {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows}
+    assert told == {name: set(fields) for name, (_, fields) in ACTIONS.items()}
+
+
+def test_access() -> None:
+    assert read_listen("127.0.0.1:0") == ("127.0.0.1", 0)
+    assert read_listen("[::1]:80") == ("::1", 80)
+    for text in ("", "host", "host:", ":x", "host:70000"):
+        with pytest.raises(ConfigError, match="is no HOST:PORT"):
+            read_listen(text)
+    for host in ("127.0.0.1", "127.8.0.1", "localhost", "::1"):
+        check_open(Access(host), False, False)
+    for host in ("0.0.0.0", "", "::", "10.0.0.1", "example.org"):
+        access = Access(host)
+        with pytest.raises(ConfigError, match="--token-file and --tls-cert"):
+            check_open(access, False, False)
+        with pytest.raises(ConfigError, match="give --tls-cert"):
+            check_open(access, True, False)
+        check_open(access, False, True)
+        check_open(Access(host, certificate=b"x", key=b"y"), True, False)
+    access = Access(token="secret")
+    assert access.admits("Bearer secret")
+    for header in ("", "secret", "Bearer secre", "bearer secret", "Bearer secrét"):
+        assert not access.admits(header)
+
+
+def test_tokens(tmp_path) -> None:
+    token, path = find_token(tmp_path / "token")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert find_token(path)[0] == token
+    assert len({find_token(None)[0] for _ in range(5)}) == 5
+    path.chmod(0o640)
+    with pytest.raises(ConfigError, match="others may read"):
+        find_token(path)
+    (tmp_path / "short").write_text("short")
+    (tmp_path / "short").chmod(0o600)
+    with pytest.raises(ConfigError, match="16 to 1024"):
+        find_token(tmp_path / "short")
+
+
+def batches(count: int) -> list[arrow.RecordBatch]:
+    return arrow.table({"weight": np.arange(count)}).to_batches(max_chunksize=10)
+
+
+def test_uploads() -> None:
+    uploads = Uploads(0)
+    assert uploads.receive("a", "weights", batches(25)) == 25
+    assert uploads.take("a")["weight"].tolist() == list(range(25))
+    assert uploads.take("a") is None
+    with pytest.raises(InputError, match="no batch"):
+        uploads.receive("b", "weights", [])
+    assert uploads.take("b") is None
+    small = Uploads(1)
+    with pytest.raises(ConfigError, match=r"--memory 1 is too little .* would do"):
+        small.receive("c", "weights", batches(25))
+    assert small.take("c") is None
+    assert small._coming == 0
+
+
+def test_jobs() -> None:
+    jobs = Jobs()
+    first = jobs.submit({"action": "solve", "request": "1"})
+    assert jobs.cancel("1")
+    assert not jobs.cancel("2")
+    assert jobs.next() is first
+    assert first.cancelled
+    first.tell("half")
+    first.end({"done": True})
+    told, result = list(first.events())
+    assert told["progress"] == "half"
+    assert result == {"done": True}
+    jobs.forget(first)
+    assert not jobs.cancel("1")
+    jobs.close()
+    with pytest.raises(ConfigError, match="is ending"):
+        jobs.submit({"action": "solve"})
+    assert jobs.next().fields == {"action": "shutdown"}
+
+
+def test_metrics_are_those_of_prometheus() -> None:
+    metrics = Metrics()
+    metrics.add("solve", "ok", 0.5)
+    metrics.add("solve", "refused", 0.25)
+    text = metrics.text({"jobs_waiting": 2}, {"city": 3})
+    assert 'mndmst_requests_total{request="solve",status="ok"} 1\n' in text
+    assert 'mndmst_request_seconds_total{request="solve"} 0.750000\n' in text
+    assert 'mndmst_graph_version{graph="city"} 3\n' in text
+    shape = r'(# TYPE \w+ (counter|gauge)|\w+(\{(\w+="\w+",?)+\})? [\d.]+)'
+    assert all(re.fullmatch(shape, line) for line in text.splitlines())
