@@ -10,10 +10,19 @@ import numpy as np
 
 from ..kernels.threads import Threads
 from .kernels.edges import Edges
-from .kernels.lightest import Components, find_least_cores, lightest, name_nodes
+from .kernels.lightest import (
+    Components,
+    approach,
+    find_least_cores,
+    lightest,
+    name_nodes,
+)
 from .kernels.rounds import ask, count_uncertain, find_best, join, name_components
 from .kernels.tree import PointTree
 from .tree import leaf_ranges
+
+# A component that asks so many points first looks for a good bound from a few of them.
+MANY, GUIDES = 256, 4
 
 
 class Search:
@@ -91,6 +100,8 @@ class Search:
         if not asked.any():
             return known
         name_nodes(tree, components)
+        guides = self._guides(asked, len(bound))
+        self.threads.map(lambda place: approach(tree, components, place), guides)
         parts = self.threads.map(
             lambda first, last: lightest(tree, components, asked, first, last),
             leaf_ranges(tree),
@@ -101,3 +112,15 @@ class Search:
         self.reach[place] = np.where(found, weight, np.nextafter(weight, np.inf))
         new = Edges(place[found], other[found], weight[found])
         return Edges(*map(np.concatenate, zip(known, new, strict=True)))
+
+    def _guides(self, asked: np.ndarray, count: int) -> list[tuple[int]]:
+        """Return a few points of each component that asks many."""
+        places = np.flatnonzero(asked)
+        component = self.of_place[places]
+        sizes = np.bincount(component, minlength=count)
+        places = places[sizes[component] >= MANY]
+        component = self.of_place[places]
+        places = places[np.argsort(component, kind="stable")]
+        ends = np.cumsum(sizes[sizes >= MANY])
+        chosen = [ends - 1 - sizes[sizes >= MANY] * i // GUIDES for i in range(GUIDES)]
+        return [(place,) for place in places[np.concatenate(chosen)].tolist()]

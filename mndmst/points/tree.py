@@ -9,7 +9,7 @@ from ..host.extras import optional
 from ..kernels.threads import Threads
 from .kernels.tree import PointTree, fill_blocks, fill_boxes
 
-LEAF = 32  # points of a leaf, at most; fewer take more steps, more take more distances
+LEAF = 64  # points of a leaf, at most; fewer take more steps, more take more distances
 PARTS = 256  # ranges of leaves that threads take one after the other
 
 

@@ -3,12 +3,22 @@
 import numpy as np
 
 from ...native.kernel import kernel
-from .tree import CHUNK, any_within, box_distance, chunk_distances, load_point
+from .tree import (
+    CHUNK,
+    LARGEST,
+    any_below,
+    distances_to_chunk,
+    gap_to_point,
+    load_point,
+)
 
 
 @kernel
 def nearest(tree, first, last, distances, places):
     """Find the nearest other points of each point in the leaves [first, last).
+
+    It is one long function, as is that of `lightest`: steps apart, each of which counts
+    references to the arrays of the tree, take twice as long.
 
     Parameters
     ----------
@@ -19,36 +29,36 @@ def nearest(tree, first, last, distances, places):
         Filled with where these neighbours are.
     """
     point, out = np.empty(tree.low.shape[1]), np.empty(CHUNK)
-    nodes, bounds = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1)
+    nodes, gaps = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1)
     k = distances.shape[1]
     for number in range(first, last):
         own = tree.leaves[number]
         for place in range(tree.begin[own], tree.end[own]):
             load_point(tree, own, place, point)
             for i in range(k):
-                distances[place, i] = np.inf
-            worst = np.inf
-            nodes[0], bounds[0] = 0, 0.0
-            top = 1
+                distances[place, i] = LARGEST
+            worst = LARGEST
+            nodes[0], gaps[0], top = 0, 0.0, 1
             while top:
                 top -= 1
-                node, bound = nodes[top], bounds[top]
-                while bound < worst and tree.left[node] >= 0:
-                    near = tree.left[node]
-                    far = near + 1
-                    bound, beyond = box_distance(tree, near, point), box_distance(tree, far, point)
-                    if beyond < bound:
-                        near, far = far, near
-                        bound, beyond = beyond, bound
+                node, gap = nodes[top], gaps[top]
+                while gap < worst and tree.left[node] >= 0:
+                    node = tree.left[node]
+                    far = node + 1
+                    gap, beyond = (
+                        gap_to_point(tree, node, point),
+                        gap_to_point(tree, far, point),
+                    )
+                    if beyond < gap:
+                        node, far, gap, beyond = far, node, beyond, gap
                     if beyond < worst:
-                        nodes[top], bounds[top] = far, beyond
+                        nodes[top], gaps[top] = far, beyond
                         top += 1
-                    node = near
-                if bound >= worst:
+                if gap >= worst:
                     continue
                 for begin in range(tree.begin[node], tree.end[node], CHUNK):
-                    count = chunk_distances(tree, node, begin, point, out)
-                    if not any_within(out, count, worst):
+                    count = distances_to_chunk(tree, node, begin, point, out)
+                    if not any_below(out, count, worst):
                         continue
                     for j in range(count):
                         if out[j] < worst and begin + j != place:

@@ -16,7 +16,8 @@ import numpy as np
 
 from ...native.kernel import kernel
 
-CHUNK = 64  # distances that are computed at a time
+CHUNK = 64  # points of a leaf that are looked at together
+LARGEST = np.finfo(np.float64).max  # a limit is finite
 
 
 class PointTree(NamedTuple):
@@ -92,18 +93,30 @@ def load_point(tree, leaf, place, point):
 
 
 @kernel
-def box_distance(tree, node, point):
+def gap_to_point(tree, node, point):
     """Return the reduced distance of a point to the box of a node."""
     total = 0.0
     for d in range(len(point)):
-        x = point[d]
-        gap = max(tree.low[node, d] - x, x - tree.high[node, d], 0.0)
+        below, above = tree.low[node, d] - point[d], point[d] - tree.high[node, d]
+        gap = max(below, above, 0.0)
         total += gap if tree.manhattan else gap * gap
     return total
 
 
 @kernel
-def chunk_distances(tree, leaf, begin, point, out):
+def gap_between(tree, one, other):
+    """Return the reduced distance between the boxes of two nodes."""
+    total = 0.0
+    for d in range(tree.low.shape[1]):
+        below = tree.low[one, d] - tree.high[other, d]
+        above = tree.low[other, d] - tree.high[one, d]
+        gap = max(below, above, 0.0)
+        total += gap if tree.manhattan else gap * gap
+    return total
+
+
+@kernel
+def distances_to_chunk(tree, leaf, begin, point, out):
     """Compute the reduced distances of a point to at most CHUNK points of a leaf.
 
     They are those from place `begin` on; returns how many there are.
@@ -127,9 +140,9 @@ def chunk_distances(tree, leaf, begin, point, out):
 
 
 @kernel
-def any_within(out, count, limit):
-    """Return whether any of the first distances is at most a limit."""
+def any_below(out, count, limit):
+    """Return whether any of the first distances is below a limit."""
     found = 0
     for j in range(np.uint64(count)):
-        found += out[j] <= limit
+        found += out[j] < limit
     return found > 0
