@@ -26,9 +26,9 @@ from .steps.part_graph import part_graph
 from .steps.write import smallest_vertices
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Components:
-    """What a run has found.
+    """What a run has found; printed, it is the line RESULT.
 
     Attributes
     ----------
@@ -62,6 +62,9 @@ class Components:
                 span = f"{1 << k:,} to {(2 << k) - 1:,}" if k else "1"
                 lines.append(f"{span:>23} {count:>15,}")
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.line()
 
     def line(self) -> str:
         """Return the line that `components` ends with."""

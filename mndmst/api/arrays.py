@@ -194,7 +194,9 @@ def solve(
     from ..run.config import Config, on_all_ranks
 
     def load() -> Config:
-        return (config or Config.load(None, {})).updated(options, "solve")
+        return (config or Config.load(None, {})).updated(
+            options, lambda name, value: f"solve({name}={value!r})"
+        )
 
     targets = Targets(_path(output), _path(report), labels)
     ranks = world() if comm is None else Comm.dup(comm)

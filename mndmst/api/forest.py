@@ -1,6 +1,6 @@
 """A minimum spanning forest in memory, and the shapes other packages want it in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,17 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..host.errors import InputError
+from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
 from ..io.totals import ExactSum, PairDigest
+from .queries import Queries
 
 if TYPE_CHECKING:
     from ..io.forest import ForestFile
 
 
+# Edges that iteration makes into Python's numbers at a time, and that a notebook shows.
+PIECE, SHOWN = 1 << 16, 5
+
+
 @dataclass(frozen=True, eq=False)
-class Forest:
+class Forest(Queries):
     """The minimum (or maximum) spanning forest of a graph.
+
+    Its length is the number of edges; to iterate over it gives (src, dst, weight) of
+    each, as Python's numbers. `Queries` has what it can be asked.
 
     Attributes
     ----------
@@ -28,15 +36,23 @@ class Forest:
         Of the type the graph's weights have.
     labels : ndarray of int64, shape (num_vertices,)
         For each vertex the smallest vertex of its tree.
+    graph_uuid : str
+        The graph on disk that it is of; empty for the forest of arrays.
     """
 
     src: np.ndarray
     dst: np.ndarray
     weight: np.ndarray
     labels: np.ndarray
+    graph_uuid: str = ""
 
-    def __len__(self) -> int:
-        return len(self.src)
+    def __iter__(self) -> Iterator[tuple[int, int, int | float]]:
+        for low in range(0, len(self), PIECE):
+            held = (
+                column[low : low + PIECE].tolist()
+                for column in (self.src, self.dst, self.weight)
+            )
+            yield from zip(*held, strict=True)
 
     def __repr__(self) -> str:
         return (
@@ -44,15 +60,25 @@ class Forest:
             f"total weight {self.total_weight})"
         )
 
-    @property
-    def num_vertices(self) -> int:
-        """How many vertices the graph has."""
-        return len(self.labels)
-
-    @property
-    def num_trees(self) -> int:
-        """How many trees there are; an isolated vertex is one."""
-        return self.num_vertices - len(self)
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: the totals, and the first edges."""
+        facts = {
+            "vertices": f"{self.num_vertices:,}",
+            "edges": f"{len(self):,}",
+            "trees": f"{self.num_trees:,}",
+            "total weight": self.total_weight,
+            "weights": self.weight.dtype.name,
+        }
+        shown = zip(range(SHOWN), self, strict=False)
+        edges = [f"{u} &ndash; {v} ({w})" for _, (u, v, w) in shown]
+        more = ", ..." * (len(self) > SHOWN)
+        facts["first edges"] = (", ".join(edges) + more) or "none"
+        rows = "".join(
+            f'<tr><th style="text-align:left">{name}</th>'
+            f'<td style="text-align:left">{value}</td></tr>'
+            for name, value in facts.items()
+        )
+        return f"<table><caption>mndmst.Forest</caption>{rows}</table>"
 
     @property
     def edges(self) -> np.ndarray:
@@ -100,7 +126,45 @@ class Forest:
                 f"not two of {n} vertices in ascending order. Solve again."
             )
         labels = file.read_labels(0, n) if file.has_labels else _labels(n, src, dst)
-        return cls(src, dst, weight, labels)
+        return cls(src, dst, weight, labels, file.header.graph_uuid)
+
+    def write(self, path: str | Path, labels: bool = False) -> None:
+        """Write the forest to a file, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            `.h5` for a forest file, as `mndmst solve` writes it, which keeps all there
+            is. Or one of what `mndmst convert` writes: `.csv`, `.parquet`, `.mtx`,
+            `.npz`, `.gr`, `.txt` and others, with the edges alone.
+        labels : bool
+            Write the tree of each vertex, too; into `.h5` only.
+
+        Raises
+        ------
+        ConfigError
+            If the suffix is none of these, or has no labels.
+        OutputError
+            If the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix != ".h5":
+            from ..io.edges import Edges
+            from ..io.formats import write_edges
+
+            if labels:
+                raise ConfigError(f"{path}: only .h5 files have labels")
+            columns = self.src, self.dst, self.weight
+            write_edges(Edges(self.num_vertices, *columns, False), path)
+            return
+        from ..io.forest import ForestHeader
+        from ..io.forest_writer import write_forest_alone
+
+        header = ForestHeader(
+            self.graph_uuid, self.num_vertices, self.total_weight, self.digest
+        )
+        trees = self.labels if labels else None
+        write_forest_alone(path, (self.src, self.dst, self.weight), header, trees)
 
     def to_scipy(self) -> Any:
         """Return a `scipy.sparse.csr_array`, each edge once, above the diagonal.

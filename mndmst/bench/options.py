@@ -103,7 +103,12 @@ def _add_start(devices: Any) -> None:
         "--ranks", default="1,4", type=list_of(positive), help="numbers of ranks"
     )
     start.add_argument("--repeat", default=5, type=positive, help="runs of each")
-    start.add_argument("--backend", default="auto", choices=CHOICES["backend"])
+    start.add_argument(
+        "--backend",
+        default="auto",
+        choices=CHOICES["backend"],
+        help="devices of a rank",
+    )
     _finish(start, _start)
 
 

@@ -4,6 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .options import add_quiet, say_not_kept
+from .parser import on_disk
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -15,26 +18,40 @@ def add(commands: Any) -> None:
         "bytes a vertex.",
     )
     cluster.add_argument("forest", type=Path, help="file that solve has written")
-    cluster.add_argument("-o", "--output", type=Path, help="cluster file to write")
+    cluster.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="cluster file to write; else none is kept",
+    )
     rule = cluster.add_mutually_exclusive_group(required=True)
-    rule.add_argument("--threshold", type=number, help="cut edges heavier than this")
-    rule.add_argument("--count", type=int, help="number of clusters")
     rule.add_argument(
-        "--min-size", type=int, help="HDBSCAN*: least points of a cluster"
+        "--threshold", type=number, metavar="X", help="cut edges heavier than this"
+    )
+    rule.add_argument("--count", type=int, metavar="N", help="number of clusters")
+    rule.add_argument(
+        "--min-size", type=int, metavar="N", help="HDBSCAN*: least points of a cluster"
     )
     cluster.add_argument(
         "--leaves", action="store_true", help="HDBSCAN*: clusters that never split"
     )
     cluster.add_argument(
-        "--plot", type=Path, help="picture to draw: .png, .svg or .pdf"
+        "--plot", type=Path, metavar="FILE", help="picture to draw: .png, .svg or .pdf"
     )
-    cluster.add_argument("--points", help="points to draw: .npy or .csv")
+    cluster.add_argument(
+        "--points", type=on_disk, metavar="FILE", help="points to draw: .npy or .csv"
+    )
+    add_quiet(cluster)
     cluster.set_defaults(process=_cluster)
 
 
 def number(word: str) -> int | float:
     """Return a number, integers of up to 64 bits exactly."""
-    value = float(word)
+    try:
+        value = float(word)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{word}' is no number") from error
     whole = word.strip().lstrip("+-").isdecimal() and abs(value) < 1 << 64
     return int(word) if whole else value
 
@@ -79,8 +96,13 @@ def _cluster(arguments: argparse.Namespace) -> int:
             from ..cluster.picture import draw
 
             draw(points, labels, arguments.plot, files)
-    _print_sizes(labels)
-    print(f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}")
+    if not arguments.quiet:
+        _print_sizes(labels)
+    print(
+        f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}", flush=True
+    )
+    if arguments.output is None:
+        say_not_kept("the clusters are", arguments.quiet)
     return 0
 
 

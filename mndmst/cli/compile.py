@@ -17,6 +17,7 @@ def add(commands: Any) -> None:
     compiler.add_argument(
         "--into",
         type=Path,
+        metavar="DIR",
         help="directory for the code, which MNDMST_KERNELS names for other users; by "
         "default the user's own cache",
     )
@@ -27,7 +28,10 @@ def add(commands: Any) -> None:
         "one; by default the first where it will do",
     )
     compiler.add_argument(
-        "--jobs", type=int, help="processes to use; by default one for each core"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="processes to use; by default one for each core",
     )
     compiler.set_defaults(process=_compile)
 

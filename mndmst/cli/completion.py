@@ -4,16 +4,20 @@ import argparse
 from functools import partial
 from typing import Any
 
+NAME = "completion"
+
 
 def add(commands: Any, parser: argparse.ArgumentParser) -> None:
     """Add the command to the parser, which it describes to the shell."""
     completion = commands.add_parser(
-        "completion",
+        NAME,
         help="print a script that completes commands in a shell",
         description="Print a completion script. For bash: "
         'eval "$(mndmst completion bash)" in ~/.bashrc.',
     )
-    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    completion.add_argument(
+        "shell", choices=("bash", "zsh", "tcsh"), help="which shell"
+    )
     completion.set_defaults(process=partial(_completion, parser))
 
 

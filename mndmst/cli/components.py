@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from .options import add_run, add_talk
+from .options import add_run, add_talk, say_not_kept
 
 
 def add(commands: Any) -> None:
@@ -33,4 +33,6 @@ def _components(arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             print(text(found.report), found.text(), sep="\n")
         print(found.line(), flush=True)
+        if arguments.output is None:
+            say_not_kept("the labels are", arguments.quiet)
     return 0

@@ -1,8 +1,11 @@
 """The command `convert`."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
+
+from .parser import size
 
 
 def add(commands: Any) -> None:
@@ -16,7 +19,9 @@ def add(commands: Any) -> None:
     convert.add_argument("file", type=Path, help="graph or forest to read")
     convert.add_argument("out", type=Path, help="file to write")
     convert.add_argument(
-        "--format", help="the format of the input, in place of its suffix"
+        "--format",
+        metavar="NAME",
+        help="the format of the input, in place of its suffix",
     )
     convert.add_argument(
         "--graph",
@@ -25,23 +30,38 @@ def add(commands: Any) -> None:
         "or --compact-ids",
     )
     convert.add_argument(
-        "--memory", help="memory to use, such as 8GiB; by default what is free"
+        "--memory",
+        type=size,
+        metavar="SIZE",
+        help="memory to use, such as 8GiB; by default what is free",
     )
     convert.set_defaults(process=_convert)
 
 
 def _convert(arguments: argparse.Namespace) -> int:
     from ..io.allowance import allow
-    from ..io.formats import read_edges, write_edges
+    from ..io.formats import check_writer, read_edges, write_edges
     from ..io.original_ids import graph_of_forest, with_original_ids
     from ..io.outputs import check_outputs
-    from ..run.config import parse_bytes
 
     check_outputs([arguments.file, arguments.graph], [arguments.out])
-    allow(0 if arguments.memory is None else parse_bytes(arguments.memory))
+    check_writer(arguments.out)
+    allow(arguments.memory or 0)
     edges = read_edges(arguments.file, arguments.format)
     if arguments.graph:
         graph = graph_of_forest(arguments.file, arguments.graph)
         edges = with_original_ids(edges, graph)
     write_edges(edges, arguments.out)
+    if arguments.out.suffix == ".csv" and edges.num_vertices > _named(edges):
+        print(
+            f"mndmst: {arguments.out}: has no place for the number of vertices; read "
+            f"it again with partition --num-vertices {edges.num_vertices}",
+            file=sys.stderr,
+        )
     return 0
+
+
+def _named(edges: Any) -> int:
+    """Return one more than the largest vertex that an edge names."""
+    return 1 + max((int(ends.max()) for ends in (edges.src, edges.dst) if len(ends)),
+                   default=-1)  # fmt: skip

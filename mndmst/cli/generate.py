@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from ..graph.order import WEIGHT_DTYPES
-from .partition import Source, add_building, build
+from .building import Source, add_building, build
 
 OWN = ("rmat", "ssca2", "gnm", "road")
 BY_KAGEN = ("rgg2d", "rgg3d", "rhg", "grid2d", "grid3d")

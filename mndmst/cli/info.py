@@ -73,6 +73,21 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
     return 1 if facts.get("damage") else 0
 
 
+def tell_graph(path: Path, quiet: bool = False) -> int:
+    """Print the facts of a graph that has been made, and the line RESULT."""
+    from ..io.build import describe as facts_of_graph
+
+    facts = facts_of_graph(path)
+    if not quiet:
+        _print(facts, as_json=False)
+    print(
+        f"RESULT n={facts['vertices']} m={facts['arcs'] // 2} "
+        f"weights={facts['weights']} parts={facts['parts']} uuid={facts['uuid']}",
+        flush=True,
+    )
+    return 0
+
+
 def _print(facts: dict[str, Any], as_json: bool) -> int:
     if as_json:
         print(to_json(facts, indent=1))

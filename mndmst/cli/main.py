@@ -11,6 +11,7 @@ from ..host.launcher import launched_processes, launched_rank
 from ..host.signals import stop_signals
 from ..host.version import __version__
 from . import completion, solve
+from .parser import OTHER_NAMES, Parser, UsageError, advice
 
 # Each has a file of its name here.
 COMMANDS = (
@@ -35,24 +36,33 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     SystemExit
         On every rank, with status 2 after an error.
     """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words:
+        words[0] = OTHER_NAMES.get(words[0], words[0])
     with contextlib.ExitStack() as stack:
         if launched_rank() > 0:
             nowhere = stack.enter_context(open(os.devnull, "w"))  # noqa: PTH123
             stack.enter_context(contextlib.redirect_stdout(nowhere))
             stack.enter_context(contextlib.redirect_stderr(nowhere))
         try:
-            return parser(sys.argv[1:] if argv is None else argv).parse_args(argv)
-        except SystemExit as end:
-            # A launcher ends all when one leaves with an error: let the first speak.
-            stop_signals.release()
-            if end.code and launched_processes() > 1:
-                from ..comm.communicator import world
-
-                world().barrier()
-            raise
+            return parser(words).parse_args(words)
+        except UsageError as error:
+            known = (*COMMANDS, completion.NAME)
+            print(f"mndmst: error: {advice(error, words, known)}", file=sys.stderr)
+            _leave_together()
+            raise SystemExit(2) from error
 
 
-def parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+def _leave_together() -> None:
+    """Wait for all ranks: a launcher ends all when one leaves with an error."""
+    stop_signals.release()
+    if launched_processes() > 1:
+        from ..comm.communicator import world
+
+        world().barrier()
+
+
+def parser(argv: Sequence[str] = ()) -> Parser:
     """Return the parser of all commands.
 
     Parameters
@@ -61,7 +71,7 @@ def parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
         If they begin with a command, only its options are there: those of others
         would take their time to import.
     """
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="mndmst",
         description="Minimum spanning forests of graphs larger than one machine. "
         "Without a command, solves the small graph that comes with the program.",
@@ -74,7 +84,7 @@ def parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     completion.add(commands, top)
     for parser_of_all in (top, *commands.choices.values()):
         # `__main__` looks for it, since an error may come before it is parsed
-        parser_of_all.add_argument(
+        parser_of_all.advanced.add_argument(
             "--debug",
             action="store_true",
             help="print where an unforeseen error came from; as MNDMST_DEBUG=1",

@@ -4,8 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from .info import describe
-from .options import add_new_graph
+from .info import tell_graph
+from .options import add_new_graph, add_quiet
+from .parser import on_disk
 
 
 def add(commands: Any) -> None:
@@ -18,10 +19,15 @@ def add(commands: Any) -> None:
         "of columns in the first row are passed over.",
     )
     neighbours.add_argument(
-        "points", metavar="POINTS", help=".npy or .csv file, or an example"
+        "points",
+        type=on_disk,
+        metavar="POINTS",
+        help=".npy or .csv file, or an example",
     )
     add_new_graph(neighbours)
-    neighbours.add_argument("--k", type=int, default=16, help="neighbours of a point")
+    neighbours.add_argument(
+        "--k", type=int, default=16, metavar="N", help="neighbours of a point"
+    )
     neighbours.add_argument(
         "--core",
         type=int,
@@ -30,13 +36,16 @@ def add(commands: Any) -> None:
         help="weights are mutual reachability distances, for cluster --min-size: K "
         "neighbours make a point dense; by default plain distances",
     )
-    neighbours.add_argument("--parts", type=int, default=1, help="number of shards")
     neighbours.add_argument(
-        "--count", type=int, default=100_000, help="points of an example"
+        "--parts", type=int, default=1, metavar="N", help="number of shards"
+    )
+    neighbours.add_argument(
+        "--count", type=int, default=100_000, metavar="N", help="points of an example"
     )
     neighbours.add_argument(
         "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
     )
+    add_quiet(neighbours)
     neighbours.set_defaults(process=_neighbours)
 
 
@@ -44,13 +53,15 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from ..cluster.points import EXAMPLES, example_points, neighbour_graph, read_points
-    from ..io.build import build_shards
+    from ..io.build import build_shards, check_new_graph
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
 
     check_outputs([arguments.points], [arguments.save])
-    if arguments.points in EXAMPLES:
-        points = example_points(arguments.points, arguments.count)
+    check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
+    name = str(arguments.points)
+    if name in EXAMPLES:
+        points = example_points(name, arguments.count)
     else:
         points = read_points(arguments.points)
     # The points are on disk before the graph is made, and are named after it.
@@ -60,4 +71,4 @@ def _neighbours(arguments: argparse.Namespace) -> int:
                 np.save(file, points)
         edges = neighbour_graph(points, arguments.k, arguments.core)
         build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
-    return describe(arguments.out)
+    return tell_graph(arguments.out, arguments.quiet)

@@ -1,23 +1,25 @@
 """Options that several commands have."""
 
-import argparse
+import sys
 from pathlib import Path
+from typing import Any
 
 from ..run.config import CHOICES
+from .parser import Parser
 
 
-def add_graph(parser: argparse.ArgumentParser) -> None:
+def add_graph(parser: Parser) -> None:
     """Add the graph that a command reads."""
     parser.add_argument("graph", type=Path, help="directory of shards, or its index")
 
 
-def add_new_graph(parser: argparse.ArgumentParser) -> None:
+def add_new_graph(parser: Parser) -> None:
     """Add the graph that a command makes."""
     parser.add_argument("out", type=Path, help="directory to make")
     parser.add_argument("--overwrite", action="store_true", help="replace a graph")
 
 
-def add_run(parser: argparse.ArgumentParser, output: str) -> None:
+def add_run(parser: Parser, output: str) -> None:
     """Add the graph of a run, its outputs, and how ranks work and merge.
 
     Parameters
@@ -26,29 +28,67 @@ def add_run(parser: argparse.ArgumentParser, output: str) -> None:
         What is written to the output.
     """
     add_graph(parser)
-    parser.add_argument("-o", "--output", type=Path, help=output)
-    parser.add_argument("--report", type=Path, help="JSON file for the run's report")
-    parser.add_argument("--config", type=Path, help="TOML file with any options")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help=f"{output}; else none is kept"
+    )
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="JSON file for the run's report"
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file with any options"
+    )
     parser.add_argument(
         "--backend",
         choices=CHOICES["backend"],
         help="devices of a rank; auto: the CPU and, where there is one, a GPU",
     )
-    parser.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
-    parser.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads of a rank's CPU worker; by default its share of the cores",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="what a rank may hold, such as 8GiB; by default its share of the host",
+    )
+    parser.advanced.add_argument(
         "--merge",
         choices=CHOICES["merge"],
         help="how ranks merge; auto chooses by the graph and the machine, devices "
         "also says why if GPUs cannot merge directly",
     )
-    parser.add_argument("--group-size", type=int, help="ranks that merge into one")
+    parser.advanced.add_argument(
+        "--group-size",
+        type=int,
+        metavar="RANKS",
+        help="ranks that merge into one leader, 4, with --merge ring",
+    )
 
 
-def add_talk(parser: argparse.ArgumentParser) -> None:
+def add_talk(parser: Parser) -> None:
     """Add how much a run says."""
     talk = parser.add_mutually_exclusive_group()
-    talk.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    add_quiet(talk)
     talk.add_argument(
         "-v", "--verbose", action="store_true", help="also say how ranks merge, and why"
     )
+
+
+def add_quiet(parser: Any) -> None:
+    """Add `-q`, which means the same to every command that has it."""
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="print the line RESULT alone: no progress, no tables, no advice",
+    )
+
+
+def say_not_kept(what: str, quiet: bool) -> None:
+    """Say that a result has been printed only, unless nothing but it is wanted."""
+    if not quiet:
+        print(
+            f"mndmst: {what} not kept, for want of -o FILE", file=sys.stderr, flush=True
+        )

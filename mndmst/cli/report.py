@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+_PICTURES = (".html", ".png", ".svg", ".pdf")
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -21,20 +23,30 @@ def add(commands: Any) -> None:
         help="file that solve --report has written",
     )
     report.add_argument(
-        "-o", "--output", type=Path, help=".html for a page; .png, .svg or .pdf"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=".html for a page; .png, .svg or .pdf",
     )
     report.add_argument(
-        "--trace", type=Path, help="JSON for chrome://tracing or ui.perfetto.dev"
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="JSON for chrome://tracing or ui.perfetto.dev",
     )
     report.set_defaults(process=_report)
 
 
 def _report(arguments: argparse.Namespace) -> int:
+    from ..host.errors import ConfigError
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
     from ..report.record import read_record
 
     check_outputs(arguments.runs, [arguments.output, arguments.trace])
+    if arguments.output is not None and arguments.output.suffix not in _PICTURES:
+        raise ConfigError(f"{arguments.output}: give a name in {', '.join(_PICTURES)}")
     records = [read_record(path) for path in arguments.runs]
     with WholeFiles() as files:
         if arguments.output is not None:
@@ -51,12 +63,7 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _draw(records: list[Any], path: Path, files: Any) -> None:
-    from ..host.errors import ConfigError
     from ..report.page import write_page, write_picture
 
-    if path.suffix == ".html":
-        write_page(records, path, files)
-    elif path.suffix in (".png", ".svg", ".pdf"):
-        write_picture(records, path, files)
-    else:
-        raise ConfigError(f"{path}: give a name in .html, .png, .svg or .pdf")
+    write = write_page if path.suffix == ".html" else write_picture
+    write(records, path, files)

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import add_run, add_talk
+from .options import add_run, add_talk, say_not_kept
 
 if TYPE_CHECKING:
     from .ranks import Job
@@ -19,26 +19,22 @@ def add(commands: Any) -> None:
         "under mpirun or srun for several ranks.",
     )
     add_run(solve, "forest file to write")
-    solve.add_argument("--labels", action="store_true", help="write each vertex's tree")
     solve.add_argument(
-        "--ratio", help="the GPU's share of a rank's arcs, 0 to 1, or auto"
+        "--labels",
+        action="store_true",
+        help="write each vertex's tree to the forest file, too",
     )
-    solve.add_argument("--gpu-memory", help="what a rank may take of its GPU")
-    for name, what in (
-        ("leader-edges", "a group with fewer merges without ring rounds"),
-        ("recursion-edges", "a rank with more uses both devices once more"),
-    ):
-        solve.add_argument(f"--{name}", type=int, metavar="EDGES", help=what)
-    for name, what in (
-        ("light-edges", "edges a vertex in the first band; 0 for one band"),
-        ("ring-gain", "ring rounds end after one that shrinks the edges less"),
-        ("round-gain", "global rounds end after one that shrinks the edges less"),
-    ):
-        solve.add_argument(f"--{name}", type=float, metavar="X", help=what)
+    solve.add_argument(
+        "--gpu-memory",
+        metavar="SIZE",
+        help="what a rank may take of its GPU; by default what is free",
+    )
     solve.add_argument(
         "--checkpoint", type=Path, metavar="DIR", help="save the state there"
     )
-    solve.add_argument("--resume", action="store_true", help="continue from that state")
+    solve.add_argument(
+        "--resume", action="store_true", help="continue from the state in --checkpoint"
+    )
     solve.add_argument(
         "--checkpoint-interval",
         type=float,
@@ -51,14 +47,38 @@ def add(commands: Any) -> None:
         metavar="SECONDS",
         help="end the job if a host is out of reach for as long, 120; 0 waits for ever",
     )
+    _add_thresholds(solve.advanced)
     add_talk(solve)
     solve.set_defaults(process=_solve)
+
+
+def _add_thresholds(parser: Any) -> None:
+    parser.add_argument(
+        "--ratio",
+        metavar="X",
+        help="the GPU's share of a rank's arcs, 0 to 1, or auto, which measures both",
+    )
+    for name, what in (
+        ("leader-edges", "a group with fewer merges without ring rounds, 1,000,000"),
+        ("recursion-edges", "a rank with more uses both devices again, 100,000,000"),
+    ):
+        parser.add_argument(f"--{name}", type=int, metavar="EDGES", help=what)
+    for name, what in (
+        ("light-edges", "edges a vertex in the first band, 1.3; 0 for one band"),
+        ("ring-gain", "ring rounds end after one that shrinks the edges less, 0.1"),
+        ("round-gain", "global rounds end after one that shrinks the edges less, 0.1"),
+    ):
+        parser.add_argument(f"--{name}", type=float, metavar="X", help=what)
 
 
 def _solve(arguments: argparse.Namespace) -> int:
     from .ranks import begin
 
-    return _run(begin(arguments), arguments)
+    job = begin(arguments)
+    status = _run(job, arguments)
+    if arguments.output is None and job.comm.rank == 0:
+        say_not_kept("the forest is", arguments.quiet)
+    return status
 
 
 def _run(job: "Job", arguments: argparse.Namespace) -> int:

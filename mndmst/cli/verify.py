@@ -21,6 +21,7 @@ def add(commands: Any) -> None:
     verify.add_argument(
         "--threads",
         type=int,
+        metavar="N",
         help="threads of a rank, some 30 MB each; by default as many as its cores",
     )
     verify.set_defaults(process=_verify)

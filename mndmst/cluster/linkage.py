@@ -2,16 +2,41 @@
 
 import math
 import os
+from typing import Protocol
 
 import numpy as np
 
-from ..api.forest import Forest
 from ..graph.order import weights_to_keys
 from ..host.errors import ConfigError
 from ..kernels.components import cut
 from ..kernels.sorting import sort_positions
 from ..kernels.threads import Threads
 from .kernels.linkage import link
+
+
+class Forest(Protocol):
+    """What is asked of a spanning forest here; `mndmst.Forest` has it."""
+
+    def __len__(self) -> int: ...
+    @property
+    def src(self) -> np.ndarray:
+        """The smaller end of each edge."""
+
+    @property
+    def dst(self) -> np.ndarray:
+        """The larger end of each edge."""
+
+    @property
+    def weight(self) -> np.ndarray:
+        """The weight of each edge."""
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices there are."""
+
+    @property
+    def num_trees(self) -> int:
+        """How many trees there are."""
 
 
 def single_linkage(forest: Forest) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 
 from .edge_file import EdgesInMemory
 from .edges import Edges
-from .external import Options, partition
+from .external import Options, check_place, partition
 from .external.team import Alone
 from .kernels.build import both_directions, upper_triangle
 from .shards import ShardedGraph, open_graph
@@ -50,10 +50,26 @@ def build_shards(
     OutputError
         If `out` is not empty or cannot be written.
     """
-    options = Options(
+    options = _options(out, num_parts, overwrite, compress)
+    return partition(Alone(), EdgesInMemory("edges", edges, True), options)
+
+
+def check_new_graph(out: str | Path, num_parts: int, overwrite: bool) -> None:
+    """Make sure, before edges are computed, that `build_shards` can begin; see there.
+
+    Nothing is changed.
+    """
+    options = _options(out, num_parts, overwrite)
+    options.check()
+    check_place(options)
+
+
+def _options(
+    out: str | Path, num_parts: int, overwrite: bool, compress: bool = False
+) -> Options:
+    return Options(
         Path(out), num_parts, MEMORY, overwrite=overwrite, compress=compress, quiet=True
     )
-    return partition(Alone(), EdgesInMemory("edges", edges, True), options)
 
 
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

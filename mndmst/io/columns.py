@@ -58,7 +58,7 @@ def write_columns(
         if comm.rank == 0:
             with hdf5_file(temporary) as file:
                 for name in columns:
-                    _create_dataset(file, name, lengths[name], kinds[name])
+                    create_dataset(file, name, lengths[name], kinds[name])
     for turn in range(comm.size):
         # `raise_on_all` lets the next rank open the file when this one has closed it.
         with comm.raise_on_all(), writing(path):
@@ -71,10 +71,12 @@ def write_columns(
                 file.attrs.update(facts)
 
 
-def _create_dataset(file: h5py.File, name: str, length: int, dtype: np.dtype) -> None:
+def create_dataset(
+    file: h5py.File, name: str, length: int, dtype: np.dtype
+) -> h5py.Dataset:
     """Create a dataset with checksums; HDF5 cannot chunk one without elements."""
     chunked = {"chunks": (min(length, _CHUNK_ROWS),), "fletcher32": True}
-    file.create_dataset(name, (length,), dtype, **(chunked if length else {}))
+    return file.create_dataset(name, (length,), dtype, **(chunked if length else {}))
 
 
 def _append(

@@ -82,14 +82,25 @@ class Destination:
         Raises
         ------
         OutputError
-            If it is not empty and nothing is to be replaced, if what would have to be
-            replaced is not of a graph, or if it cannot be made.
+            See `check`; also if it cannot be made.
+        """
+        self.check(num_parts)
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+
+    def check(self, num_parts: int) -> None:
+        """Refuse a directory that holds something else; change nothing.
+
+        Raises
+        ------
+        OutputError
+            If it is not empty and nothing is to be replaced, or if what would have to
+            be replaced is not of a graph.
         """
         path = self.path
         with writing(path):
             if path.exists() and not path.is_dir():
                 raise OutputError(f"{path}: is a file; give a directory.")
-            path.mkdir(parents=True, exist_ok=True)
             own = {name for name in self._names() if self._is_own(name)}
             held = {n for n in self._names() if not _ON_THE_WAY.fullmatch(n)}
         if held - own and not self.overwrite:

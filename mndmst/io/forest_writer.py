@@ -1,4 +1,4 @@
-"""Write a forest file from all ranks; see `columns` for how."""
+"""Write a forest file from all ranks (see `columns` for how), or from one process."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +10,11 @@ from ..graph.model import EdgeList
 from ..host.plain_json import to_json
 from ..host.version import __version__
 from ..kernels.threads import ALONE, Threads
-from .columns import write_columns
+from .columns import create_dataset, write_columns
 from .forest import FORMAT, VERSION, ForestHeader
+from .hdf5_file import hdf5_file
 from .outputs import Outputs
+from .whole_file import whole_file
 
 
 def write_forest(
@@ -56,6 +58,37 @@ def write_forest(
         return _attributes(header(), num_edges, weights.dtype)
 
     write_columns(outputs, path, columns, attributes, wide, threads)
+
+
+def write_forest_alone(
+    path: Path,
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
+    header: ForestHeader,
+    labels: np.ndarray | None = None,
+) -> None:
+    """Write a forest that this process has in memory.
+
+    Parameters
+    ----------
+    path : Path
+    edges : tuple of ndarray, shape (edges,)
+        src and dst as int64, sorted, src < dst; and the weights.
+    header : ForestHeader
+    labels : ndarray of int64, shape (num_vertices,), optional
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    names = ("forest/src", "forest/dst", "forest/weight")
+    columns = dict(zip(names, edges, strict=True))
+    if labels is not None:
+        columns["labels"] = labels
+    with whole_file(path) as temporary, hdf5_file(temporary) as file:
+        for name, column in columns.items():
+            create_dataset(file, name, len(column), column.dtype)[:] = column
+        file.attrs.update(_attributes(header, len(edges[0]), edges[2].dtype))
 
 
 def _attributes(

@@ -28,7 +28,7 @@ from . import kagen, random_edges
 from .edges import Edges
 from .external import Options, partition
 from .external.team import Alone
-from .random_edges import CliqueEdges, NumberedEdges, RandomEdges
+from .random_edges import CliqueEdges, NumberedEdges, RandomEdges, typed
 from .shards import ShardedGraph
 
 KINDS = random_edges.KINDS | kagen.KINDS
@@ -117,11 +117,11 @@ def open_random(
         dtype = np.dtype(object)
     if dtype not in WEIGHT_DTYPES:
         raise ConfigError(
-            f"weights of type {weights} are not supported; give one of "
+            f"--weights {weights}: give one of "
             f"{', '.join(known.name for known in WEIGHT_DTYPES)}"
         )
     if not 0 <= seed < 1 << 31:
-        raise ConfigError(f"the seed is from 0 to 2^31 - 1, not {seed}")
+        raise ConfigError(f"--seed {seed}: give a number from 0 to 2^31 - 1")
     given = _complete(kind, parameters)
     if kind in kagen.KINDS:
         return kagen.KaGenEdges(kind, seed, dtype, given)
@@ -137,14 +137,14 @@ def _complete(kind: str, parameters: dict[str, Any]) -> dict[str, Any]:
         )
     defaults = KINDS[kind]
     complete = defaults | parameters
-    unknown = ", ".join(sorted(set(parameters) - set(defaults)))
-    missing = ", ".join(name for name, value in complete.items() if value is None)
+    unknown = typed(*sorted(set(parameters) - set(defaults)))
+    missing = typed(*(name for name, value in complete.items() if value is None))
     if unknown or missing:
         problem = f"does not take {unknown}" if unknown else f"needs {missing}"
-        raise ConfigError(f"{kind} {problem}; its parameters are {', '.join(defaults)}")
+        raise ConfigError(f"{kind} {problem}; its parameters are {typed(*defaults)}")
     for name, value in complete.items():
         number = Integral if name in WHOLE else Real
         if not isinstance(value, number) or isinstance(value, bool):
             whole = "a whole number" if name in WHOLE else "a number"
-            raise ConfigError(f"cannot make {kind} with {name} {value!r}: give {whole}")
+            raise ConfigError(f"{kind}: {typed(name)} {value!r}: give {whole}")
     return complete

@@ -1,5 +1,7 @@
 """Outputs of a command: checked before any work, named at the end."""
 
+import errno
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +19,9 @@ def check_outputs(
     outputs: Iterable[Path | None],
     kept: Path | None = None,
 ) -> None:
-    """Make sure that no output replaces an input, a graph's file or another output.
+    """Make sure that outputs can be made, and replace nothing but files like them.
+
+    No output may replace an input, a graph's file or another output.
 
     Parameters
     ----------
@@ -29,7 +33,8 @@ def check_outputs(
     Raises
     ------
     OutputError
-        If one would. Names are compared without links and dots in them.
+        If one would, or has no directory that can be written to. Names are compared
+        without links and dots in them.
     """
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}
@@ -39,6 +44,9 @@ def check_outputs(
             continue
         with writing(path):
             place = path.resolve()
+            path.parent.stat()
+            if not os.access(place.parent, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "not writable", str(path))
             beside_parts = (place.parent / INDEX_NAME).exists()
         if place in read:
             raise OutputError(

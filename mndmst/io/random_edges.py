@@ -85,8 +85,8 @@ class NumberedEdges(RandomEdges):
             sums = np.cumsum([given["a"], given["b"], given["c"]])
             if sums[-1] > 1:
                 raise ConfigError(
-                    f"cannot make rmat with a, b and c that add up to {sums[-1]}: "
-                    "they are chances, 1 together at most"
+                    f"rmat: --a, --b and --c add up to {sums[-1]}: they are chances, "
+                    "1 together at most"
                 )
             self.num_vertices = 1 << given["scale"]
             self.length = given["edge_factor"] << given["scale"]
@@ -171,6 +171,9 @@ def _check(edges: RandomEdges, name: str, low: int, high: float = math.inf) -> N
     value = edges.parameters[name]
     if not low <= value <= high:
         span = f"{low} or more" if high == math.inf else f"from {low} to {high}"
-        raise ConfigError(
-            f"cannot make {edges.kind} with {name} {value}: {name} is {span}"
-        )
+        raise ConfigError(f"{edges.kind}: {typed(name)} {value}: give a number {span}")
+
+
+def typed(*parameters: str) -> str:
+    """Return parameters as they are typed at the command line, for messages."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in parameters)

@@ -109,7 +109,7 @@ def weigh(file: EdgeFile, rule: str) -> EdgeFile:
         return WeighedFile(file, Product(file.num_vertices))
     if kind == "euclid" and rest:
         return WeighedFile(file, Distance(read_coordinates(Path(rest))))
-    raise ConfigError(f"no rule for weights is called {rule}; known: {_KNOWN}.")
+    raise ConfigError(f"--weights {rule}: there is no such rule; known: {_KNOWN}.")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strat
     exception : callable
         The exception condition (`strategy.py`).
     """
-    return _first(run, Facts.of(run, exception), exception, STRATEGIES, {})
+    with run.report.stage("choose"):
+        return _first(run, Facts.of(run, exception), exception, STRATEGIES, {})
 
 
 def _first(

@@ -69,6 +69,7 @@ class Messages(Strategy):
         run = self.run
         for number, band in enumerate(bands(run, self.width * run.config.light_edges)):
             run.state.done = band.low
+            run.report.portion = f"band {number}"
             if number == 0 and not run.resumed:
                 yield band
             else:
@@ -79,6 +80,7 @@ class Messages(Strategy):
                 return
             giant = self._giant(number)
             if giant is not None:
+                run.report.portion = "heavier"
                 yield self._heavier(number, giant, band.high)
                 return
 

@@ -2,73 +2,120 @@
 
 from typing import Any
 
-from .record import COLOURS, Record, device_work, kind_of, solve_seconds, stages, totals
+from .record import (
+    COLOURS,
+    Record,
+    Span,
+    device_work,
+    kind_of,
+    solve_seconds,
+    stages,
+    totals,
+)
 
 MIB = 1 << 20
 SHOWN_RANKS = 64
+# A start-up that takes a larger share of a run has a second time line without it.
+LONG_START = 0.3
+POINTS_PER_INCH = 72
+UNDER_LABEL = 36  # points that the numbers and the label of an axis take
+ALL_EDGES = "all edges"
+_LIMIT = "#d62728"
+_PORTIONS = ("#9e9e9e", "#e6842a", "#7570b3", "#1b9e77", "#d95f8a")
 
 
-def timeline(axes: Any, record: Record) -> None:
-    """Draw what each rank did when; below its stages, when its devices worked."""
+def timeline(axes: Any, record: Record, begin: float = 0.0) -> None:
+    """Draw what each rank did when; below its stages, when its devices worked.
+
+    Parameters
+    ----------
+    begin : float
+        Where the axis of time begins; see `end_of_start`.
+    """
     ranks = record["ranks"][:SHOWN_RANKS]
+    drawn = set()
+
+    def bar(span: Span, place: tuple[float, float], name: str) -> None:
+        if span.begin + span.seconds > begin:
+            axes.broken_barh([(span.begin, span.seconds)], place, color=COLOURS[name])
+            drawn.add(name)
+
     for rank in ranks:
         row = rank["rank"]
         for span in stages(rank):
-            colour = COLOURS[kind_of(span.name.split(" ")[0])]
-            axes.broken_barh(
-                [(span.begin, span.seconds)], (row - 0.4, 0.5), color=colour
-            )
+            bar(span, (row - 0.4, 0.5), kind_of(span.stage))
         for span in device_work(rank):
             gpu = span.name.startswith(("cuda", "NVIDIA"))
-            colour = COLOURS["GPU works" if gpu else "CPU works"]
             place = (row + 0.12, 0.12) if gpu else (row + 0.26, 0.12)
-            axes.broken_barh([(span.begin, span.seconds)], place, color=colour)
+            bar(span, place, "GPU works" if gpu else "CPU works")
     axes.set_ylim(len(ranks) - 0.4, -0.6)
     axes.set_yticks([rank["rank"] for rank in ranks])
-    # The start, mostly loading of libraries and kernels, would leave no space for the
-    # rest.
-    begin = _begin(record)
-    axes.set_xlim(left=begin)
-    label = f"seconds (from {begin:.2f} s on, after the start)"
-    axes.set(xlabel=label, ylabel="rank", title="What the ranks did")
-    _legend(axes, [name for name in COLOURS if name != "wait"])
+    axes.set_xlim(begin, record["seconds"])
+    title = "What the ranks did"
+    if begin:
+        title += ", after the start"
+    axes.set(xlabel="seconds since the launch", ylabel="rank", title=title)
+    _legend(axes, [name for name in COLOURS if name in drawn])
+
+
+def end_of_start(record: Record) -> float:
+    """Return when the first rank began to read; 0 if little of the run came before.
+
+    A start-up that takes most of a run leaves no space on an axis for the rest.
+    """
+    begins = [
+        entry["begin"]
+        for rank in record["ranks"]
+        for entry in rank["stages"]
+        if entry["stage"] == "read"
+    ]
+    begin = min(begins, default=0.0)
+    return begin if begin > LONG_START * record["seconds"] else 0.0
 
 
 def shares(axes: Any, record: Record) -> None:
     """Draw the seconds of each rank by what they went into, waiting among them."""
     names = [rank["rank"] for rank in record["ranks"][:SHOWN_RANKS]]
-    left, begin = [0.0] * len(names), _begin(record)
+    left = [0.0] * len(names)
     sums: dict[str, list[float]] = {kind: left.copy() for kind in COLOURS}
     for row, rank in enumerate(record["ranks"][:SHOWN_RANKS]):
         for entry in rank["stages"]:
-            if entry["begin"] < begin:
-                continue
             waited = entry.get("seconds_waited", 0.0)
             sums[kind_of(entry["stage"])][row] += entry["seconds"] - waited
             sums["wait"][row] += waited
-    for kind in ("start and read", "compute", "merge", "write", "wait"):
-        axes.barh(names, sums[kind], left=left, color=COLOURS[kind], label=kind)
+    kinds = [name for name in COLOURS if any(sums[name])]
+    for kind in kinds:
+        axes.barh(names, sums[kind], left=left, color=COLOURS[kind])
         left = [a + b for a, b in zip(left, sums[kind], strict=True)]
     axes.set_yticks(names)
     axes.invert_yaxis()
-    axes.set(xlabel="seconds", ylabel="rank", title="Where the time went, start apart")
-    axes.legend(fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    axes.set(xlabel="seconds", ylabel="rank", title="Where the time went")
+    _legend(axes, kinds)
 
 
 def edges_left(axes: Any, record: Record) -> None:
-    """Draw the edges that are left after each step, on a logarithmic axis."""
+    """Draw the edges that are left after each step, on a logarithmic axis.
+
+    Edges of different weights go through the steps one after the other, so a new
+    portion of them brings edges back: each has its colour.
+    """
     levels = record["levels"]
+    portions = [level.get("portion", ALL_EDGES) for level in levels]
+    colours = dict(zip(dict.fromkeys(portions), _PORTIONS * len(levels), strict=False))
     places = range(len(levels))
-    axes.bar(places, [level["edges"] for level in levels], color=COLOURS["merge"])
+    counts = [level["edges"] for level in levels]
+    axes.bar(places, counts, color=[colours[portion] for portion in portions])
     axes.set_yscale("symlog", linthresh=1)
+    axes.set_ylim(0, 8 * max([1, *counts]))  # room for the numbers
     axes.set_xticks(places, [level["after"] for level in levels], rotation=60)
-    axes.tick_params(axis="x", labelsize=7)
+    axes.tick_params(axis="x", labelsize=8)
     for label in axes.get_xticklabels():
         label.set_horizontalalignment("right")
-    for place, level in enumerate(levels):
-        axes.annotate(_short(level["edges"]), (place, max(1, level["edges"])),
-                      ha="center", va="bottom", fontsize=7)  # fmt: skip
+    for place, count in zip(places, counts, strict=True):
+        axes.annotate(_short(count), (place, max(1, count)),
+                      ha="center", va="bottom", fontsize=8)  # fmt: skip
     axes.set(ylabel="edges", title="Edges left after each step")
+    _legend(axes, list(colours), colours, below=60)
 
 
 def bytes_sent(axes: Any, record: Record) -> None:
@@ -89,8 +136,8 @@ def memory(axes: Any, record: Record) -> None:
     axes.barh([rank["rank"] for rank in ranks], peaks, color="#1b9e77")
     limit = record.get("config", {}).get("memory", 0)
     if limit:
-        axes.axvline(limit / MIB, color="#d62728", label="--memory")
-        axes.legend(fontsize=8)
+        axes.axvline(limit / MIB, color=_LIMIT)
+        _legend(axes, ["--memory"], {"--memory": _LIMIT})
     axes.set_yticks([rank["rank"] for rank in ranks])
     axes.invert_yaxis()
     axes.set(xlabel="MiB", ylabel="rank", title="Peak memory")
@@ -104,33 +151,40 @@ def scaling(axes: Any, records: list[Record]) -> None:
         best[count] = min(seconds_taken, best.get(count, seconds_taken))
     ranks = sorted(best)
     seconds = [best[count] for count in ranks]
-    axes.plot(ranks, seconds, "o-", label="solving")
+    colours = {"solving": "#1f77b4", "as 1/ranks": "grey"}
+    axes.plot(ranks, seconds, "o-", color=colours["solving"])
     ideal = [seconds[0] * ranks[0] / p for p in ranks]
-    axes.plot(ranks, ideal, "--", color="grey", label="as 1/ranks")
+    axes.plot(ranks, ideal, "--", color=colours["as 1/ranks"])
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log", base=2)
+    axes.set_yscale("log")
+    axes.minorticks_off()
+    axes.set_yticks(seconds, [f"{number:.3g}" for number in seconds])
     axes.set_xticks(ranks, ranks)
-    axes.legend(fontsize=8)
     axes.set(xlabel="ranks", ylabel="seconds", title="Compute and merge, best runs")
+    _legend(axes, list(colours), colours)
 
 
-def _legend(axes: Any, names: list[str]) -> None:
+def _legend(
+    axes: Any,
+    names: list[str],
+    colours: dict[str, str] = COLOURS,
+    below: float = UNDER_LABEL,
+) -> None:
+    """Explain colours, so many points below the axes, where nothing is covered."""
     from matplotlib.patches import Patch
+    from matplotlib.transforms import ScaledTranslation
 
-    patches = [Patch(color=COLOURS[name], label=name) for name in names]
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15)}
-    axes.legend(handles=patches, ncols=len(names), fontsize=8, **place)
-
-
-def _begin(record: Record) -> float:
-    """Return when the first rank began to read."""
-    begins = [
-        entry["begin"]
-        for rank in record["ranks"]
-        for entry in rank["stages"]
-        if entry["stage"] == "read"
-    ]
-    return min(begins, default=0.0)
+    figure = axes.get_figure()
+    down = ScaledTranslation(0, -below / POINTS_PER_INCH, figure.dpi_scale_trans)
+    axes.legend(
+        handles=[Patch(color=colours[name], label=name) for name in names],
+        ncols=min(len(names), max(1, int(figure.get_figwidth() / 1.3))),
+        fontsize=8,
+        frameon=False,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        bbox_transform=axes.transAxes + down,
+    )
 
 
 def _short(number: int) -> str:

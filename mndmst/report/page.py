@@ -4,7 +4,7 @@ The page fetches nothing and has no scripts: the charts are SVG inside the HTML.
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,25 @@ from typing import Any
 from ..host.extras import optional
 from ..host.version import __version__
 from ..io.whole_file import WholeFiles
-from ..run.report import text
 from . import draw
+from .advice import advice
+from .facts import command, options, stage_rows
 from .record import Record
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;
   max-width: 1100px; padding: 0 1em }
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
-table { border-collapse: collapse } td { padding: .15em 1.2em .15em 0 }
-td:first-child { color: #666 } pre { background: #f6f6f6; padding: 1em; overflow: auto }
+.advice { background: #fff6e5; border-left: 4px solid #e6842a; padding: .5em 1em }
+.advice p { margin: .2em 0 }
+table { border-collapse: collapse } td, th { padding: .15em 1.2em .15em 0 }
+td { overflow-wrap: anywhere; vertical-align: top }
+td:first-child { color: #666; white-space: nowrap } th { text-align: left }
+.scroll td:last-child { min-width: 17em }
+td.number, th.number { text-align: right; white-space: nowrap }
 svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; gap: 1em }
-.pair > div { flex: 1 1 480px }
+.pair > div { flex: 1 1 340px; min-width: 0 }
+.wide, .scroll { overflow-x: auto } .wide svg { min-width: 640px }
 """
 
 
@@ -39,8 +46,9 @@ def write_page(records: list[Record], path: Path, files: WholeFiles) -> None:
     """
     record = records[0]
     ranks = min(len(record["ranks"]), draw.SHOWN_RANKS)
-    charts = [
-        _svg(11, 1.6 + 0.42 * ranks, lambda axes: draw.timeline(axes, record)),
+    begins = dict.fromkeys((0.0, draw.end_of_start(record)))
+    charts = [*(_time_line(record, begin, 1.7 + 0.42 * ranks) for begin in begins)]
+    charts += [
         _pair(
             _svg(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.shares(axes, record)),
             _svg(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.memory(axes, record)),
@@ -56,9 +64,9 @@ def write_page(records: list[Record], path: Path, files: WholeFiles) -> None:
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(_title(record))}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{escape(_title(record))}</h1>{_facts(record)}{''.join(charts)}"
-        f"<h2>Stages</h2><pre>{escape(text(record))}</pre>"
-        f"<h2>Options and versions</h2>{_table(record.get('config', {}))}"
+        f"<h1>{escape(_title(record))}</h1>{_advice(record)}{_facts(record)}"
+        f"{''.join(charts)}<h2>Stages</h2>{_stages(record)}"
+        f"<h2>Options and versions</h2>{_table(options(record))}"
         f"<br>{_table(record.get('versions', {}))}"
         f"<p>mndmst {__version__}</p></body></html>\n"
     )
@@ -69,11 +77,12 @@ def write_page(records: list[Record], path: Path, files: WholeFiles) -> None:
 def write_picture(records: list[Record], path: Path, files: WholeFiles) -> None:
     """Write the charts as one .png, .svg or .pdf; see `write_page`."""
     record = records[0]
-    figure = _figure(14, 11)
-    grid = figure.subplot_mosaic(
-        [["time", "time"], ["share", "edges"], ["mem", "sent"]]
-    )
-    draw.timeline(grid["time"], record)
+    begins = list(dict.fromkeys((0.0, draw.end_of_start(record))))
+    lines = [[f"time {begin}"] * 2 for begin in begins]
+    figure = _figure(14, 8 + 3 * len(lines))
+    grid = figure.subplot_mosaic([*lines, ["share", "edges"], ["mem", "sent"]])
+    for begin, line in zip(begins, lines, strict=True):
+        draw.timeline(grid[line[0]], record, begin)
     draw.shares(grid["share"], record)
     draw.edges_left(grid["edges"], record)
     if len(records) > 1:
@@ -81,7 +90,7 @@ def write_picture(records: list[Record], path: Path, files: WholeFiles) -> None:
     else:
         draw.memory(grid["mem"], record)
     draw.bytes_sent(grid["sent"], record)
-    figure.suptitle(_title(record))
+    figure.suptitle("\n".join([_title(record), *advice(record)]))
     with files.file(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:], dpi=130)
 
@@ -105,15 +114,47 @@ def _facts(record: Record) -> str:
             "digest": record.get("digest", ""),
             "hosts": ", ".join(hosts),
             "devices": ", ".join(devices),
-            "command": " ".join(record["command"]),
+            "strategy": record["ranks"][0].get("strategy", {}).get("name", ""),
+            "command": command(record),
         }
     )
+
+
+def _advice(record: Record) -> str:
+    lines = (f"<p>{escape(line)}</p>" for line in advice(record))
+    return f'<div class="advice">{"".join(lines)}</div>'
+
+
+def _stages(record: Record) -> str:
+    names = ("stage", "least s", "mean s", "most s", "MB sent", "what happens")
+    kinds = ("", *["number"] * 4, "")
+    rows = [
+        (row.name, *(f"{number:.3f}" for number in row[1:4]), f"{row.sent:.2f}",
+         row.meaning)
+        for row in stage_rows(record)
+    ]  # fmt: skip
+
+    def cells(tag: str, values: Iterable[str]) -> str:
+        return "".join(
+            f'<{tag} class="{kind}">{escape(value)}</{tag}>'
+            for kind, value in zip(kinds, values, strict=True)
+        )
+
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    head = f"<tr>{cells('th', names)}</tr>"
+    return f'<div class="scroll"><table>{head}{body}</table></div>'
+
+
+def _time_line(record: Record, begin: float, height: float) -> str:
+    chart = _svg(11, height, lambda axes: draw.timeline(axes, record, begin))
+    return f'<div class="wide">{chart}</div>'
 
 
 def _table(facts: dict[str, Any]) -> str:
     rows = (
         f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
         for name, value in facts.items()
+        if value != ""
     )
     return f"<table>{''.join(rows)}</table>"
 

@@ -14,15 +14,8 @@ LARGEST = 1 << 28  # bytes of a report
 
 # Stages in groups, each with a colour: what a rank is doing.
 KINDS = {
-    "start and read": (
-        "import",
-        "start",
-        "kernels",
-        "read",
-        "split",
-        "place",
-        "resume",
-    ),
+    "start": ("import", "start", "kernels", "choose", "resume"),
+    "read": ("read", "split", "place"),
     "compute": ("indComp", "band", "heavier", "finish"),
     "merge": (
         "mergeParts",
@@ -36,22 +29,32 @@ KINDS = {
     "write": ("sort", "digest", "write", "checkpoint", "labels"),
 }
 COLOURS = {
-    "start and read": "#8da0cb",
+    "start": "#c3cde4",
+    "read": "#7189c0",
     "compute": "#66a61e",
     "merge": "#e6842a",
     "write": "#a6761d",
-    "wait": "#d9d9d9",
+    "wait": "#e4e4e4",
     "GPU works": "#1b4d3e",
     "CPU works": "#3b6fb6",
 }
 
 
 class Span(NamedTuple):
-    """Something that took time, in seconds from the start of the run."""
+    """Something that took time, in seconds from the start of the run.
+
+    Attributes
+    ----------
+    name : str
+        Of a stage with its number; of a device.
+    stage : str
+        The stage itself; empty for a device.
+    """
 
     name: str
     begin: float
     seconds: float
+    stage: str = ""
 
 
 def read_record(path: Path) -> Record:
@@ -90,7 +93,8 @@ def kind_of(stage: str) -> str:
 def stages(rank: Record) -> Iterator[Span]:
     """Yield the stages of a rank in the order they began."""
     for entry in sorted(rank["stages"], key=lambda entry: entry["begin"]):
-        yield Span(stage_name(entry), entry["begin"], entry["seconds"])
+        name, stage = stage_name(entry), entry["stage"]
+        yield Span(name, entry["begin"], entry["seconds"], stage)
 
 
 def stage_name(entry: Record) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..io.whole_file import WholeFiles
+from .facts import meanings
 from .record import Record, Span, device_work, kind_of, stages
 
 
@@ -26,7 +27,9 @@ def write_trace(record: Record, path: Path, files: WholeFiles) -> None:
         events.append(_named("process_name", number, 0, name))
         events.append(_named("thread_name", number, 0, "stages"))
         for span in stages(rank):
-            events.append(_event(span, number, 0, kind_of(span.name.split(" ")[0])))
+            what = {"what happens": meanings().get(span.stage, "")}
+            event = _event(span, number, 0, kind_of(span.stage))
+            events.append(event | {"args": what})
         work = list(device_work(rank))
         devices = list(dict.fromkeys(span.name for span in work))
         for thread, device in enumerate(devices, start=1):

@@ -34,6 +34,9 @@ RANGES = {
 # Ranks may differ in these, as their devices do.
 OF_RANK = ("backend", "ratio", "threads", "gpu_memory")
 
+# Returns an option and its value as they were typed.
+Typed = Callable[[str, Any], str]
+
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
     _UNITS |= {f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
@@ -48,7 +51,7 @@ def parse_bytes(text: str) -> int:
     except (ValueError, KeyError, OverflowError):
         size = 0
     if size <= 0:
-        raise ConfigError(f"'{text}' is not a size; write for example 8GiB or 500MB")
+        raise ConfigError(f"{text!r} is no size; write for example 8GiB or 500MB")
     return size
 
 
@@ -61,7 +64,7 @@ def parse_ratio(value: str | float | None) -> float | None:
     except (TypeError, ValueError):
         ratio = -1.0
     if isinstance(value, bool) or not 0.0 <= ratio <= 1.0:
-        raise ConfigError(f"ratio '{value}' is neither 'auto' nor between 0 and 1")
+        raise ConfigError("give a share between 0 and 1, or auto")
     return ratio
 
 
@@ -131,9 +134,7 @@ class Config:
     timeout: int = 120
 
     def __post_init__(self) -> None:
-        for option in fields(self):
-            value = _read(option.name, option.default, getattr(self, option.name))
-            object.__setattr__(self, option.name, value)
+        self._read(lambda name, value: f"{name} is {value!r}")
 
     @classmethod
     def load(
@@ -151,30 +152,53 @@ class Config:
         """
         config = cls()
         if file is not None:
-            config = config.updated(read_toml(file), str(file))
-        for field in fields(cls):
-            variable = f"MNDMST_{field.name.upper()}"
-            if variable in environment:
-                value = {field.name: environment[variable]}
-                config = config.updated(value, f"environment variable {variable}")
+            config = config.updated(
+                read_toml(file), lambda name, value: f"{file}: {name} = {value!r}"
+            )
+        variables = {
+            field.name: environment[variable]
+            for field in fields(cls)
+            if (variable := _variable(field.name)) in environment
+        }
+        config = config.updated(
+            variables, lambda name, value: f"{_variable(name)}={value}"
+        )
         given = {name: value for name, value in flags.items() if value is not None}
-        return config.updated(given, "command line")
+        return config.updated(given, _flag)
 
-    def updated(self, values: Mapping[str, Any], source: str) -> "Config":
+    def updated(self, values: Mapping[str, Any], typed: Typed) -> "Config":
         """Return a copy with some options set, from text or values.
+
+        Parameters
+        ----------
+        values : mapping
+        typed : callable
+            Returns a name and a value as the user has typed them, for messages.
 
         Raises
         ------
         ConfigError
-            Which names the source.
+            For an option that does not exist or an invalid value.
         """
         unknown = set(values) - {option.name for option in fields(self)}
         if unknown:
-            raise ConfigError(f"{source}: no such option: {', '.join(sorted(unknown))}")
-        try:
-            return replace(self, **values)
-        except ConfigError as error:
-            raise ConfigError(f"{source}: {error}") from error
+            name = min(unknown)
+            raise ConfigError(f"{typed(name, values[name])}: there is no such option")
+        changed = replace(self)
+        for name, value in values.items():
+            object.__setattr__(changed, name, value)
+        changed._read(typed)
+        return changed
+
+    def _read(self, typed: Typed) -> None:
+        """Replace text by values; raise a ConfigError for those that cannot be."""
+        for option in fields(self):
+            given = getattr(self, option.name)
+            try:
+                value = _read(option.name, option.default, given)
+            except ConfigError as error:
+                raise ConfigError(f"{typed(option.name, given)}: {error}") from error
+            object.__setattr__(self, option.name, value)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options as plain values, for outputs."""
@@ -197,15 +221,21 @@ def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
     return replace(comm.bcast(mine), **own)
 
 
+def _variable(name: str) -> str:
+    return f"MNDMST_{name.upper()}"
+
+
+def _flag(name: str, value: Any) -> str:
+    return f"--{name.replace('_', '-')} {value}"
+
+
 def _read(name: str, default: Any, value: Any) -> Any:
     """Return the value of an option, given as such or as text."""
     if name == "ratio":
         return parse_ratio(value)
     if name in CHOICES:
         if value not in CHOICES[name]:
-            raise ConfigError(
-                f"{name} is '{value}'; give one of {', '.join(CHOICES[name])}"
-            )
+            raise ConfigError(f"give one of {', '.join(CHOICES[name])}")
         return value
     if name in ("memory", "gpu_memory") and isinstance(value, str):
         return parse_bytes(value)
@@ -218,7 +248,7 @@ def _read(name: str, default: Any, value: Any) -> Any:
         number = None
     if number is None or isinstance(value, bool) or not least <= number <= most:
         raise ConfigError(
-            f"{name} is {value!r}; give {'a whole' if whole else 'a'} number, "
-            f"{least} or more" + (f", at most {most:,}" if most < _MOST else "")
+            f"give {'a whole' if whole else 'a'} number, {least} or more"
+            + (f", at most {most:,}" if most < _MOST else "")
         )
     return number

@@ -46,6 +46,7 @@ class Report:
         self.choices: list[dict[str, Any]] = []
         self.facts: dict[str, Any] = {}
         self.edges_sent = 0
+        self.portion = ""  # of the edges, such as "band 0", that the steps run for
         self._open: list[dict[str, Any]] = []
 
     @contextmanager
@@ -86,7 +87,8 @@ class Report:
 
     def level(self, name: str, edges: int, **details: Any) -> None:
         """Note the edges alive on all ranks after a step. Same on every rank."""
-        self.levels.append({"after": name, "edges": edges, **details})
+        portion = {"portion": self.portion} if self.portion else {}
+        self.levels.append({"after": name, "edges": edges, **portion, **details})
         self.progress.edges(name, edges)
 
     def choice(self, path: str, edges: int) -> None:

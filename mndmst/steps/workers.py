@@ -10,7 +10,7 @@ from ..backends import cpu_device, cuda_device, device_ids, unavailable
 from ..backends.base import Backend
 from ..backends.fallback import Fallback
 from ..comm.communicator import Comm
-from ..comm.placement import locate, warnings
+from ..comm.placement import locate, ranges, warnings
 from ..graph.model import Rows
 from ..host.errors import MissingExtraError
 from ..kernels.heap import keep_freed
@@ -53,7 +53,11 @@ def make_backends(comm: Comm, config: Config, report: Report) -> list[Backend]:
         both = [Fallback(gpu, backends[0]), *backends]
         backends = [gpu] if config.backend == "cuda" else both
     devices = [backend.describe() for backend in backends]
-    report.facts.update({"devices": devices, "threads": place.threads})
+    report.facts |= {
+        "devices": devices,
+        "threads": place.threads,
+        "cores": ranges(place.cores),
+    }
     return backends
 
 

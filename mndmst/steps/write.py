@@ -27,9 +27,9 @@ from ..run.report import write_report
 from ..run.run import Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
-    """What a run has found.
+    """What a run has found; printed, it is the line RESULT.
 
     Attributes
     ----------
@@ -53,6 +53,9 @@ class Summary:
     digest: str
     seconds: float
     report: dict[str, Any] | None
+
+    def __repr__(self) -> str:
+        return self.line()
 
     def line(self) -> str:
         """Return the line that `solve` ends with."""

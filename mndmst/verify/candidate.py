@@ -10,20 +10,20 @@ from ..io.forest import ForestFile, differences
 from ..io.shards import ShardedGraph
 from ..io.totals import ExactSum, PairDigest
 from .kernels import build_links, smallest_nodes
-from .shared import share_arrays
+from .shared import require, share_arrays
 
 LIMIT = 10  # problems of one kind that are named
 
 
 class Examination(NamedTuple):
-    """What a forest file shows, alone and together with the graph's header.
+    """What the edges of a forest file show.
 
     Attributes
     ----------
     faults : list of str
-        Why the file cannot be a forest of the graph; it is tested no further.
+        Why the file cannot be a forest; it is tested no further.
     differences : list of str
-        Attributes that do not agree with the edges or the graph.
+        Attributes that do not agree with the edges.
     digest : str
     weight : int or float
         Both computed again from the edges.
@@ -44,7 +44,6 @@ def examine(graph: ShardedGraph, forest: ForestFile) -> Examination:
         If the file is damaged.
     """
     digest, total = PairDigest(), ExactSum(forest.weight_dtype)
-    faults = _unlike(graph, forest)
     malformed: list[str] = []
     before = (-1, -1)
     for src, dst, weight in forest.pieces():
@@ -53,18 +52,20 @@ def examine(graph: ShardedGraph, forest: ForestFile) -> Examination:
         malformed += _malformed(src, dst, weight, before, graph.num_vertices)
         before = (int(src[-1]), int(dst[-1]))
     texts = differences(forest, digest, total)
-    if forest.header.graph_uuid != graph.uuid:
-        texts.insert(
-            0,
-            f"the forest says it is of graph {forest.header.graph_uuid}, "
-            f"this graph is {graph.uuid}",
-        )
-    faults += malformed[:LIMIT]
-    return Examination(faults, texts, digest.hexdigest(), total.total())
+    return Examination(malformed[:LIMIT], texts, digest.hexdigest(), total.total())
 
 
-def _unlike(graph: ShardedGraph, forest: ForestFile) -> list[str]:
+def unlike(graph: ShardedGraph, forest: ForestFile) -> list[str]:
+    """Say how the headers show that a forest is of another graph; [] if they do not.
+
+    Most forests that are refuted are refuted here, before any edge is read.
+    """
     texts = []
+    if forest.header.graph_uuid != graph.uuid:
+        texts.append(
+            f"the forest says it is of graph {forest.header.graph_uuid}, "
+            f"this graph is {graph.uuid}"
+        )
     if forest.header.num_vertices != graph.num_vertices:
         texts.append(
             f"the forest is of a graph with {forest.header.num_vertices} vertices, "
@@ -189,6 +190,15 @@ def load(forest: ForestFile) -> Candidate:
     return Candidate(vertices, a, b, key, key[edge], edge, link, closing, smallest)
 
 
+def _loading_bytes(forest: ForestFile) -> int:
+    """Return the bytes that `load` takes at its peak."""
+    ends = id_dtype(forest.header.num_vertices).itemsize
+    weights = forest.weight_dtype.itemsize
+    # a, b, edge; weights, key, ranked; the result of the sort, and what closes a cycle
+    edge = 3 * ends + 3 * weights + 8 + 1
+    return forest.num_edges * edge + forest.header.num_vertices * 2 * ends
+
+
 def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
     """Load a forest once for all ranks of a machine.
 
@@ -197,10 +207,11 @@ def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
     InputError
         If the file is damaged.
     ConfigError
-        If the ranks have no room to share it.
+        If there is no room to load it, or for the ranks to share it.
     """
     arrays: list[np.ndarray] = []
     with node.raise_on_all():
         if node.rank == 0:
+            require(_loading_bytes(forest), node.size)
             arrays = list(load(forest))
     return Candidate(*share_arrays(node, arrays))

@@ -17,7 +17,7 @@ from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError
 from ..io.forest import ForestFile, read_forest
 from ..io.shards import ShardedGraph
-from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine
+from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine, unlike
 from .rows import KINDS, Findings, check_rows, merge, pieces
 
 
@@ -36,10 +36,11 @@ class Verdict:
         the forest was refuted before the graph was read.
     edges, trees : int
         Of the forest.
-    weight : int or float
-        Sum of the edges' weights, computed again.
-    digest : str
-        Computed again.
+    weight : int, float or None
+        Sum of the edges' weights, computed again; None if the headers show that the
+        forest is of another graph, and its edges have not been read.
+    digest : str or None
+        Computed again, or None likewise.
     problems : list of str
         Why it is refuted; at most ten of each kind.
     seconds : float
@@ -50,18 +51,21 @@ class Verdict:
     m: int | None
     edges: int
     trees: int
-    weight: int | float
-    digest: str
+    weight: int | float | None
+    digest: str | None
     problems: list[str]
     seconds: float
 
     def text(self) -> str:
         """Return the problems, a line each, and a line of all that was found."""
-        m = "unknown" if self.m is None else self.m
+        m, weight, digest = (
+            "unknown" if found is None else found
+            for found in (self.m, self.weight, self.digest)
+        )
         summary = (
             f"VERDICT {'ok' if self.ok else 'refuted'} n={self.n} m={m} "
-            f"edges={self.edges} trees={self.trees} weight={self.weight} "
-            f"digest={self.digest} seconds={self.seconds:.3f}"
+            f"edges={self.edges} trees={self.trees} weight={weight} "
+            f"digest={digest} seconds={self.seconds:.3f}"
         )
         return "\n".join([*self.problems, summary])
 
@@ -92,11 +96,16 @@ def verify(
         if threads < 1:
             raise ConfigError(f"--threads {threads}: give 1 or more")
         forest = read_forest(forest_path)
+    strange = comm.bcast(unlike(graph, forest))
+    trees = graph.num_vertices - forest.num_edges
+    if strange:
+        counts = graph.num_vertices, None, forest.num_edges, trees
+        seconds = comm.max(time.perf_counter() - begin)
+        return Verdict(False, *counts, None, None, strange, seconds)
     with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
     seen: Examination = comm.bcast(first)
     problems, m = [*seen.faults, *seen.differences], None
-    trees = graph.num_vertices - forest.num_edges
     if not seen.faults:
         candidate = _load(comm, forest)
         findings = _hold(comm, graph, forest, candidate, threads)

@@ -63,12 +63,18 @@ def _copy(node: Comm, own: np.ndarray | None) -> np.ndarray:
     return own
 
 
+def require(nbytes: int, ranks: int) -> None:
+    """Raise a ConfigError if a rank, of those of a machine, may not take some bytes."""
+    if nbytes > room():
+        who = f"the {ranks} ranks of a machine have" if ranks > 1 else "there is"
+        raise ConfigError(
+            f"{who} no room for {nbytes:,} more bytes of the forest; {room():,} are "
+            "free. Use a machine with more memory"
+            + (", or start one rank on each." if ranks > 1 else ".")
+        )
+
+
 def _check_room(node: Comm, nbytes: int) -> None:
     """Raise an error on all ranks if one of them may not take so many bytes."""
     with node.raise_on_all():
-        if nbytes > room():
-            raise ConfigError(
-                f"the {node.size} ranks of a machine have no room for {nbytes:,} more "
-                f"bytes of the forest; {room():,} are free. Use a machine with more "
-                "memory, or start one rank on each."
-            )
+        require(nbytes, node.size)

@@ -27,7 +27,7 @@ def told(mpirun: Callable, tmp_path: Path) -> Callable[..., str]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((DATA / "square.gr", "--parts", 0), "at least 1 part, not 0"),
+        ((DATA / "square.gr", "--parts", 0), "--parts 0: give 1 or more"),
         ((DATA / "square.gr", "--source", "x"), "--source goes with a recipe"),
         (("recipe.toml", "--format", "gr"), "a recipe says its format"),
         (("nowhere.toml",), "cannot be read"),

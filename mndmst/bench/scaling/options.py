@@ -30,7 +30,12 @@ def add_scaling(devices: Any) -> None:
         ("group-sizes", "4", list_of(positive), "of the plain method"),
     ):
         scaling.add_argument(f"--{name}", default=default, type=kind, help=what)
-    scaling.add_argument("--backend", default="cpu", choices=CHOICES["backend"])
+    scaling.add_argument(
+        "--backend",
+        default="cpu",
+        choices=CHOICES["backend"],
+        help="devices of a rank",
+    )
     scaling.add_argument("--strong", action="store_true", help="no weak scaling")
     scaling.add_argument(
         "--work",

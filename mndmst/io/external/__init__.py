@@ -30,7 +30,16 @@ from .options import Options
 from .parts import UNNAMED, finish_graph, write_parts
 from .plan import Plan, built_size, check_size, check_vertices, make_plan
 from .renumber import Renumbered, save_order
-from .restart import Found, describe, give_up, load_plan, prepare, record_of, save_plan
+from .restart import (
+    Found,
+    check_place,
+    describe,
+    give_up,
+    load_plan,
+    prepare,
+    record_of,
+    save_plan,
+)
 from .route import route_arcs
 from .sort import listed_rows, sorted_rows
 from .spool import Spool
@@ -40,7 +49,7 @@ from .twins import lonely_arc
 from .vertices import Bounded, Compact, load_ids, save_vertices
 from .work import ORDER, VERTICES, remove_work
 
-__all__ = ["Options", "partition"]
+__all__ = ["Options", "check_place", "partition"]
 
 # What Python, compiled kernels and the buffers of files take while a bucket is sorted.
 RESERVE = 48 << 20

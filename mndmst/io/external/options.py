@@ -62,7 +62,7 @@ class Options:
     def check(self) -> None:
         """Raise ConfigError for options that make no sense."""
         if self.parts < 1:
-            raise ConfigError(f"a graph has at least 1 part, not {self.parts}")
+            raise ConfigError(f"--parts {self.parts}: give 1 or more")
         if not self.place.name:
             raise ConfigError(f"{self.out}: give a directory below it.")
         if not 0 <= (self.num_vertices or 0) <= MAX_VERTICES:

@@ -62,6 +62,20 @@ def record_of(described: dict[str, Any]) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
+def check_place(options: "Options") -> None:
+    """Refuse a directory that is in the way, before its input is read.
+
+    `prepare` decides where a run that was killed, or is to continue, has left files.
+
+    Raises
+    ------
+    OutputError
+        If it is not empty and nothing is to be replaced; see `Destination.check`.
+    """
+    if not options.restart and read_token(options.work) is None:
+        Destination(options.out, options.overwrite).check(options.parts)
+
+
 def prepare(
     options: "Options", described: dict[str, Any], has_locks: bool
 ) -> tuple[Found, Destination]:

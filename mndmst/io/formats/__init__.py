@@ -111,7 +111,7 @@ def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
     if not path.exists():
         raise InputError(f"{path}: no such file or directory.")
     if format is not None and format not in NAMES:
-        raise ConfigError(f"no format is called {format}; known: {', '.join(NAMES)}.")
+        raise ConfigError(f"--format {format}: known are {', '.join(NAMES)}.")
     suffix = ".h5" if path.is_dir() else _suffix(path)
     if format is not None:
         suffix = f".{format}"
@@ -150,12 +150,17 @@ def write_edges(edges: Edges, path: str | Path) -> None:
         If a package that the format needs is not installed.
     """
     path = Path(path)
+    check_writer(path)
+    _WRITERS[path.suffix](edges, path)
+
+
+def check_writer(path: Path) -> None:
+    """Raise a ConfigError if no format is written under the suffix of a name."""
     if path.suffix not in _WRITERS:
         raise ConfigError(
             f"{path}: cannot write {path.suffix or 'a file without suffix'}; give one "
             f"of {', '.join(_WRITERS)}."
         )
-    _WRITERS[path.suffix](edges, path)
 
 
 def _suffix(path: Path) -> str:

@@ -18,6 +18,7 @@ from ..whole_file import whole_file
 from .files import read_head
 from .text import Lines, TextFile
 
+COLUMNS = ("source", "target", "weight")
 _COMMENTS = b"#%"
 _BLANKS = b" \t\r,;"
 _WORD = re.compile(rb"[^ \t\r,;]+")
@@ -38,7 +39,8 @@ def open_file(path: Path) -> TextFile:
     words = _WORD.findall(line)
     if words and not _NUMBER.match(words[0]):
         place += len(line) + 1
-        _check_names(path, len(comments) + 1, words, place)
+        if [word.decode(errors="replace") for word in words] != [*COLUMNS]:
+            _check_names(path, len(comments) + 1, words, place)
     promises = map(_VERTICES.fullmatch, comments)
     counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
     lines = _lines(len(words))
@@ -46,10 +48,16 @@ def open_file(path: Path) -> TextFile:
 
 
 def write(edges: Edges, path: Path) -> None:
-    """Write `u v w` a line, separated by tabs, or by commas into a `.csv` file."""
-    line = "%d,%d,%r" if path.suffix == ".csv" else "%d\t%d\t%r"
+    """Write `u v w` a line, separated by tabs.
+
+    A `.csv` file has commas and the names of its columns, as spreadsheets and pandas
+    expect it, and therefore no comment that says how many vertices there are.
+    """
+    line, head = "%d\t%d\t%r", f"# {edges.num_vertices} vertices"
+    if path.suffix == ".csv":
+        line, head = "%d,%d,%r", ",".join(COLUMNS)
     with whole_file(path) as temporary, temporary.open("w") as file:
-        file.write(f"# {edges.num_vertices} vertices\n")
+        file.write(f"{head}\n")
         for low in range(0, len(edges), _WRITTEN):
             columns = (edges.src, edges.dst, edges.weight)
             held = (column[low : low + _WRITTEN].tolist() for column in columns)

@@ -109,7 +109,7 @@ def test_another_weight_or_type_is_another_graph(tmp_path):
 
 
 def test_no_part_is_no_graph(tmp_path):
-    with pytest.raises(ConfigError, match="at least 1 part"):
+    with pytest.raises(ConfigError, match="--parts 0: give 1 or more"):
         build_shards(random_edges(), tmp_path / "graph", 0)
 
 

@@ -13,6 +13,8 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 from mndmst.host.errors import InputError
 from mndmst.io.whole_file import WholeFiles
 from mndmst.report import draw
+from mndmst.report.advice import advice, spent
+from mndmst.report.facts import command, meanings, options
 from mndmst.report.page import write_page, write_picture
 from mndmst.report.record import read_record, solve_seconds, stage_name, totals
 from mndmst.report.trace import write_trace
@@ -68,10 +70,141 @@ def test_page_needs_nothing_else(tmp_path: Path) -> None:
     assert "<script" not in text
     assert not re.search(r'(src|href)="(?!#)', text.replace("xlink:", ""))
     assert "&lt;graph&gt;" in text and "node&lt;1&gt;" in text
-    assert text.count("<svg") == 6
+    # The time line twice, since the start takes most of the run; five more
+    assert text.count("<svg") == 7
+    assert text.count("What the ranks did, after the start") == 1
     for chart in re.findall(r"<svg.*?</svg>", text, re.S):
         ElementTree.fromstring(chart)
     assert "5,000" in text
+
+
+def test_page_is_in_words_that_can_be_used(tmp_path: Path) -> None:
+    record = run()
+    record["command"] = ["/home/me/mndmst/__main__.py", "solve", "my graph"]
+    record["config"] = {"memory": 0, "ratio": None, "timeout": 0, "group_size": 4}
+    page = tmp_path / "report.html"
+    with WholeFiles() as files:
+        write_page([record], page, files)
+    text = page.read_text()
+    assert "mpirun -n 3 python -m mndmst solve &#x27;my graph&#x27;" in text
+    assert "/home/me" not in text
+    rows = re.findall(r"<tr><td>(--[\w-]+)</td><td>([^<]*)</td></tr>", text)
+    assert rows == [
+        ("--memory", "auto"),
+        ("--ratio", "auto"),
+        ("--timeout", "none"),
+        ("--group-size", "4"),
+    ]
+    assert "every device contracts its part up to the border" in text
+    assert "38 % of the time was start-up" in text
+
+
+def test_commands_are_those_of_any_machine() -> None:
+    record = {"command": ["/a/b/mndmst", "solve", "x"], "num_ranks": 1}
+    assert command(record) == "mndmst solve x"
+    record = {"command": ["/a/b/program.py", "x"], "num_ranks": 2}
+    assert command(record) == "mpirun -n 2 python program.py x"
+    assert options({"config": {"memory": 3 << 30, "leader_edges": 1000000}}) == {
+        "--memory": "3,072 MiB",
+        "--leader-edges": "1,000,000",
+    }
+    assert meanings()["ring"] == "members of a group pass segments on and contract"
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads", "said"),
+    [
+        ("0-1", 1, "3 ranks on 2 cores: 2 would be faster."),
+        ("4-5,9", 2, "6 threads of 3 ranks on 3 cores: --threads 1 would be faster."),
+        ("0-5", 2, None),
+        (None, 9, None),
+    ],
+)
+def test_advice_on_cores(cores: str | None, threads: int, said: str | None) -> None:
+    record = run()
+    for rank in record["ranks"]:
+        rank |= {"threads": threads, "cores": cores}
+    first = advice(record)[0]
+    assert first == said if said else "cores" not in first
+
+
+@pytest.mark.parametrize(
+    ("stage", "seconds", "waited", "said"),
+    [
+        ("import", 9, 0, "was start-up: a larger graph"),
+        ("kernels", 9, 0, "9 s of it compiled kernels"),
+        ("read", 9, 0, "was reading: a faster disk"),
+        ("indComp", 9, 0, "was computing: more cores"),
+        ("leaders", 9, 0, "was merging: fewer ranks"),
+        ("write", 9, 0, "was writing the result"),
+        ("ring", 9, 8, "ranks waited for each other: rank 2 kept the others waiting"),
+    ],
+)
+def test_advice_is_on_what_took_longest(
+    stage: str, seconds: float, waited: float, said: str
+) -> None:
+    record = run()
+    for rank in record["ranks"]:
+        late = waited - rank["rank"] / 10
+        rank["stages"].append(
+            {"stage": stage, "begin": 2.6, "seconds": seconds, "seconds_waited": late}
+        )
+    record["seconds"] = 2.6 + seconds
+    assert said in advice(record)[-1]
+    assert sum(spent(record).values()) == pytest.approx(1)
+
+
+def test_the_time_line_has_the_whole_run() -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    draw.timeline(axes, record := run())
+    assert axes.get_xlim() == (0, 2.6)
+    assert {text.get_text() for text in axes.get_legend().get_texts()} == {
+        *("start", "read", "compute", "merge", "write", "GPU works", "CPU works")
+    }
+    later = Figure().add_subplot()
+    draw.timeline(later, record, draw.end_of_start(record))
+    assert later.get_xlim() == (1, 2.6)
+    assert "start" not in {t.get_text() for t in later.get_legend().get_texts()}
+    record["seconds"] = 10
+    assert draw.end_of_start(record) == 0
+
+
+def test_portions_of_the_edges_have_their_colours() -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    record = run() | {
+        "levels": [
+            {"after": "read", "edges": 900},
+            {"after": "hook", "edges": 40, "portion": "band 0"},
+            {"after": "heavier", "edges": 70, "portion": "heavier"},
+            {"after": "level 1", "edges": 0, "portion": "heavier"},
+        ]
+    }
+    draw.edges_left(axes, record)
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["all edges", "band 0", "heavier"]
+    colours = [bar.get_facecolor() for bar in axes.patches]
+    assert colours[2] == colours[3] and len(set(colours)) == 3
+
+
+@pytest.mark.parametrize("width", [5.4, 11])
+def test_legends_cover_nothing(width: float) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    for chart in (draw.timeline, draw.shares, draw.edges_left, draw.memory):
+        figure = Figure(figsize=(width, 3), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        chart(axes, run())
+        figure.draw_without_rendering()
+        legend = axes.get_legend().get_window_extent()
+        for other in (axes, axes.xaxis.label, *axes.get_xticklabels()):
+            assert not legend.overlaps(other.get_window_extent()), (chart, other)
+        assert figure.bbox.y0 <= legend.y0
 
 
 def test_numbers_of_the_charts() -> None:

@@ -46,24 +46,37 @@ def test_what_is_no_ratio(text: str) -> None:
         ({"group_size": 1}, "2 or more"),
         ({"merge": "tree"}, "auto, messages, ring, boruvka"),
         ({"merge": ["ring"]}, "auto, messages, ring, boruvka"),
-        ({"threads": "many"}, "threads is 'many'; give a whole number, 0 or more"),
+        ({"threads": "many"}, "threads many: give a whole number, 0 or more"),
         ({"threads": True}, "whole number"),
-        ({"group_size": 2.5}, "group_size is 2.5; give a whole number"),
+        ({"group_size": 2.5}, "--group-size 2.5: give a whole number"),
         ({"group_size": [4]}, "whole number"),
         ({"timeout": 10**7}, "at most 1,000,000"),
-        ({"memory": -5}, "memory is -5; give a whole number, 0 or more"),
+        ({"memory": -5}, "memory -5: give a whole number, 0 or more"),
         ({"memory": "inf"}, "8GiB"),
         ({"ratio": 7.0}, "between 0 and 1"),
-        ({"light_edges": float("nan")}, "light_edges is nan; give a number, 0 or more"),
+        ({"light_edges": float("nan")}, "--light-edges nan: give a number, 0 or more"),
         ({"checkpoint_interval": float("inf")}, "give a number"),
         ({"ring_gain": -1}, "0 or more, at most 1"),
-        ({"round_gain": "lots"}, "round_gain is 'lots'"),
-        ({"colour": "red"}, "no such option: colour"),
+        ({"round_gain": "lots"}, "--round-gain lots: give"),
+        ({"colour": "red"}, "--colour red: there is no such option"),
     ],
 )
 def test_what_cannot_be(options: dict, mend: str) -> None:
-    with pytest.raises(ConfigError, match=f"^command line: .*{mend}"):
+    with pytest.raises(ConfigError, match=f"^(?=--).*{mend}"):
         Config.load(None, options, {})
+
+
+def test_messages_name_options_as_they_were_typed(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text("group_size = 1\n")
+    with pytest.raises(ConfigError, match=r"run\.toml: group_size = 1: give a whole"):
+        Config.load(file, {}, {})
+    with pytest.raises(ConfigError, match=r"^MNDMST_MERGE=tree: give one of auto"):
+        Config.load(None, {}, {"MNDMST_MERGE": "tree"})
+    with pytest.raises(ConfigError, match=r"^--memory lots: 'lots' is no size"):
+        Config.load(None, {"memory": "lots"}, {})
+    with pytest.raises(ConfigError, match=r"^group_size is 1: give a whole number"):
+        Config(group_size=1)
 
 
 def test_programs_may_give_text_or_values() -> None:

@@ -1,0 +1,113 @@
+"""What held a run back, in a sentence, and what would help."""
+
+from collections import defaultdict
+
+from .record import Record, kind_of
+
+# A share of the time that is worth a word.
+MUCH = 0.35
+START_SECONDS = 2.0
+
+
+def advice(record: Record) -> list[str]:
+    """Return sentences about a run, the most useful first; there is at least one.
+
+    Shares are means over the ranks; time in which a rank waits for others counts
+    apart.
+    """
+    said = [*_crowded(record)]
+    shares = spent(record)
+    name = max(shares, key=shares.__getitem__)
+    percent = f"{shares[name]:.0%}".replace("%", " %")
+    mend = _MENDS[name] if shares[name] >= MUCH else ""
+    if name == "start" and _compiled(record) >= START_SECONDS:
+        mend = (
+            f"{_compiled(record):.0f} s of it compiled kernels, which the next run on "
+            "this machine has already (mndmst compile does it ahead)"
+        )
+    if name == "wait" and record["num_ranks"] > 1:
+        mend = f"rank {_last(record)} kept the others waiting longest; {mend}"
+    text = f"{percent} of the time {_NAMES[name]}"
+    return [*said, f"{text}: {mend}." if mend else f"{text}."]
+
+
+_NAMES = {
+    "start": "was start-up",
+    "read": "was reading",
+    "compute": "was computing",
+    "merge": "was merging",
+    "write": "was writing the result",
+    "wait": "ranks waited for each other",
+}
+_MENDS = {
+    "start": "a larger graph, or several in one Python program (mndmst.solve), would "
+    "make more of it",
+    "read": "a faster disk, or ranks on more hosts, would help",
+    "compute": "more cores would help, or a GPU",
+    "merge": "fewer ranks with more threads each would merge less",
+    "write": "leave --labels out if it was given, or write to a faster disk",
+    "wait": "fewer ranks, or a network that is faster, would help",
+}
+
+
+def spent(record: Record) -> dict[str, float]:
+    """Return the share of the run's time for each kind of stage, and for waiting."""
+    sums: dict[str, float] = defaultdict(float)
+    for rank in record["ranks"]:
+        for entry in rank["stages"]:
+            waited = min(entry.get("seconds_waited", 0.0), entry["seconds"])
+            sums[kind_of(entry["stage"])] += entry["seconds"] - waited
+            sums["wait"] += waited
+    whole = max(record["seconds"], 1e-9) * max(1, len(record["ranks"]))
+    return {name: sums[name] / whole for name in _NAMES}
+
+
+def _crowded(record: Record) -> list[str]:
+    """Say where a host has fewer cores than its ranks have threads."""
+    hosts = defaultdict(list)
+    for rank in record["ranks"]:
+        if rank.get("cores"):
+            hosts[rank["host"]].append(rank)
+    said: dict[str, None] = {}
+    for ranks in hosts.values():
+        cores = len(set().union(*(_numbers(rank["cores"]) for rank in ranks)))
+        threads = sum(rank.get("threads", 1) for rank in ranks)
+        if len(ranks) > cores:
+            text = f"{len(ranks)} ranks on {_count(cores, 'core')}: {cores} would be"
+            said[f"{text} faster."] = None
+        elif threads > cores:
+            each = max(1, cores // len(ranks))
+            text = f"{threads} threads of {_count(len(ranks), 'rank')} on "
+            text += f"{_count(cores, 'core')}: --threads {each} would be faster."
+            said[text] = None
+    return list(said)
+
+
+def _numbers(ranges: str) -> set[int]:
+    """Return the numbers that `comm.placement.ranges` has written."""
+    found: set[int] = set()
+    for run in ranges.split(","):
+        first, _, last = run.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _compiled(record: Record) -> float:
+    """Return the longest time that a rank took for its kernels."""
+    return max(
+        sum(e["seconds"] for e in rank["stages"] if e["stage"] == "kernels")
+        for rank in record["ranks"]
+    )
+
+
+def _last(record: Record) -> int:
+    """Return the rank that waited least."""
+
+    def waited(rank: Record) -> float:
+        return sum(e.get("seconds_waited", 0.0) for e in rank["stages"])
+
+    return int(min(record["ranks"], key=waited)["rank"])

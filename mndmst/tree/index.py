@@ -1,0 +1,250 @@
+"""An index over a forest that answers queries about it in batches."""
+
+import math
+from bisect import bisect_left
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..graph.order import WEIGHT_DTYPES, weights_to_keys
+from ..host.errors import ConfigError, InputError
+from ..kernels.sorting import sort_positions
+from .kruskal_tree import heaviest_between, link_by_size, smallest_within
+from .rooted import Rooted, path_lengths, root_forest, write_paths
+
+MOST_VERTICES = (1 << 32) - 1
+
+
+class ForestIndex:
+    """Kruskal's tree by size of a forest, and what is made of it when it is asked for.
+
+    It takes 12 bytes a vertex beside the edges given, 8 more for copies of their ends,
+    4 more once labels have been asked for, and 24 more from the first path on.
+
+    Parameters
+    ----------
+    num_vertices : int
+        Fewer than 2^32.
+    src, dst : ndarray of integers, shape (edges,)
+        Ends of the edges of a forest, in any order and direction.
+    weight : ndarray of any of `WEIGHT_DTYPES`, shape (edges,)
+        Edges are compared by (weight, smaller end, larger end). Kept, not copied.
+
+    Attributes
+    ----------
+    num_vertices : int
+    src, dst : ndarray of uint32, shape (edges,)
+    weight : ndarray, shape (edges,)
+    order : ndarray of uint32, shape (edges,)
+        The positions of the edges, lightest first. An edge's place in it is its rank.
+    links : ndarray of uint64, shape (vertices,)
+        See `kruskal_tree`.
+
+    Raises
+    ------
+    InputError
+        If the edges are no forest of so many vertices, or a weight is NaN.
+
+    Examples
+    --------
+    >>> index = ForestIndex(5, [0, 2, 1], [1, 1, 3], np.array([4, 7, 5]))
+    >>> index.path_max([0, 2, 0], [3, 3, 4])
+    array([ 2,  1, -1])
+    >>> index.connected([0, 0], [2, 4])
+    array([ True, False])
+    """
+
+    def __init__(self, num_vertices: int, src: Any, dst: Any, weight: np.ndarray):
+        if num_vertices > MOST_VERTICES:
+            raise InputError(
+                f"{num_vertices:,} vertices; an index has up to {MOST_VERTICES:,}. Ask "
+                "for the forest of a part of the graph."
+            )
+        self.num_vertices = num_vertices
+        self.src, self.dst = self.vertices(src), self.vertices(dst)
+        self.weight = np.asarray(weight)
+        self._check_columns()
+        self.order = self._ascending()
+        self.links = np.empty(num_vertices, np.uint64)
+        joined = link_by_size(self.order, self.src, self.dst, self.links)
+        if joined < len(self):
+            edge = self.order[joined]
+            raise InputError(
+                f"the edge ({self.src[edge]}, {self.dst[edge]}) closes a cycle with "
+                "lighter ones, so this is no forest; verify it, or solve again"
+            )
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+    @property
+    def num_trees(self) -> int:
+        """How many trees there are; an isolated vertex is one."""
+        return self.num_vertices - len(self)
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """The smallest vertex of each vertex's tree; uint32, shape (vertices,)."""
+        return self._labels(len(self))
+
+    @cached_property
+    def rooted(self) -> Rooted:
+        """The forest with roots; see `rooted`."""
+        return root_forest(self.src, self.dst, self.labels)
+
+    def connected(self, u: Any, v: Any) -> np.ndarray:
+        """Return whether the vertices of pairs are in the same tree; bool."""
+        u, v = self._pairs(u, v)
+        return self.labels[u] == self.labels[v]
+
+    def path_max(self, u: Any, v: Any) -> np.ndarray:
+        """Return the heaviest edge on the path between the vertices of each pair.
+
+        Parameters
+        ----------
+        u, v : array-like of integers, shape (pairs,)
+
+        Returns
+        -------
+        ndarray of int64, shape (pairs,)
+            The edge's position; -1 where both are the same vertex or no path exists.
+
+        Raises
+        ------
+        InputError
+            If there is no such vertex.
+        """
+        u, v = self._pairs(u, v)
+        heaviest = np.empty(len(u), np.int64)
+        heaviest_between(self.links, self.order, u, v, heaviest)
+        return heaviest
+
+    def path(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the edges on the path between the vertices of each pair.
+
+        Parameters
+        ----------
+        u, v : array-like of integers, shape (pairs,)
+
+        Returns
+        -------
+        offsets : ndarray of int64, shape (pairs + 1,)
+            Path i is `edges[offsets[i]:offsets[i + 1]]`.
+        edges : ndarray of uint32
+            Positions of the edges, from u to v; none where both are the same vertex or
+            no path exists.
+
+        Raises
+        ------
+        InputError
+            If there is no such vertex.
+        """
+        u, v = self._pairs(u, v)
+        offsets = np.zeros(len(u) + 1, np.int64)
+        path_lengths(self.rooted, u, v, offsets[1:])
+        np.cumsum(offsets, out=offsets)
+        edges = np.empty(offsets[-1], np.uint32)
+        write_paths(self.rooted, u, v, offsets, edges)
+        return offsets, edges
+
+    def count_below(self, below: int | float) -> int:
+        """Return how many edges weigh less than a threshold, compared exactly.
+
+        Raises
+        ------
+        ConfigError
+            If the threshold is NaN.
+        """
+        if math.isnan(below):
+            raise ConfigError(f"a threshold of {below} cuts nothing; give a number")
+        # Python compares integers with floats exactly.
+        return bisect_left(self.order, below, key=lambda i: self.weight[i].item())
+
+    def cut(self, below: int | float) -> np.ndarray:
+        """Label vertices by the edges that weigh less than a threshold.
+
+        Returns
+        -------
+        ndarray of uint32, shape (vertices,)
+            The smallest vertex of each vertex's component.
+
+        Raises
+        ------
+        ConfigError
+            If the threshold is NaN.
+        """
+        return self._labels(self.count_below(below))
+
+    def component_sizes(self, labels: np.ndarray | None = None) -> np.ndarray:
+        """Return for each vertex the vertices in its component.
+
+        Parameters
+        ----------
+        labels : ndarray of uint32, shape (vertices,), optional
+            Of `cut`; those of the trees by default.
+
+        Returns
+        -------
+        ndarray of int64, shape (vertices,)
+        """
+        labels = self.labels if labels is None else labels
+        return np.bincount(labels, minlength=self.num_vertices)[labels]
+
+    def vertices(self, ids: Any) -> np.ndarray:
+        """Return ids of vertices as uint32.
+
+        Raises
+        ------
+        InputError
+            If there is no such vertex.
+        """
+        ids = np.atleast_1d(np.asarray(ids))
+        if len(ids) == 0:
+            return np.empty(0, np.uint32)
+        if ids.dtype.kind not in "iu" or ids.ndim != 1:
+            raise InputError("vertices are arrays of integers, of one dimension")
+        wrong = np.flatnonzero((ids < 0) | (ids >= self.num_vertices))
+        if len(wrong):
+            raise InputError(
+                f"there is no vertex {ids[wrong[0]]}; there are {self.num_vertices:,}"
+            )
+        return np.ascontiguousarray(ids, np.uint32)
+
+    def _pairs(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+        u, v = self.vertices(u), self.vertices(v)
+        if len(u) != len(v):
+            raise InputError(f"{len(u):,} first vertices of pairs, {len(v):,} second")
+        return u, v
+
+    def _check_columns(self) -> None:
+        if not len(self.src) == len(self.dst) == len(self.weight):
+            raise InputError(
+                f"{len(self.src):,} sources, {len(self.dst):,} targets and "
+                f"{len(self.weight):,} weights of edges"
+            )
+        if self.weight.dtype not in WEIGHT_DTYPES:
+            raise InputError(
+                f"weights of type {self.weight.dtype}; supported are "
+                f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}"
+            )
+        if self.weight.dtype.kind == "f" and np.isnan(self.weight).any():
+            edge = np.flatnonzero(np.isnan(self.weight))[0]
+            raise InputError(
+                f"the weight of edge ({self.src[edge]}, {self.dst[edge]}) is NaN"
+            )
+
+    def _ascending(self) -> np.ndarray:
+        """Return the positions of the edges in ascending order."""
+        keys = weights_to_keys(self.weight.copy())
+        low, high = np.minimum(self.src, self.dst), np.maximum(self.src, self.dst)
+        pairs = low.astype(np.uint64) << np.uint64(32) | high
+        if (pairs[1:] > pairs[:-1]).all():
+            return sort_positions(keys).astype(np.uint32)
+        by_pair = np.argsort(pairs)
+        return by_pair[sort_positions(keys[by_pair])].astype(np.uint32)
+
+    def _labels(self, count: int) -> np.ndarray:
+        labels = np.empty(self.num_vertices, np.uint32)
+        smallest_within(self.links, count, labels)
+        return labels

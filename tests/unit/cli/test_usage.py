@@ -1,0 +1,140 @@
+"""What the command line says to words that it cannot read, or reads otherwise."""
+
+import argparse
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from processes import environment
+
+from mndmst.cli.main import parse, parser
+
+
+def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what is said of a command line; it is one line, on standard error."""
+    with pytest.raises(SystemExit) as end:
+        parse(line.split())
+    assert end.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert err.startswith("mndmst: error: ") and "usage" not in err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("slove city", "no command slove; did you mean solve?"),
+        ("neighbros rings out", "did you mean neighbours?"),
+        ("xyzzy", "no command xyzzy; see mndmst --help"),
+        ("solve city --treads 4", "no option --treads, did you mean --threads?"),
+        ("solve city --xyzzy", "no option --xyzzy; see mndmst solve --help"),
+        ("solve city other", "solve takes no further argument: other"),
+        ("--quiet solve city", "--quiet: options stand after a command"),
+        ("bench cpu --grphs rmat", "bench cpu has no option --grphs, did you mean"),
+        ("generate rmat g --scale x", "--scale: 'x' is no whole number; see"),
+        ("generate rmat g --a x", "--a: 'x' is no number; see mndmst generate"),
+        ("cluster f.h5 --threshold x", "--threshold: 'x' is no number"),
+        ("partition a b --memory lots", "--memory: 'lots' is no size; write for"),
+        ("solve city --merge x", "--merge: invalid choice: 'x' (choose from 'auto'"),
+        ("solve", "the following arguments are required: graph"),
+        ("cluster f.h5", "one of the arguments --threshold --count --min-size"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_option(line, said, capsys):
+    assert said in refused(line, capsys)
+
+
+@pytest.mark.parametrize(
+    ("line", "mend"),
+    [
+        ("-n 4 solve city", "mpirun -n 4 python -m mndmst solve city\n"),
+        ("solve -n 4 city -o f.h5", "-n 4 python -m mndmst solve city -o f.h5\n"),
+        ("solve city -np 16", "mpirun -n 16 python -m mndmst solve city\n"),
+        ("solve city -n8", "mpirun -n 8 python -m mndmst solve city\n"),
+        ("solve city --ranks=2", "mpirun -n 2 python -m mndmst solve city\n"),
+        ("solve city -n", "mpirun -n N python -m mndmst solve city\n"),
+    ],
+)
+def test_the_number_of_ranks_is_for_mpirun(line, mend, capsys):
+    assert refused(line, capsys).endswith(mend)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "partition https://host.org/a.gr.gz out",
+        "convert http://host.org/a.gr a.csv",
+        "solve s3://bucket/city",
+        "neighbours https://host.org/a.npy out",
+        "cluster f.h5 --count 2 --plot a.png --points https://host.org/a.npy",
+    ],
+)
+def test_a_url_has_to_be_fetched_first(line, capsys):
+    url = next(word for word in line.split() if "://" in word)
+    assert f"{url} is a URL" in (said := refused(line, capsys))
+    assert f"fetch it first, such as with curl -LO {url}" in said
+
+
+@pytest.mark.parametrize("name", ["neighbors", "neighbour", "neighbor", "neighbours"])
+def test_names_that_people_try_are_understood(name):
+    assert parse([name, "rings", "out"]).points.name == "rings"
+
+
+def commands(
+    top: argparse.ArgumentParser, before: str = ""
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in top._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                yield before + name, command
+                yield from commands(command, f"{before}{name} ")
+
+
+def test_every_argument_has_help():
+    found = dict(commands(parser()))
+    assert len(found) > 18
+    without = [
+        f"{name}: {action.dest}"
+        for name, command in found.items()
+        for action in command._actions
+        if not action.help and not isinstance(action, argparse._SubParsersAction)
+    ]
+    assert without == []
+
+
+def test_internals_stand_under_advanced():
+    solve = dict(commands(parser()))["solve"]
+    groups = {group.title: group for group in solve._action_groups}
+    advanced = {action.dest for action in groups["advanced"]._group_actions}
+    assert {"ring_gain", "leader_edges", "group_size", "ratio", "debug"} <= advanced
+    assert not advanced & {"output", "memory", "threads", "backend", "quiet"}
+    text = solve.format_help().partition("positional arguments")[2]
+    assert text.index("--output") < text.index("advanced:") < text.index("--ratio X")
+
+
+def test_quiet_means_one_thing():
+    texts = {
+        action.help
+        for _, command in commands(parser())
+        for action in command._actions
+        if "-q" in action.option_strings
+    }
+    assert len(texts) == 1
+    names = {
+        name
+        for name, command in commands(parser())
+        if "-q" in itertools.chain(*(a.option_strings for a in command._actions))
+    }
+    known = {"solve", "components", "cluster", "partition", "generate", "neighbours"}
+    assert known <= names
+
+
+def test_help_goes_to_standard_output_and_has_the_usage():
+    run = subprocess.run(
+        [sys.executable, "-m", "mndmst", "solve", "--help"], env=environment(),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert run.stdout.startswith("usage: mndmst solve") and run.stderr == ""
