@@ -23,6 +23,8 @@ from .tree import leaf_ranges
 
 # A component that asks so many points first looks for a good bound from a few of them.
 MANY, GUIDES = 256, 4
+# Searches from one in so many points are cheap.
+LITTLE = 64
 
 
 class Search:
@@ -47,7 +49,6 @@ class Search:
         find_least_cores(tree, cores, self.least_core)
         self.of_place = np.empty(len(cores), np.uint32)
         self.of_node = np.empty(len(tree.left), np.uint32)
-        self.searches = 0
 
     def finish(self, parent: np.ndarray, known: Edges) -> list[Edges]:
         """Join all components; return the forest edges that do.
@@ -82,12 +83,17 @@ class Search:
         )
 
     def _choose(self, bound: np.ndarray) -> np.ndarray:
-        """Return which components take part: half of them at least."""
+        """Return which components take part: the half with the least to search.
+
+        More of them if that takes little.
+        """
         counts = np.empty(len(bound), np.int64)
         count_uncertain(self._components(bound), self.reach, counts)
-        taking_part = counts <= 2 * counts.mean()
-        largest = int(counts.argmax())
-        taking_part[largest] = counts[largest] == 0
+        order = np.argsort(counts, kind="stable")
+        most = len(self.reach) // LITTLE
+        cheap = int(np.searchsorted(np.cumsum(counts[order]), most, "right"))
+        taking_part = np.zeros(len(bound), np.bool_)
+        taking_part[order[: max((len(order) + 1) // 2, cheap)]] = True
         return taking_part
 
     def _search(
@@ -107,7 +113,6 @@ class Search:
             leaf_ranges(tree),
         )
         place, other, weight = map(np.concatenate, zip(*parts, strict=True))
-        self.searches += len(place)
         found = place != other
         self.reach[place] = np.where(found, weight, np.nextafter(weight, np.inf))
         new = Edges(place[found], other[found], weight[found])

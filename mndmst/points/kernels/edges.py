@@ -22,6 +22,11 @@ class Edges(NamedTuple):
     weight: np.ndarray
 
 
+def no_edges() -> Edges:
+    """Return none."""
+    return Edges(np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0))
+
+
 @kernel
 def weigh(distances, places, cores, begin, end):
     """Turn reduced distances into weights, those of the places [begin, end).
@@ -70,10 +75,11 @@ def list_edges(distances, places, rows, begin, end):
 
 @kernel
 def certify(order, edges, parent, reach, certain):
-    """Run Kruskal's algorithm; tell which forest edges every graph's forest has.
+    """Mark the edges of a forest that are in the forest of all edges for certain.
 
-    An edge is certain if it is the lightest that leaves one of the sets it joins: no
-    edge that is not listed is as light, since none of its points reaches as near.
+    In ascending order each joins two sets of points, and is the lightest listed edge
+    that leaves either. It is certain if no point of one of them may have an edge as
+    light that is not listed.
 
     Parameters
     ----------
@@ -84,14 +90,11 @@ def certify(order, edges, parent, reach, certain):
     reach : ndarray of float64
         For each point the least weight that an edge of it may have which is not listed;
         becomes the least of each set.
-    certain : ndarray of int8
-        Set to 1 for forest edges, to 2 for certain ones.
+    certain : ndarray of bool
     """
     for position in order:
         x, y = find(parent, edges.a[position]), find(parent, edges.b[position])
-        if x != y:
-            weight = edges.weight[position]
-            low, high = min(x, y), max(x, y)
-            certain[position] = 2 if max(reach[x], reach[y]) > weight else 1
-            parent[high] = low
-            reach[low] = min(reach[low], reach[high])
+        low, high = min(x, y), max(x, y)
+        certain[position] = max(reach[x], reach[y]) > edges.weight[position]
+        parent[high] = low
+        reach[low] = min(reach[low], reach[high])

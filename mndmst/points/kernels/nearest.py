@@ -59,6 +59,8 @@ def nearest(tree, first, last, distances, places):
                 for begin in range(tree.begin[node], tree.end[node], CHUNK):
                     count = distances_to_chunk(tree, node, begin, point, out)
                     if not any_below(out, count, worst):
+                        if worst == 0:
+                            break  # many points equal this one
                         continue
                     for j in range(count):
                         if out[j] < worst and begin + j != place:

@@ -1,11 +1,4 @@
-"""Points to a graph of near neighbours, to be solved and clustered.
-
-With mutual reachability as weights (the larger of the distance and of both ends' core
-distances) the forest of the graph is what HDBSCAN* needs. Neighbours beyond the k
-nearest are left out, so the forest equals that of the complete graph only where
-clusters are dense enough; `single_linkage` joins separate parts at an infinite
-distance.
-"""
+"""Points from files, and examples of points."""
 
 import os
 import warnings
@@ -16,10 +9,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError
-from ..host.extras import optional
+from ..host.errors import InputError
 from ..io.allowance import check_room
-from ..io.edges import Edges, checked_edges
 from ..io.opening import opened
 
 ARRAY_COPIES, TEXT_COPIES = 3, 12
@@ -124,42 +115,3 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
         spread = 0.15 + 0.08 * blob
     points = centres + spread[:, None] * generator.standard_normal((count, 2))
     return np.concatenate([points, noise])
-
-
-def neighbour_graph(points: np.ndarray, neighbours: int, core: int = 0) -> Edges:
-    """Return the graph that joins every point with its nearest ones.
-
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    neighbours : int
-        How many each point is joined with, at least; of two points one suffices.
-    core : int
-        0 for distances as weights; else mutual reachability distances, the core
-        distance of a point being that to its `core`-th neighbour.
-
-    Returns
-    -------
-    Edges
-        With weights of float64.
-
-    Raises
-    ------
-    ConfigError
-        If there are too few points.
-    MissingExtraError
-        If SciPy is not installed.
-    """
-    if not 0 <= core <= neighbours < len(points) or neighbours < 1:
-        raise ConfigError(
-            f"{neighbours} neighbours and core {core} do not suit {len(points):,} "
-            "points: core <= neighbours < points."
-        )
-    tree = optional("scipy.spatial", "formats").cKDTree(points)
-    distance, nearest = tree.query(points, neighbours + 1, workers=-1)
-    src = np.repeat(np.arange(len(points)), neighbours + 1)
-    dst, weight = nearest.ravel(), distance.ravel()
-    if core:
-        cores = distance[:, core]
-        weight = np.maximum(weight, np.maximum(cores[src], cores[dst]))
-    return checked_edges("the points", len(points), src, dst, weight, directed=True)
