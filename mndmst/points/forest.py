@@ -174,4 +174,3 @@ def _forest(rows: np.ndarray, edges: Edges, metric: str) -> Forest:
 
 def _taken(edges: Edges, chosen: np.ndarray) -> Edges:
     return Edges(*(column[chosen] for column in edges))
-

@@ -60,7 +60,7 @@ def _nodes(made: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         left.append(len(nodes) if inner else -1)
         if inner:
             nodes += (node.lesser, node.greater)
-            levels += [node.level+1]*2
+            levels += [node.level + 1] * 2
     begin = np.array([node.start_idx for node in nodes])
     end = np.array([node.end_idx for node in nodes])
     return begin, end, np.array(left), 1 + max(levels)
