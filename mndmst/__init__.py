@@ -6,6 +6,8 @@ In Python::
 
     forest = mndmst.minimum_spanning_forest(src, dst, weight)  # arrays of any kind
     tree = mndmst.minimum_spanning_tree(csgraph)               # as SciPy's, sparse
+    labels = mndmst.HDBSCAN(min_cluster_size=50).fit(points).labels_
+    tree = mndmst.single_linkage(points)                       # as SciPy's linkage
     summary = mndmst.solve("shards/", comm=MPI.COMM_WORLD)     # in an MPI program
 
 What these need is imported when they are first used; none but `solve` needs MPI.
@@ -19,19 +21,25 @@ from .host.version import __version__
 if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree, solve
     from .api.forest import Forest
+    from .points.clusters import single_linkage
+    from .points.estimator import HDBSCAN
 
 _WHERE = {
+    "HDBSCAN": "points.estimator",
     "Forest": "api.forest",
     "minimum_spanning_forest": "api.arrays",
     "minimum_spanning_tree": "api.arrays",
+    "single_linkage": "points.clusters",
     "solve": "api.arrays",
 }
 
 __all__ = [
+    "HDBSCAN",
     "Forest",
     "__version__",
     "minimum_spanning_forest",
     "minimum_spanning_tree",
+    "single_linkage",
     "solve",
 ]
 

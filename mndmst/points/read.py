@@ -49,18 +49,35 @@ def read_points(source: str | Path) -> np.ndarray:
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "
             "array, a point a row, or numbers separated by commas."
         ) from error
+    return checked_points(points, f"{path}: ")
+
+
+def checked_points(points: np.ndarray, source: str = "") -> np.ndarray:
+    """Return points as float64.
+
+    Parameters
+    ----------
+    points : ndarray of numbers, shape (points, dimensions)
+    source : str
+        What messages begin with.
+
+    Raises
+    ------
+    InputError
+        If it is no such array, or a coordinate cannot be computed with.
+    """
     if points.size == 0:
-        raise InputError(f"{path}: holds no points. Give one a row.")
+        raise InputError(f"{source}holds no points. Give one a row.")
     if points.ndim != 2 or points.dtype.kind not in "iuf":
-        raise InputError(f"{path}: has {points.dtype}{list(points.shape)}, no points.")
+        raise InputError(f"{source}has {points.dtype}{list(points.shape)}, no points.")
     points = points.astype(np.float64, copy=False)
     if not np.isfinite(points).all():
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-        raise InputError(f"{path}: point {row} has a coordinate that is no number.")
-    if len(points) and np.abs(points).max() > LARGEST:
+        raise InputError(f"{source}point {row} has a coordinate that is no number.")
+    if np.abs(points).max() > LARGEST:
         row = int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
         raise InputError(
-            f"{path}: point {row} has a coordinate beyond {LARGEST:g}, whose distances "
+            f"{source}point {row} has a coordinate beyond {LARGEST:g}, whose distances "
             "float64 cannot hold. Mend or scale it."
         )
     return points
@@ -115,3 +132,10 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
         spread = 0.15 + 0.08 * blob
     points = centres + spread[:, None] * generator.standard_normal((count, 2))
     return np.concatenate([points, noise])
+
+
+def named_points(name: str | Path, count: int) -> np.ndarray:
+    """Return the points of a file, or so many of the example of that name."""
+    if str(name) in EXAMPLES:
+        return example_points(str(name), count)
+    return read_points(name)
