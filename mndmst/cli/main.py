@@ -15,8 +15,8 @@ from .parser import OTHER_NAMES, Parser, UsageError, advice
 
 # Each has a file of its name here.
 COMMANDS = (
-    "solve", "components", "cluster", "partition", "generate", "neighbours", "convert",
-    "verify", "info", "report", "compile", "bench",
+    "solve", "components", "cluster", "hdbscan", "linkage", "partition", "generate",
+    "neighbours", "convert", "verify", "info", "report", "compile", "bench",
 )  # fmt: skip
 
 

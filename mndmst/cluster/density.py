@@ -2,7 +2,7 @@
 
 Campello, Moulavi, Zimek and Sander, ACM TKDD 2015; the condensed tree is that of
 McInnes and Healy, ICDMW 2017. Give a forest whose weights are mutual reachability
-distances (`mndmst neighbours --core K` makes such a graph).
+distances between all points (`points.forest` finds it).
 """
 
 from dataclasses import dataclass
@@ -40,6 +40,15 @@ class CondensedTree:
     def num_clusters(self) -> int:
         """How many clusters there are, the root among them."""
         return int((self.child >= self.num_points).sum()) + 1
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the datasets of a cluster file that hold it."""
+        return {
+            "condensed/parent": self.parent,
+            "condensed/child": self.child,
+            "condensed/lambda": self.scale,
+            "condensed/size": self.size,
+        }
 
 
 class Clustering(NamedTuple):
