@@ -1,4 +1,4 @@
-"""The cluster file: what `cluster`, `hdbscan` and `linkage` find, readable with plain h5py.
+"""The cluster file of `cluster`, `hdbscan` and `linkage`, readable with plain h5py.
 
 One HDF5 file::
 

@@ -1,10 +1,10 @@
 """Equal points: one stands for all of them in searches.
 
 Equal points have the same distances to all others, so only their numbers decide, and
-the smallest of them has the first edges in the order. Each of the others has one edge in
-the forest, its lightest: to whichever point of the smallest number is as near as its
-equals are, most often their smallest. Without this, searches would visit all points that
-are equally near, which are many where many are equal.
+the smallest of them has the first edges in the order. Each of the others has one edge
+in the forest, its lightest: to the point of the smallest number among those as near
+as its equals, most often one of these. Without this, searches would visit all points
+that are equally near, which are many where many are equal.
 """
 
 import numpy as np

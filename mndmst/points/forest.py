@@ -4,12 +4,13 @@ Every point's nearest neighbours give a first forest. An edge of it is certain i
 the lightest that leaves a set of points none of which has an edge as light that is not
 listed: the cut property holds for all edges then, not for the listed ones alone. Where
 an edge is not certain, points search again in Borůvka rounds (`rounds`). This is the
-single-tree Borůvka of Prokopenko, Sao and Lebrun-Grandié (ICPP 2022), after the dual-tree
-one of March, Ram and Gray (KDD 2010); McInnes and Healy (ICDMW 2017) begin with the
-neighbours that core distances need, too.
+single-tree Borůvka of Prokopenko, Sao and Lebrun-Grandié (ICPP 2022), after the
+dual-tree one of March, Ram and Gray (KDD 2010); McInnes and Healy (ICDMW 2017) begin
+with the neighbours that core distances need, too.
 
-Edges are compared by (distance, smaller point, larger point), and all distances have one
-formula, so the forest does not depend on threads, nor on how many neighbours are listed.
+Edges are compared by (distance, smaller point, larger point), and all distances have
+one formula, so the forest does not depend on threads, nor on how many neighbours are
+listed.
 """
 
 import os

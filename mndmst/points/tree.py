@@ -29,7 +29,7 @@ def build_tree(points: np.ndarray, manhattan: bool, threads: Threads) -> PointTr
         If SciPy is not installed.
     """
     spatial = optional("scipy.spatial", "formats")
-    made = spatial.cKDTree(points, LEAF, compact_nodes=False, balanced_tree=True)
+    made = spatial.cKDTree(points, LEAF)
     begin, end, left, depth = _nodes(made)
     leaves = np.flatnonzero(left < 0)
     boxes = [np.empty((len(left), points.shape[1])) for _ in range(2)]

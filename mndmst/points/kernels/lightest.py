@@ -136,7 +136,7 @@ def _is_near(tree, components, leaf, room):
     if own == MIXED:
         return True
     limit = limit_of(tree, components.bound[own])
-    nodes, gaps, _ = room
+    nodes, _, _ = room
     nodes[0], top = 0, 1
     while top:
         top -= 1
