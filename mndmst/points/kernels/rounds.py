@@ -60,7 +60,17 @@ def count_uncertain(components, reach, counts):
     counts[:] = 0
     for place in range(len(reach)):
         component = components.of_place[place]
-        counts[component] += reach[place] <= components.bound[component]
+        counts[component] += _is_uncertain(components, reach, place)
+
+
+@kernel
+def _is_uncertain(components, reach, place):
+    """Return whether a point may have an edge within its component's bound.
+
+    An infinite reach says no, also where no edge of the component is known.
+    """
+    bound = components.bound[components.of_place[place]]
+    return (reach[place] <= bound) & (reach[place] < np.inf)
 
 
 @kernel
@@ -68,8 +78,7 @@ def ask(components, reach, taking_part, asked):
     """Mark the uncertain points of the components that take part."""
     for place in range(len(reach)):
         component = components.of_place[place]
-        within = reach[place] <= components.bound[component]
-        asked[place] = taking_part[component] & within
+        asked[place] = taking_part[component] & _is_uncertain(components, reach, place)
 
 
 @kernel
