@@ -32,7 +32,7 @@ def build_tree(points: np.ndarray, manhattan: bool, threads: Threads) -> PointTr
     made = spatial.cKDTree(points, LEAF)
     begin, end, left, depth = _nodes(made)
     leaves = np.flatnonzero(left < 0)
-    boxes = [np.empty((len(left), points.shape[1])) for _ in range(2)]
+    box = len(left), points.shape[1]
     tree = PointTree(
         np.empty(points.size),
         made.indices.astype(np.uint32),
@@ -40,7 +40,8 @@ def build_tree(points: np.ndarray, manhattan: bool, threads: Threads) -> PointTr
         end,
         left,
         leaves[np.argsort(begin[leaves])],
-        *boxes,
+        np.empty(box),
+        np.empty(box),
         depth,
         manhattan,
     )
