@@ -76,6 +76,7 @@ def called_for_arrays(dtype: str) -> list[tuple[str, str]]:
 def main() -> None:
     """Run all, and write the file."""
     users: dict[tuple[str, str], set[str]] = defaultdict(set)
+    FILE.write_text(HEAD)  # a run would begin to compile what may be no more
     with tempfile.TemporaryDirectory() as place:
         for dtype in WEIGHT_DTYPES:
             paths = write_graphs(Path(place), dtype.name)

@@ -60,14 +60,12 @@ def symmetric_rows(
     rule = key_rule(weights.dtype)
     keys = weights.copy().view(rule.sign.dtype)
     rows = Rows(0, n, matrix.indptr.astype(np.int64), heads, keys)
-
-    def inspect(begin: int, end: int) -> tuple[bool, int]:
-        bounds = rows.indptr[begin : end + 1]
-        status, *_, balance = inspect_rows(bounds, heads, keys, begin, n, rule)
-        return status == FINE, int(balance)
-
-    fine, balances = zip(*threads.map(inspect, threads.ranges(n)), strict=True)
-    return rows if all(fine) and sum(balances) % (1 << 64) == 0 else None
+    parts = [tuple(rows.indptr[[*r]].tolist()) for r in threads.ranges(n)]
+    columns = rows.indptr, heads, keys, 0
+    found = threads.map(inspect_rows, [(*columns, arcs, n, rule) for arcs in parts])
+    balances = [balance for status, *_, balance in found if status == FINE]
+    symmetric = len(balances) == len(found) and sum(balances) % (1 << 64) == 0
+    return rows if symmetric else None
 
 
 def _has_twins(matrix: Any) -> bool:

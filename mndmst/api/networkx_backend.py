@@ -14,6 +14,9 @@ import numpy as np
 if TYPE_CHECKING:
     from .forest import Forest
 
+# Measured (docs/python.md): with fewer edges NetworkX is done before its dictionaries
+# have been read into arrays.
+LEAST_EDGES = 2000
 ALGORITHMS = ("kruskal", "prim", "boruvka", "borůvka")
 
 _SPANNING = "Ties are decided by the order of the nodes in the graph."
@@ -56,6 +59,10 @@ class BackendGraph:
     def is_multigraph(self) -> bool:
         """Return whether two nodes may have several edges."""
         return bool(self.graph.is_multigraph())
+
+    def number_of_edges(self) -> int:
+        """Return how many edges there are."""
+        return int(self.graph.number_of_edges())
 
     def forest(self, weight: str | None, maximum: bool, ignore_nan: bool) -> "Forest":
         """Return the spanning forest on the nodes' numbers; NaN left out or refused."""
@@ -209,6 +216,21 @@ class Backend:
         """Return True, or why not: directed graphs have no spanning forest here."""
         graph = args[0] if args else kwargs["G"]
         return "not for directed graphs" if graph.is_directed() else True
+
+    @staticmethod
+    def should_run(
+        name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> bool | str:
+        """Return True, or why NetworkX itself is faster.
+
+        NetworkX asks where it chooses a backend, not where ``backend="mndmst"`` does.
+        """
+        if "connected" in name:
+            return "to read the graph takes longer than to search it"
+        graph = args[0] if args else kwargs["G"]
+        if graph.number_of_edges() < LEAST_EDGES:
+            return f"a graph of fewer than {LEAST_EDGES} edges gains nothing"
+        return True
 
 
 backend: Backend = Backend()

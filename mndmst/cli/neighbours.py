@@ -53,6 +53,7 @@ def add(commands: Any) -> None:
 def _neighbours(arguments: argparse.Namespace) -> int:
     import numpy as np
 
+    from ..host.errors import OutputError
     from ..io.build import build_shards, check_new_graph
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
@@ -60,6 +61,12 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     from ..points.read import named_points
 
     check_outputs([arguments.points], [arguments.save])
+    save, out = arguments.save, arguments.out
+    if save is not None and save.resolve().is_relative_to(out.resolve()):
+        raise OutputError(
+            f"{save}: lies in {out}, which is for the graph alone. Give --save a file "
+            "outside it."
+        )
     check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
     points = named_points(arguments.points, arguments.count)
     # The points are on disk before the graph is made, and are named after it.

@@ -82,7 +82,7 @@ def add_quiet(parser: Any) -> None:
         "-q",
         "--quiet",
         action="store_true",
-        help="print the line RESULT alone: no progress, no tables, no advice",
+        help="print nothing but the result: no progress, no tables, no advice",
     )
 
 

@@ -109,6 +109,8 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     unknown = message.removeprefix("unrecognized arguments: ")
     if unknown != message:
         message = _unknown(unknown.split()[0], command)
+    elif " required" in message and (strange := _strange(words, command)):
+        message = _unknown(strange, command)
     return f"{message}; see mndmst {_name(command)} --help".replace("  ", " ")
 
 
@@ -123,6 +125,20 @@ def _for_mpirun(words: list[str], place: int) -> str:
         f"{words[place]} is for mpirun, which starts the ranks: "
         f"mpirun -n {number or 'N'} python -m mndmst {rest}"
     )
+
+
+def _strange(words: list[str], command: argparse.ArgumentParser) -> str:
+    """Return the first option that a command does not have; empty if there is none.
+
+    What is missing is told before what is not known, and may be missing only because
+    the name of an option is wrong.
+    """
+    known = list(command._option_string_actions)
+    for word in words:
+        name = word.partition("=")[0]
+        if name.startswith("--") and not any(o.startswith(name) for o in known):
+            return word
+    return ""
 
 
 def _unknown(word: str, command: argparse.ArgumentParser) -> str:

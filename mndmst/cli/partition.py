@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
         help="the file that a recipe (.toml) asks for",
     )
     partition.add_argument(
-        "--weights", metavar="RULE", help="weights in place of the file's; see above"
+        "--weights", metavar="RULE", help="weights in place of the file's; see below"
     )
     partition.add_argument(
         "--symmetrize",

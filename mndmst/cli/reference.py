@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from .main import parser
+from .parser import ADVANCED
 
 
 def reference() -> str:
@@ -11,7 +12,8 @@ def reference() -> str:
     top = parser()
     parts = [
         "# Commands",
-        "`mndmst COMMAND --help` prints the same. Made by `python -m mndmst.cli`.",
+        "`mndmst COMMAND --help` prints the same. Every command also has `--debug`: "
+        "print where an unforeseen error came from. Made by `python -m mndmst.cli`.",
         *(_section(name, command) for name, command in _commands(top)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -28,16 +30,25 @@ def _commands(
 
 
 def _section(name: str, command: argparse.ArgumentParser) -> str:
-    lines = [f"## mndmst {name}", "", command.description or "", ""]
-    actions = [
-        action
-        for action in command._actions
-        if not isinstance(action, (argparse._SubParsersAction, argparse._HelpAction))
-    ]
-    if actions:
-        lines += ["| argument | meaning |", "|---|---|"]
-        lines += [f"| {_usage(action)} | {_meaning(action)} |" for action in actions]
+    lines = [f"## mndmst {name}", command.description or ""]
+    groups = {group.title: _arguments(group) for group in command._action_groups}
+    advanced = groups.pop(ADVANCED, [])
+    lines += [row for group in groups.values() for row in group]
+    if advanced:
+        lines += ["", "Advanced:", *advanced]
+    if command.epilog:
+        lines += ["", command.epilog]
     return "\n".join(lines).rstrip()
+
+
+def _arguments(group: argparse._ArgumentGroup) -> list[str]:
+    """Return the arguments of a group as entries of a list."""
+    unlisted = (argparse._SubParsersAction, argparse._HelpAction)
+    return [
+        f"- {_usage(action)}: {_meaning(action)}"
+        for action in group._group_actions
+        if not isinstance(action, unlisted) and action.dest != "debug"
+    ]
 
 
 def _usage(action: argparse.Action) -> str:
@@ -53,7 +64,7 @@ def _usage(action: argparse.Action) -> str:
 
 
 def _meaning(action: argparse.Action) -> str:
-    text = (action.help or "").replace("|", "\\|").replace("%%", "%")
+    text = (action.help or "").replace("%%", "%")
     if action.default not in (None, False, argparse.SUPPRESS, ()) and action.nargs != 0:
         default = action.default
         if isinstance(default, tuple):

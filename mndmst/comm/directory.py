@@ -195,10 +195,9 @@ class Directory:
         names : ndarray, shape (vertices of this rank,)
             Components of this rank, each of which was its own parent.
         """
-        threads.map(
-            lambda b, e: step_up(names[b:e], self.first, self.parent, self.parent[b:e]),
-            threads.ranges(len(names)),
-        )
+        ranges, parent = threads.ranges(len(names)), self.parent
+        both = self.first, parent
+        threads.map(step_up, [(names[b:e], *both, parent[b:e]) for b, e in ranges])
 
     def shorten(self) -> None:
         """Point every vertex at what is known here of its representative."""

@@ -45,7 +45,7 @@ class ArcReader:
     Parameters
     ----------
     indptr : ndarray
-        What `ShardFiles.read_indptr` returns of these rows.
+        What `ShardFiles.read_indptr` returns of these rows; changed.
 
     Attributes
     ----------
@@ -60,7 +60,9 @@ class ArcReader:
     ) -> None:
         self.graph, self.begin, self.end = graph, begin, end
         self._first_arc = int(indptr[0])
-        self.indptr = indptr - self._first_arc
+        self.indptr = indptr
+        if self._first_arc:
+            self.indptr -= self._first_arc
         num_arcs = int(self.indptr[-1])
         self.indices = np.empty(num_arcs, id_dtype(graph.num_vertices))
         self.weights = np.empty(num_arcs, graph.weight_dtype)
@@ -116,19 +118,12 @@ class ArcReader:
         def read(low: int, high: int) -> Facts:
             self._read_ids(part, ids, low + shift, self.indices[low:high])
             weights.read(low + shift, self.weights[low:high])
-            facts = self._inspect(part, *self._bounds(rows, low, high))
+            facts = self._inspect(part, rows, (low, high))
             self.arrival.note(low, high)
             return facts
 
         found = threads.map(read, list(pairwise([begin, *inner, end])))
         return [*found, self._inspect_seams(part, inner)]
-
-    def _bounds(self, rows: slice, low: int, high: int) -> tuple[int, np.ndarray]:
-        """Return the first row with arcs in [low, high), and the bounds of all."""
-        indptr = self.indptr[rows]
-        begin = int(np.searchsorted(indptr, low, "right")) - 1
-        end = int(np.searchsorted(indptr, high, "left"))
-        return rows.start + begin, np.clip(indptr[begin : end + 1], low, high)
 
     def _read_ids(
         self, part: int, ids: ChunkReader, source: int, target: np.ndarray
@@ -144,11 +139,11 @@ class ArcReader:
             raise self.graph.wrong(part, f"an id, {wrong[0]}, is out of range")
         target[:] = signed
 
-    def _inspect(self, part: int, row: int, bounds: np.ndarray) -> Facts:
-        """Check the arcs of some rows, of the first and the last maybe not all."""
-        arrays = (bounds, self.indices, self.keys, self.begin + row)
+    def _inspect(self, part: int, rows: slice, arcs: tuple[int, int]) -> Facts:
+        """Check some arcs of rows."""
+        columns = self.indptr[rows], self.indices, self.keys
         status, vertex, arc, edges, balance = inspect_rows(
-            *arrays, self.graph.num_vertices, self._rule
+            *columns, self.begin + rows.start, arcs, self.graph.num_vertices, self._rule
         )
         if status != FINE:
             head = self._id_in_file(arc)

@@ -16,10 +16,8 @@ import numpy as np
 
 from ..host.errors import InputError
 from ..kernels.threads import Threads
-from .filters import FLETCHER, SUM_BYTES, applied_filters, most_stored, undo
-from .kernels.checks import first_wrong_sum
-
-RUN_CHUNKS = 64  # are read at once; a system call takes some 500
+from .filters import FLETCHER, applied_filters, most_stored, undo
+from .kernels.checks import SUM_BYTES, read_chunks
 
 
 @dataclass(frozen=True)
@@ -99,19 +97,13 @@ class ChunkReader:
     def _read_plain(self, run: list[_Chunk], target: np.ndarray, width: int) -> None:
         """Read whole chunks that have a checksum and no other filter into place."""
         nbytes = self._length * width
-        sums = np.empty(len(run), "<u4")
-        buffers = []
-        for number, chunk in enumerate(run):
+        for chunk in run:
             if chunk.size != nbytes + SUM_BYTES:
                 raise _damaged(self.path, chunk)
-            place = target[number * nbytes : (number + 1) * nbytes]
-            buffers += [place.data, sums[number : number + 1].view(np.uint8).data]
-        size = len(run) * (nbytes + SUM_BYTES)
-        if os.preadv(self._handle, buffers, run[0].offset) != size:
-            raise _damaged(self.path, run[0])
-        words = target[: len(run) * nbytes].view(np.uint16)
-        wrong = first_wrong_sum(words, nbytes // 2, sums)
+        target = target[: len(run) * nbytes]
+        wrong = read_chunks(self._handle, run[0].offset, nbytes, target)
         if wrong < len(run):
+            os.pread(self._handle, 1, run[wrong].offset)  # says so if it cannot be read
             raise _damaged(self.path, run[wrong])
 
     def _read_part(
@@ -157,9 +149,7 @@ def _adjacent(chunks: list[_Chunk]) -> Iterator[list[_Chunk]]:
     """Yield runs of chunks that follow each other in the file."""
     run: list[_Chunk] = []
     for chunk in chunks:
-        if run and (
-            len(run) == RUN_CHUNKS or run[-1].offset + run[-1].size != chunk.offset
-        ):
+        if run and run[-1].offset + run[-1].size != chunk.offset:
             yield run
             run = []
         run.append(chunk)

@@ -5,11 +5,10 @@ import zlib
 import h5py
 import numpy as np
 
-from .kernels.checks import fletcher32
+from .kernels.checks import SUM_BYTES, fletcher32
 
 DEFLATE, SHUFFLE, FLETCHER = 1, 2, 3  # as HDF5 numbers them
 FILTERS = {DEFLATE, SHUFFLE, FLETCHER}
-SUM_BYTES = 4
 
 
 def applied_filters(dataset: h5py.Dataset) -> tuple[int, ...]:

@@ -38,22 +38,19 @@ def check_outputs(
     """
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}
-    written: set[Path] = set()
+    written: dict[Path, Path] = {}
     for path in outputs:
         if path is None:
             continue
         with writing(path):
             place = path.resolve()
-            path.parent.stat()
-            if not os.access(place.parent, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, "not writable", str(path))
             beside_parts = (place.parent / INDEX_NAME).exists()
         if place in read:
             raise OutputError(
                 f"{path}: is read by this command, and would be replaced. Give the "
                 "output another name."
             )
-        if place in written:
+        if place in written.values():
             raise OutputError(
                 f"{path}: two outputs would be written there. Give each a name of its "
                 "own."
@@ -66,9 +63,14 @@ def check_outputs(
         with writing(path):
             check_target(path)
         given.append(path)
-        written.add(place)
+        written[path] = place
     if kept is not None:
         _check_kept(kept, given)
+    for path, place in written.items():
+        with writing(path):
+            place.parent.stat()
+            if not os.access(place.parent, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "not writable", str(path))
 
 
 def _check_kept(kept: Path, given: list[Path]) -> None:

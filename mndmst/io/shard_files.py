@@ -18,7 +18,8 @@ from ..host.errors import InputError
 from ..kernels.threads import ALONE, Threads
 from .chunks import read_range
 from .datasets import checked_dataset, read_dataset
-from .layout import SHARD_FORMAT, VERSION, ascends, open_hdf5, read_attribute, reading
+from .kernels.checks import move_ascending
+from .layout import SHARD_FORMAT, VERSION, open_hdf5, read_attribute, reading
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,11 @@ class ShardFiles:
             whole = (low > first or target[0] == 0) and (
                 high < self.vtxdist[part + 1] or target[-1] == arcs
             )
-            if not (whole and ascends(target) and 0 <= target[0] <= target[-1] <= arcs):
+            fine = whole and 0 <= target[0] <= target[-1] <= arcs
+            if not (fine and _move(target, int(self.arcdist[part]), threads)):
                 raise self.wrong(
                     part, "its row pointers do not ascend from 0 to the end"
                 )
-            target += self.arcdist[part]
         return indptr
 
     def read_original_ids(self, begin: int, end: int) -> np.ndarray:
@@ -210,3 +211,12 @@ class ShardFiles:
     def wrong(self, part: int, what: str) -> InputError:
         """Return an error about what is in a part."""
         return InputError(f"{self.parts[part]}: {what}. Make the graph again.")
+
+
+def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
+    """Add to numbers; return whether they ascended."""
+    ranges = threads.ranges(len(numbers))
+    seams = [end for _, end in ranges[:-1]]
+    ascend = all(numbers[end - 1] <= numbers[end] for end in seams)
+    moved = threads.map(move_ascending, [(numbers, *r, shift) for r in ranges])
+    return ascend and all(moved)

@@ -1,11 +1,13 @@
 """Columns of edges: room for them, and joining what threads have found."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList, Rows, positions
-from .edge_ops import first_of_pairs, repeats
+from ..native.kernel import kernel
+from .edge_ops import copy_kept, count_kept, first_of_pairs, repeats
 from .threads import Threads
 
 # Where in a page a column begins, times its number; a multiple of a cache line.
@@ -48,8 +50,17 @@ def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.n
         result = np.empty(ends[-1], column[0].dtype)
         copies += zip(np.split(result, ends[:-1]), column, strict=True)
         results.append(result)
-    threads.map(np.copyto, copies)
+    copy_parts(copies, threads)
     return results
+
+
+def copy_parts(
+    copies: Sequence[tuple[np.ndarray, np.ndarray]], threads: Threads
+) -> None:
+    """Copy arrays into others of their length and type, both contiguous."""
+    threads.map(copy_bytes, [
+        (into.view(np.uint8), of.view(np.uint8)) for into, of in copies if len(of)
+    ])  # fmt: skip
 
 
 def taken(
@@ -85,6 +96,40 @@ def keep_in_place(
         return [column[:left] for column in part]
 
     return joined(threads.map(work, threads.ranges(len(columns[0]))), threads)
+
+
+@kernel
+def copy_bytes(into, of):
+    """Copy an array."""
+    into[:] = of
+
+
+def add_marked(
+    parts: Sequence[Sequence[np.ndarray]],
+    masks: Sequence[np.ndarray],
+    edges: EdgeColumns,
+    count: int,
+    threads: Threads,
+) -> int:
+    """Add the edges that masks mark in parts, which begin with u, v and key.
+
+    Parameters
+    ----------
+    edges : EdgeColumns
+        Of which the first `count` are there, and to which they are added.
+
+    Returns
+    -------
+    int
+        How many there are now.
+    """
+    found = threads.map(count_kept, [(mask,) for mask in masks])
+    places = pairwise(np.cumsum([count, *found]).tolist())
+    threads.map(copy_kept, [
+        (EdgeColumns(*part[:3]), mask, edges.part(*bounds))
+        for part, mask, bounds in zip(parts, masks, places, strict=True)
+    ])  # fmt: skip
+    return count + sum(found)
 
 
 def without_repeats(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:

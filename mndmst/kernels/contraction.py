@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeColumns
-from .columns import joined
+from .columns import copy_parts, joined
 from .hooks import (
     Hooks,
     climb,
+    count_up,
     hooked_edges,
     keep_joining,
     link,
@@ -114,34 +115,32 @@ class Contraction:
         if self._named:
             self._name(shares)
         team.sync()
-        self.threads.map(lambda b, e: climb(component, b, e), shares)
+        self.threads.map(climb, [(component, *share) for share in shares])
         team.sync()
         return found
 
     def _number(self, shares: list[Range]) -> list[int]:
         """Find the roots, and number them; return how many each range has."""
         team, hook, component = self.team, self.hook, self.component
-        roots = self.threads.map(lambda b, e: link(hook, b, e, component), shares)
+        roots = self.threads.map(link, [(hook, *share, component) for share in shares])
         mine = np.array(roots, np.int64).reshape(-1, 2)
         every = team.counts(*mine.sum(axis=0).tolist())  # all have linked theirs
         self.alive, alone = every.sum(axis=0).tolist()
         starts = every[: team.rank].sum(axis=0) + np.cumsum(mine, axis=0) - mine
         starts[:, 1] += self.alive
+        numbered = zip(shares, starts.tolist(), strict=True)
         self.threads.map(
-            lambda share, start: number_roots(component, *share, *start),
-            list(zip(shares, starts.tolist(), strict=True)),
+            number_roots, [(component, *s, *first) for s, first in numbered]
         )
         (self.parent,) = team.arrays((self.alive + alone, np.uint32))
-        self.threads.map(
-            lambda b, e: np.copyto(self.parent[b:e], np.arange(b, e, dtype=np.uint32)),
-            team.ranges(len(self.parent)),
-        )
+        ranges = team.ranges(len(self.parent))
+        self.threads.map(count_up, [(self.parent, *r) for r in ranges])
         return [trees + single for trees, single in roots]
 
     def _name(self, shares: list[Range]) -> None:
         """Note which vertices are roots."""
         (names,) = self.team.arrays((len(self.parent), np.uint32))
-        self.threads.map(lambda b, e: name_roots(self.component, b, e, names), shares)
+        self.threads.map(name_roots, [(self.component, *s, names) for s in shares])
         self.names = names
 
     def _edges_of_hooks(
@@ -153,31 +152,40 @@ class Contraction:
         """
         first, last = self.home
         ranges = [(first + b, first + e) for b, e in self.threads.ranges(last - first)]
-
-        def count(begin: int, end: int) -> int:
-            known = roots.get((begin, end))
-            return rooted(self.component, begin, end) if known is None else known
-
-        counts = self.threads.map(count, ranges)
+        unknown = [bounds for bounds in ranges if bounds not in roots]
+        counted = self.threads.map(rooted, [(self.component, *r) for r in unknown])
+        roots |= zip(unknown, counted, strict=True)
+        counts = [roots[bounds] for bounds in ranges]
         hooked = [e - b - count for (b, e), count in zip(ranges, counts, strict=True)]
         ends = np.cumsum([0, *hooked]).tolist()
         hooks = Hooks(self.hook, best)
-        self.threads.map(
-            lambda i, b, e: hooked_edges(
-                hooks, self.component, first, b, e, out.part(ends[i], ends[i + 1])
-            ),
-            [(i, *bounds) for i, bounds in enumerate(ranges)],
-        )
+        parts = [out.part(*bounds) for bounds in pairwise(ends)]
+        self.threads.map(hooked_edges, [
+            (hooks, self.component, first, *bounds, part)
+            for bounds, part in zip(ranges, parts, strict=True)
+        ])  # fmt: skip
         return ends[-1]
 
-    def joining(self, u: np.ndarray, v: np.ndarray, key: np.ndarray) -> JoiningEdges:
-        """Return those edges of a list in (u, v) order that join two components.
+    def joining(self, lists: Sequence[Sequence[np.ndarray]]) -> list[JoiningEdges]:
+        """Return those edges of lists in (u, v) order that join two components.
 
-        Overwrites the list. Not collective.
+        Overwrites the lists. Not collective.
+
+        Parameters
+        ----------
+        lists : sequence of (u, v, key)
         """
-        pairs = np.empty(len(key) + 1, np.uint64)
-        count = keep_joining(u, v, key, self.component, pairs)
-        return JoiningEdges(u[:count], v[:count], key[:count], pairs[:count])
+        room = [
+            JoiningEdges(u, v, key, np.empty(len(key) + 1, np.uint64))
+            for u, v, key in lists
+        ]
+        counts = self.threads.map(keep_joining, [
+            (edges, self.component) for edges in room
+        ])  # fmt: skip
+        return [
+            JoiningEdges(*(column[:count] for column in edges))
+            for edges, count in zip(room, counts, strict=True)
+        ]
 
     def join(self, parts: Sequence[JoiningEdges]) -> list[np.ndarray]:
         """Join components along the forest of edges.
@@ -213,10 +221,9 @@ class Contraction:
     def cycle_filter(self, parts: Sequence[JoiningEdges]) -> list[np.ndarray]:
         """Mark the forest of edges as `join` does, but join nothing."""
         (parent,) = self.team.arrays((self.alive, np.uint32))
-        self.threads.map(
-            lambda b, e: np.copyto(parent[b:e], self.parent[b:e]),
-            self.team.ranges(self.alive),
-        )
+        ranges = self.team.ranges(self.alive)
+        copies = [(parent[b:e], self.parent[b:e]) for b, e in ranges]
+        copy_parts(copies, self.threads)
         self.team.sync()
         return self._forest(parts, parent)
 
@@ -233,7 +240,7 @@ class Contraction:
             first, total = int(every[: team.rank].sum()), int(every.sum())
             dtype = parts[0].key.dtype
             key, pairs = team.arrays((total, dtype), (total, np.uint64))
-            self.threads.map(np.copyto, _copies(parts, first, key, pairs))
+            copy_parts(_copies(parts, first, key, pairs), self.threads)
             team.sync()
         kept = spanning_forest(team, key, pairs, parent)
         ends = first + np.cumsum([0, *counts])
@@ -241,10 +248,9 @@ class Contraction:
 
     def settle(self) -> None:
         """Give all vertices their present components, without the bit ROOT."""
-        self.threads.map(
-            lambda b, e: replace_by_parents(self.component, self.parent, b, e),
-            self.team.ranges(len(self.component)),
-        )
+        ranges = self.team.ranges(len(self.component))
+        both = self.component, self.parent
+        self.threads.map(replace_by_parents, [(*both, *bounds) for bounds in ranges])
         self.team.sync()
 
 

@@ -195,6 +195,15 @@ def lightest_edges(a, b, key, count):
 
 
 @kernel
+def count_kept(kept):
+    """Return how many entries of a mask are set."""
+    count = 0
+    for one in kept:
+        count += one
+    return count
+
+
+@kernel
 def copy_kept(edges, kept, out):
     """Copy the edges that a mask keeps.
 

@@ -31,7 +31,7 @@ def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
         return edges
     columns = _sorted_by_u(edges, threads)
     ranges = threads.ranges(count)
-    kept = threads.map(lambda begin, end: _order_runs(*columns, begin, end), ranges)
+    kept = threads.map(_order_runs, [(*columns, *bounds) for bounds in ranges])
     if sum(end - begin for begin, end in kept) == count:
         return EdgeList(*columns)
     parts = [columns.part(begin, end) for begin, end in kept]
@@ -43,10 +43,10 @@ def _sorted_by_u(edges: EdgeList, threads: Threads) -> EdgeColumns:
     result = EdgeColumns(*(np.empty_like(column) for column in columns))
     u = edges.u if edges.u.itemsize == 4 else edges.u.view(np.uint64)
     order = sort_positions(u, threads)
-    threads.map(
-        lambda begin, end: _gather(order[begin:end], columns, result.part(begin, end)),
-        threads.ranges(len(edges)),
-    )
+    threads.map(_gather, [
+        (order[begin:end], columns, result.part(begin, end))
+        for begin, end in threads.ranges(len(edges))
+    ])  # fmt: skip
     return result
 
 

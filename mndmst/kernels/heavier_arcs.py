@@ -162,6 +162,15 @@ def heavier_arcs(csr, components, above, vertex, rows):
 
 
 @kernel
+def heavier_edges(csr, components, above, vertex, rows):
+    """Return what `heavier_arcs` does as edges: u, v, key, with u < v."""
+    u, v, key, _ = heavier_arcs(csr, components, above, vertex, rows)
+    for i in range(np.uint64(len(key))):
+        u[i], v[i] = min(u[i], v[i]), max(u[i], v[i])
+    return u, v, key
+
+
+@kernel
 def cut_arcs(csr, above, begin, end):
     """Return the arcs of the rows [begin, end) behind a key that lead out of all rows.
 

@@ -93,6 +93,13 @@ def name_roots(parent, begin, end, names):
 
 
 @kernel
+def count_up(parent, begin, end):
+    """Make each of the components in [begin, end) its own parent."""
+    for component in range(np.uint64(begin), np.uint64(end)):
+        parent[component] = component
+
+
+@kernel
 def rooted(parent, begin, end):
     """Return how many of the vertices in [begin, end) are roots."""
     count = 0
@@ -154,11 +161,20 @@ def climb(parent, begin, end):
 
 
 @kernel
-def keep_joining(u, v, key, component, pairs):
+def keep_joining(edges, component):
     """Keep, in place, the edges between different components.
 
-    Returns how many are left; `pairs` (uint64) gets both components of each.
+    Parameters
+    ----------
+    edges : contraction.JoiningEdges
+        Of which `pairs` is filled in; it has room for one more.
+
+    Returns
+    -------
+    int
+        How many are left.
     """
+    u, v, key, pairs = edges
     count = np.uint64(0)
     for i in range(np.uint64(len(key))):
         if i + FETCH_AHEAD < np.uint64(len(key)):
@@ -205,6 +221,13 @@ def replace_by_parents(component, parent, begin, end):
     """Replace the components of the vertices in [begin, end) by their parents."""
     for vertex in range(np.uint64(begin), np.uint64(end)):
         component[vertex] = parent[component[vertex] & NUMBER]
+
+
+@kernel
+def write_names(component, parent, names, begin, end, name):
+    """Write what the components of the vertices in [begin, end) are called."""
+    for vertex in range(np.uint64(begin), np.uint64(end)):
+        name[vertex] = names[parent[component[vertex] & NUMBER]]
 
 
 @kernel

@@ -32,7 +32,7 @@ def mix(low, high, key):
 
 
 @kernel
-def inspect_rows(indptr, indices, bits, first, num_vertices, rule):
+def inspect_rows(indptr, indices, bits, first, arcs, num_vertices, rule):
     """Look for the first arc that is wrong, make keys of weights, and sum arcs up.
 
     Parameters
@@ -44,6 +44,8 @@ def inspect_rows(indptr, indices, bits, first, num_vertices, rule):
         The weights; their keys afterwards, unless something is wrong.
     first : int
         The vertex of the first row.
+    arcs : (int, int)
+        Look at the arcs [begin, end), which may divide rows.
     rule : order.KeyRule
 
     Returns
@@ -61,13 +63,15 @@ def inspect_rows(indptr, indices, bits, first, num_vertices, rule):
     """
     tails = np.empty(1 + BLOCK + LANES, indices.dtype)  # from the arc before the block
     edges, balance = np.int64(0), np.uint64(0)
-    row, begin, last = 0, indptr[0], indptr[-1]
+    begin, last = arcs
+    row = np.searchsorted(indptr, begin, "right") - 1
+    bounds = indptr[: np.searchsorted(indptr, last) + 1]
     while begin < last:
         end = min(begin + BLOCK, last)
-        row = _fill_tails(indptr, row, first, begin, end, tails[1:])
-        here, arcs = tails[1 : end - begin + 1], slice(begin, end)
-        heads, words = indices[arcs], bits[arcs]
-        low = begin if begin == indptr[0] else begin - 1
+        row = _fill_tails(bounds, row, first, begin, end, tails[1:])
+        here = tails[1 : end - begin + 1]
+        heads, words = indices[begin:end], bits[begin:end]
+        low = begin if begin == arcs[0] else begin - 1
         before = tails[low - begin + 1 : end - begin + 1], indices[low:end]
         wrong, repeats = _compare(*before)
         wrong += _count_wrong(heads, words, num_vertices, rule)

@@ -3,19 +3,15 @@
 This file is imported when kernels are compiled, and `intrinsics` names what it has.
 """
 
-import platform
-import sys
-
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-# The system call, by machine; little-endian ones, where a word begins with its lower
-# half.
-_FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine())
-_FUTEX = _FUTEX if sys.platform == "linux" else None
-_FUTEX_WAIT, _FUTEX_WAKE = 0, 1
+
+def address_of(context, builder, signature, args):
+    """Return the address of array[index], the first two arguments."""
+    struct = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.gep(struct.data, [args[1]])
 
 
 @intrinsic
@@ -147,7 +143,7 @@ def add_atomic(typingctx, array, index, value):
     """
 
     def codegen(context, builder, signature, args):
-        address = _address(context, builder, signature, args)
+        address = address_of(context, builder, signature, args)
         return builder.atomic_rmw("add", address, args[2], "seq_cst")
 
     return types.int64(array, types.intp, types.int64), codegen
@@ -158,10 +154,22 @@ def load_atomic(typingctx, array, index):
     """Return an int64 that others change; what they wrote before is seen from here."""
 
     def codegen(context, builder, signature, args):
-        address = _address(context, builder, signature, args)
+        address = address_of(context, builder, signature, args)
         return builder.load_atomic(address, "seq_cst", 8)
 
     return types.int64(array, types.intp), codegen
+
+
+@intrinsic
+def store_atomic(typingctx, array, index, value):
+    """Set an int64 that others change; who sees it sees what was written before."""
+
+    def codegen(context, builder, signature, args):
+        address = address_of(context, builder, signature, args)
+        builder.store_atomic(args[2], address, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), codegen
 
 
 @intrinsic
@@ -169,54 +177,7 @@ def lower_atomic(typingctx, array, index, value):
     """Lower a uint64 that others lower, too, to a value; return what it was."""
 
     def codegen(context, builder, signature, args):
-        address = _address(context, builder, signature, args)
+        address = address_of(context, builder, signature, args)
         return builder.atomic_rmw("umin", address, args[2], "monotonic")
 
     return types.uint64(array, types.intp, types.uint64), codegen
-
-
-@intrinsic
-def sleep_while(typingctx, array, index, value):
-    """Sleep while the lower half of array[index], an int64, is that of a value.
-
-    Until `wake_all` is called, that is; it may end for other reasons, too.
-    """
-
-    def codegen(context, builder, signature, args):
-        _futex(context, builder, signature, args[:2], _FUTEX_WAIT, args[2])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, types.int64), codegen
-
-
-@intrinsic
-def wake_all(typingctx, array, index):
-    """Wake all threads, also of other processes, that sleep while array[index] is."""
-
-    def codegen(context, builder, signature, args):
-        everyone = ir.Constant(ir.IntType(64), (1 << 31) - 1)
-        _futex(context, builder, signature, args, _FUTEX_WAKE, everyone)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), codegen
-
-
-def _futex(context, builder, signature, place, operation, value):
-    """Call futex(2), or give way to other threads where there is none."""
-    word = ir.IntType(64)
-    if _FUTEX is None:
-        kind = ir.FunctionType(ir.IntType(32), [])
-        library = cgutils.get_or_insert_function(builder.module, kind, "sched_yield")
-        builder.call(library, [])
-        return
-    address = builder.ptrtoint(_address(context, builder, signature, place), word)
-    numbers = [ir.Constant(word, number) for number in (_FUTEX, operation, 0)]
-    kind = ir.FunctionType(word, [word] * 5)
-    library = cgutils.get_or_insert_function(builder.module, kind, "syscall")
-    builder.call(library, [numbers[0], address, numbers[1], value, numbers[2]])
-
-
-def _address(context, builder, signature, args):
-    """Return the address of array[index], the first two arguments."""
-    struct = context.make_array(signature.args[0])(context, builder, args[0])
-    return builder.gep(struct.data, [args[1]])

@@ -230,7 +230,5 @@ def forest_by_rounds(
         rest, pairs_left, position, parent, best, least, alive, sample, idle, chosen
     )
     cuts = light_cuts(key, components)
-    team.run(
-        lambda member: boruvka_rounds(member, Edges(key, pairs), shared, cuts), edges
-    )
+    team.run(boruvka_rounds, edges, Edges(key, pairs), shared, cuts)
     return chosen

@@ -41,21 +41,18 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     if len(keys) == 0:
         return np.empty(0, np.uint64)
     ranges = threads.ranges(len(keys))
-
-    def bounds(begin, end):
-        return keys[begin:end].min(), keys[begin:end].max()
-
-    lows, highs = zip(*threads.map(bounds, ranges), strict=True)
+    lows, highs = zip(*threads.map(_bounds, [(keys, *r) for r in ranges]), strict=True)
     least = min(lows)
     position_bits = max(1, int(len(keys) - 1).bit_length())
     key_bits = int(max(highs) - least).bit_length()
     drop = max(0, key_bits - (64 - position_bits))
     words = np.empty(len(keys), np.uint64)
-    threads.map(lambda *r: _pack(keys, least, drop, position_bits, *r, words), ranges)
+    form = keys.dtype.type(least), drop, position_bits
+    threads.map(_pack, [(keys, *form, *bounds, words) for bounds in ranges])
     words = sort_words(words, position_bits, key_bits - drop, threads)
     if drop:
-        threads.map(lambda *r: _sort_runs(words, keys, position_bits, *r), ranges)
-    threads.map(lambda *r: _unpack(words, position_bits, *r), ranges)
+        threads.map(_sort_runs, [(words, keys, position_bits, *r) for r in ranges])
+    threads.map(_unpack, [(words, position_bits, *bounds) for bounds in ranges])
     return words
 
 
@@ -123,14 +120,24 @@ def _sort_by_digit(
     Returns where the bucket of each digit ends.
     """
     ranges = threads.ranges(len(words))
-    shares = [(i, *bounds) for i, bounds in enumerate(ranges)]
     counts = np.zeros((len(ranges), 1 << digit), np.uint64)
-    threads.map(lambda i, *r: _count(words, shift, digit, *r, counts[i]), shares)
+    shares = list(zip(ranges, counts, strict=True))
+    threads.map(_count, [(words, shift, digit, *r, count) for r, count in shares])
     # Of each digit the words of the first thread come first.
     ends = np.cumsum(counts.T).reshape(counts.T.shape).T
     places = np.ascontiguousarray(ends) - counts
-    threads.map(lambda i, *r: _scatter(words, shift, digit, *r, places[i], out), shares)
+    shares = list(zip(ranges, places, strict=True))
+    threads.map(_scatter, [(words, shift, digit, *r, at, out) for r, at in shares])
     return ends[-1]
+
+
+@kernel
+def _bounds(keys, begin, end):
+    """Return the smallest and the largest key of [begin, end)."""
+    least, most = keys[begin], keys[begin]
+    for i in range(np.uint64(begin), np.uint64(end)):
+        least, most = min(least, keys[i]), max(most, keys[i])
+    return least, most
 
 
 @kernel

@@ -83,7 +83,7 @@ def _kruskal(
 
     def join(order: np.ndarray) -> None:
         kruskal(order, pairs, parent, kept)
-        threads.map(lambda b, e: flatten(parent, b, e), threads.ranges(len(parent)))
+        threads.map(flatten, [(parent, *r) for r in threads.ranges(len(parent))])
 
     light, *heavy = light_cuts(key, len(parent))
     if not heavy or len(key) < MANY_EDGES * len(parent):
@@ -101,10 +101,8 @@ def ascending_pairs(
     """Return the positions of edges, lightest first, and their ends in that order."""
     order = sort_positions(key, threads)
     sorted_pairs = np.empty_like(order)
-    threads.map(
-        lambda begin, end: in_order(order, pairs, begin, end, sorted_pairs),
-        threads.ranges(len(order)),
-    )
+    ranges = threads.ranges(len(order))
+    threads.map(in_order, [(order, pairs, *bounds, sorted_pairs) for bounds in ranges])
     return order, sorted_pairs
 
 
@@ -112,7 +110,7 @@ def packed(a: np.ndarray, b: np.ndarray, threads: Threads) -> np.ndarray:
     """Return both ends of each edge in one word of uint64."""
     pairs = np.empty(len(a), np.uint64)
     ranges = threads.ranges(len(a))
-    threads.map(lambda begin, end: pack_pairs(a, b, begin, end, pairs), ranges)
+    threads.map(pack_pairs, [(a, b, *bounds, pairs) for bounds in ranges])
     return pairs
 
 

@@ -13,16 +13,13 @@ import numpy as np
 
 from ..native.kernel import kernel
 from .columns import Shape, apart
-from .intrinsics import add_atomic, load_atomic, sleep_while, wake_all
+from .intrinsics import add_atomic, load_atomic, sleep_while, wake
 from .threads import GRAIN, Threads
+from .workers import EVERYONE, LINE, LOOKS
 
-# Words of a cache line: nothing that members write at once lies in one.
-LINE = 8
 # In the words that members meet at: how many have come, how often all have, how many
 # sleep meanwhile, and what each says.
 ARRIVED, MEETINGS, ASLEEP, SAID = (LINE * line for line in range(4))
-# How often a member looks whether all have come, before it sleeps: some 30 us.
-LOOKS = 1000
 
 
 class Member(NamedTuple):
@@ -100,13 +97,17 @@ class Team:
         each = work // (GRAIN * self.processes)
         return self.processes * max(1, min(self.most, each))
 
-    def run(self, function: Callable[[Member], Any], work: int) -> list[Any]:
-        """Call a function of each member at once; return what those here return.
+    def run(
+        self, function: Callable[..., Any], work: int, *arguments: Any
+    ) -> list[Any]:
+        """Call a kernel of each member at once; return what those here return.
 
         Collective. In it the members may meet.
 
         Parameters
         ----------
+        function : callable
+            Takes the member, and then the arguments.
         work : int
             About how many elements all look at: few wake few threads.
         """
@@ -114,7 +115,7 @@ class Team:
         here = size // self.processes
         first = here * self.rank
         members = [Member(first + i, size, self._words) for i in range(here)]
-        return self.threads.at_once(function, members)
+        return self.threads.at_once(function, [(m, *arguments) for m in members])
 
 
 @kernel
@@ -133,7 +134,7 @@ def meet(member):
         words[ARRIVED] = 0
         add_atomic(words, MEETINGS, 1)
         if load_atomic(words, ASLEEP):
-            wake_all(words, MEETINGS)
+            wake(words, MEETINGS, EVERYONE)
         return
     for _ in range(LOOKS):
         if load_atomic(words, MEETINGS) != meetings:

@@ -1,10 +1,14 @@
-"""Threads that share a range of work, without a shared counter."""
+"""Threads that share a range of work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from threading import Event, Lock
 from typing import Any
+
+from ..native.calls import put_down
+from ..native.kernel import Kernel
+from .workers import workers
 
 # Fewer elements than this for each thread are not worth waking it: to wake 16 and wait
 # for them takes 0.3 ms.
@@ -47,8 +51,10 @@ class Threads:
             started.set()
         return pool
 
-    def map(self, function: Callable[..., Any], ranges: list[tuple]) -> list[Any]:
+    def map(self, function: Callable[..., Any], ranges: Sequence[tuple]) -> list[Any]:
         """Return the results of function(*bounds) for all ranges, in order.
+
+        A kernel is called without the interpreter, for which threads would queue.
 
         Raises
         ------
@@ -57,15 +63,17 @@ class Threads:
         """
         if self.count == 1 or len(ranges) < 2:
             return [function(*bounds) for bounds in ranges]
-        pool = self.pool
         try:
-            results = pool.map(lambda bounds: function(*bounds), ranges)
+            made = self._made(function, ranges)
+            if made is not None:
+                return made
+            results = self.pool.map(lambda bounds: function(*bounds), ranges)
         except RuntimeError as error:  # which I/O errors of HDF5 are, too
             raise MemoryError(str(error)) from error
         return list(results)
 
-    def at_once(self, function: Callable[..., Any], items: list) -> list[Any]:
-        """Return the results of function(item) for all items, in order.
+    def at_once(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list:
+        """Return the results of function(*call) for no more calls than threads.
 
         All run at the same time, so that they may wait for each other.
 
@@ -74,12 +82,25 @@ class Threads:
         MemoryError
             If there is no room for the stack of a thread; none has begun then.
         """
-        if len(items) < 2:
-            return [function(item) for item in items]
+        if len(calls) < 2:
+            return [function(*call) for call in calls]
+        try:
+            made = self._made(function, calls)
+        except RuntimeError as error:
+            raise MemoryError(str(error)) from error
+        if made is not None:
+            return made
         with self._one_by_one:
-            others = [self.pool.submit(function, item) for item in items[1:]]
-            first = function(items[0])
+            others = [self.pool.submit(function, *call) for call in calls[1:]]
+            first = function(*calls[0])
             return [first, *(other.result() for other in others)]
+
+    def _made(
+        self, function: Callable[..., Any], calls: Sequence[tuple]
+    ) -> list[Any] | None:
+        """Return the results of calls of a kernel; None if they must be made here."""
+        put = put_down(function, calls) if isinstance(function, Kernel) else None
+        return None if put is None else workers(self.count).make(put)
 
     def ranges(
         self, length: int, grain: int | None = None, align: int = 1

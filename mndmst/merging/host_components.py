@@ -14,10 +14,10 @@ import numpy as np
 from ..backends.base import Band
 from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
-from ..kernels.columns import joined
+from ..kernels.columns import add_marked, joined
 from ..kernels.contraction import Contraction, JoiningEdges
-from ..kernels.heavier_arcs import Components, heavier_arcs
-from ..kernels.hooks import HALF, NUMBER, outside_of
+from ..kernels.heavier_arcs import Components, heavier_edges
+from ..kernels.hooks import HALF, outside_of, write_names
 from ..kernels.kruskal import LOW
 from ..run.run import Run
 from ..steps.contract import drop_unused
@@ -90,21 +90,17 @@ class HostComponents:
         """
         component, run = self._contraction.component, self.run
         giant = component.dtype.type(giant)
+        components = Components.of_rows(component, giant)
         columns = []
         for worker in run.workers:
-            whole = worker.rows.as_whole()
-
-            def walk(begin, end, rows=whole):
-                outside = outside_of(giant, component, rows.indptr, begin, end)
-                known = Components.of_rows(component, giant)
-                key = rows.keys.dtype.type(above)
-                arcs = heavier_arcs(rows.csr, known, key, rows.last, outside)
-                tail, head, weight, _ = arcs
-                return np.minimum(tail, head), np.maximum(tail, head), weight
-
+            rows = worker.rows.as_whole()
             first, length = worker.rows.first, len(worker.rows)
             ranges = [(first + b, first + e) for b, e in run.threads.ranges(length)]
-            columns += run.threads.map(walk, ranges)
+            known = giant, component, rows.indptr
+            outside = run.threads.map(outside_of, [(*known, *r) for r in ranges])
+            behind = rows.csr, components, rows.keys.dtype.type(above), rows.last
+            walks = [(*behind, vertices) for vertices in outside]
+            columns += run.threads.map(heavier_edges, walks)
         lists = [EdgeList(*part) for part in columns]
         first, last = self._home
         for edges in lists:
@@ -131,10 +127,8 @@ class HostComponents:
             edges of the forest of its host. The directory knows the components then.
         """
         run, contraction = self.run, self._contraction
-        parts = run.threads.map(
-            lambda begin, end: contraction.joining(*edges.columns.part(begin, end)),
-            run.threads.ranges(len(edges)),
-        )
+        ranges = run.threads.ranges(len(edges))
+        parts = contraction.joining([edges.columns.part(*bounds) for bounds in ranges])
         count = sum(len(part.key) for part in parts)
         run.report.level(after, run.comm.sum(count))
         self._count_shared(count)
@@ -152,8 +146,11 @@ class HostComponents:
 
     def _keep(self, parts: list[JoiningEdges], masks: list[np.ndarray]) -> None:
         """Add marked edges to the forest."""
-        for part, mask in zip(parts, masks, strict=True):
-            self.run.state.forest_edges.append(EdgeList(*part[:3]).take(mask))
+        dtypes = [column.dtype for column in parts[0][:3]]
+        room = sum(len(mask) for mask in masks)  # what is not used is not touched
+        edges = EdgeColumns(*(np.empty(room, dtype) for dtype in dtypes))
+        count = add_marked(parts, masks, edges, 0, self.run.threads)
+        self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
 
     def _filtered(self, parts: list[JoiningEdges]) -> JoiningEdges:
         """Return this rank's edges of the forest of its host's."""
@@ -194,11 +191,7 @@ class HostComponents:
 
     def publish(self) -> None:
         """Write the components to the directory, each called after a vertex of it."""
-        contraction, mine = self._contraction, self.owned
-        parent = self.run.directory.parent
-
-        def name(begin: int, end: int) -> None:
-            number = contraction.parent[mine[begin:end] & NUMBER]
-            parent[begin:end] = contraction.names[number]
-
-        self.run.threads.map(name, self.run.threads.ranges(len(parent)))
+        threads, parent = self.run.threads, self.run.directory.parent
+        known = self.owned, self._contraction.parent, self._contraction.names
+        ranges = threads.ranges(len(parent))
+        threads.map(write_names, [(*known, *bounds, parent) for bounds in ranges])

@@ -83,13 +83,27 @@ def _with_package() -> str:
 
 
 def _work(parent: int, directory: Path, processors: str) -> None:
-    """Compile what the pipe has, as long as the process that fills it is there."""
+    """Compile what the pipe has, as long as the process that fills it is there.
+
+    A list that is older than the sources may name a kernel that is no more, or other
+    types; the rest is compiled all the same.
+    """
     while os.getppid() == parent:
         record = os.read(0, RECORD)
         if not record:
             return
         name, signature = record.decode().rstrip(" ").split("\t")
-        keep(name, signature, _code_of(name, signature, processors), directory)
+        try:
+            code = _code_of(name, signature, processors)
+        except Exception as error:  # of Numba there are many kinds
+            why = str(error).strip().partition("\n")[0]
+            sys.stderr.write(
+                f"mndmst: {name} could not be compiled ahead ({why}). If kernels have "
+                "changed, write native/signatures.txt again: python -m "
+                "tests.called_kernels\n"
+            )
+        else:
+            keep(name, signature, code, directory)
 
 
 def _code_of(name: str, signature: str, processors: str) -> Code:

@@ -19,7 +19,7 @@ _LAYOUT = _C | _ALIGNED | _WRITEABLE
 Pack = Callable[[Any, list], Any]
 
 
-def pack(arguments: tuple, words: list) -> Hashable:
+def pack(arguments: tuple, words: list) -> tuple[Hashable, ...]:
     """Append the words of some arguments; return a key that their types have alone.
 
     Raises

@@ -7,7 +7,6 @@ exception, and then its arguments as words (see `arguments`).
 import ctypes
 import functools
 import pickle
-from collections.abc import Callable
 from typing import Any
 
 from .arguments import words_of
@@ -16,15 +15,16 @@ from .results import Release, Result
 from .signature import parse
 from .store import Code
 
-Call = Callable[[list, tuple], Any]
-
 _WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
 # All is well, or the result is None.
 _DONE = (0, -2)
+# A call that is put down has room for so many arguments, the two pointers among them.
+MOST_WORDS = 104
+HEAD = 2  # before them the status, and the code's address
 
 
-def caller(name: str, code: Code, signature: str, runtime: Code) -> Call:
-    """Load a kernel; return a function that takes its words and its arguments.
+class Entry:
+    """The code of a kernel for arguments of some types.
 
     Parameters
     ----------
@@ -33,22 +33,64 @@ def caller(name: str, code: Code, signature: str, runtime: Code) -> Call:
     runtime : Code
         What takes memory for kernels; loaded once.
     """
-    release = _release(runtime)
-    kinds: list[Any] = [_WORDS[kind] for kind in words_of(parse(signature))]
-    pointers: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
-    native = prototype(_linker().add(code.code, code.symbol))
-    result = Result(code.result)
-    layout, read, byref = result.layout, result.read, ctypes.byref
 
-    def call(words: list, arguments: tuple) -> Any:
-        memory, fault = layout(), ctypes.c_void_p()
-        status = native(byref(memory), byref(fault), *words)
+    def __init__(self, name: str, code: Code, signature: str, runtime: Code) -> None:
+        self._name, self._release = name, _release(runtime)
+        kinds: list[Any] = [_WORDS[kind] for kind in words_of(parse(signature))]
+        pointers: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
+        self._address = _linker().add(code.code, code.symbol)
+        self._native, self._result = prototype(self._address), Result(code.result)
+        # Numbers that are no integers go another way than all others.
+        plain = all(kind is ctypes.c_int64 for kind in kinds)
+        self.can_be_put_down = plain and len(kinds) + len(pointers) <= MOST_WORDS
+
+    def __call__(self, words: list, arguments: tuple) -> Any:
+        """Call the code; return its result.
+
+        Parameters
+        ----------
+        words : list
+            What `arguments.pack` makes of the arguments.
+        """
+        memory, fault = self._result.layout(), ctypes.c_void_p()
+        status = self._native(ctypes.byref(memory), ctypes.byref(fault), *words)
+        return self._read(status, memory, fault, arguments)
+
+    def put_down(self, words: list, arguments: tuple) -> "Call":
+        """Return a call for `intrinsics.make_call` to make."""
+        return Call(self, words, arguments)
+
+    def _read(self, status: int, memory: Any, fault: Any, arguments: tuple) -> Any:
         if status not in _DONE:
-            raise _error(fault.value, name)
-        return read(memory, arguments, release)
+            raise _error(fault.value, self._name)
+        return self._result.read(memory, arguments, self._release)
 
-    return call
+
+class Call:
+    """A call of a kernel that is put down, for another thread to make.
+
+    Attributes
+    ----------
+    address : int
+        Of its status, the address of its code, and the words that this takes.
+    """
+
+    def __init__(self, entry: Entry, words: list, arguments: tuple) -> None:
+        self._entry, self._arguments = entry, arguments
+        self._memory, self._fault = entry._result.layout(), ctypes.c_void_p()
+        pointers = ctypes.addressof(self._memory), ctypes.addressof(self._fault)
+        self._block = _Block(0, entry._address, *pointers, *words)
+        self.address = ctypes.addressof(self._block)
+
+    def result(self) -> Any:
+        """Return what the kernel has returned, or raise what it has raised."""
+        return self._entry._read(
+            self._block[0], self._memory, self._fault, self._arguments
+        )
+
+
+_Block = ctypes.c_int64 * (HEAD + MOST_WORDS)
 
 
 class _LlvmLinker:

@@ -29,11 +29,18 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Call the code for the types of the arguments."""
         words: list[Any] = []
-        key = pack(arguments, words)
+        return self.code(pack(arguments, words), arguments)(words, arguments)
+
+    def code(self, key: Hashable, arguments: tuple) -> Callable[[list, tuple], Any]:
+        """Return what takes the words of arguments, and them.
+
+        Parameters
+        ----------
+        key : hashable
+            What `pack` returns of them.
+        """
         code = self._loaded.get(key)
-        if code is None:
-            code = self._load(key, types_of(arguments))
-        return code(words, arguments)
+        return self._load(key, types_of(arguments)) if code is None else code
 
     def _load(self, key: Hashable, signature: str) -> Callable[..., Any]:
         with _lock:

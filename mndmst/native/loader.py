@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..host.launcher import launched_rank
-from .call import Call, caller
+from .call import Entry
 from .store import (
     RUNTIME_NAME,
     Code,
@@ -20,7 +20,7 @@ from .store import (
 _loaded: list[tuple[str, str]] = []
 
 
-def load(name: str, function: Callable[..., Any], signature: str) -> Call:
+def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
     """Return a function that calls a kernel with words for arguments of some types.
 
     Not to be called by two threads at a time.
@@ -35,7 +35,7 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Call:
             return lambda words, arguments: plain(*arguments)
         code = compile_kernel(function, signature, level())
         _keep(name, signature, code)
-    return caller(name, code, signature, _runtime())
+    return Entry(name, code, signature, _runtime())
 
 
 def loaded() -> list[tuple[str, str]]:
@@ -74,7 +74,7 @@ def _compiler_serves() -> bool:
         from .compiler import compile_kernel
 
         code = compile_kernel(proof, TYPES, level())
-        call = caller(NAME, code, TYPES, _runtime())
+        call = Entry(NAME, code, TYPES, _runtime())
         if call(*GIVEN) == EXPECTED:
             return True
         reason = "a kernel returned something else than it should"

@@ -19,6 +19,7 @@ SHOWN_RANKS = 64
 LONG_START = 0.3
 POINTS_PER_INCH = 72
 UNDER_LABEL = 36  # points that the numbers and the label of an axis take
+FEW_BARS = 8  # more have their numbers upright
 ALL_EDGES = "all edges"
 _LIMIT = "#d62728"
 _PORTIONS = ("#9e9e9e", "#e6842a", "#7570b3", "#1b9e77", "#d95f8a")
@@ -106,13 +107,15 @@ def edges_left(axes: Any, record: Record) -> None:
     counts = [level["edges"] for level in levels]
     axes.bar(places, counts, color=[colours[portion] for portion in portions])
     axes.set_yscale("symlog", linthresh=1)
-    axes.set_ylim(0, 8 * max([1, *counts]))  # room for the numbers
+    many = len(counts) > FEW_BARS
+    axes.set_ylim(0, (100 if many else 8) * max([1, *counts]))  # room for the numbers
     axes.set_xticks(places, [level["after"] for level in levels], rotation=60)
     axes.tick_params(axis="x", labelsize=8)
     for label in axes.get_xticklabels():
         label.set_horizontalalignment("right")
     for place, count in zip(places, counts, strict=True):
-        axes.annotate(_short(count), (place, max(1, count)),
+        axes.annotate(_short(count), (place, max(1, count)), (0, 2),
+                      textcoords="offset points", rotation=90 if many else 0,
                       ha="center", va="bottom", fontsize=8)  # fmt: skip
     axes.set(ylabel="edges", title="Edges left after each step")
     _legend(axes, list(colours), colours, below=60)

@@ -4,6 +4,7 @@ The page fetches nothing and has no scripts: the charts are SVG inside the HTML.
 """
 
 import io
+import re
 from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
@@ -15,7 +16,7 @@ from ..io.whole_file import WholeFiles
 from . import draw
 from .advice import advice
 from .facts import command, options, stage_rows
-from .record import Record
+from .record import Record, totals
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;
@@ -29,7 +30,7 @@ td:first-child { color: #666; white-space: nowrap } th { text-align: left }
 .scroll td:last-child { min-width: 17em }
 td.number, th.number { text-align: right; white-space: nowrap }
 svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; gap: 1em }
-.pair > div { flex: 1 1 340px; min-width: 0 }
+.pair > div { flex: 1 1 340px; min-width: 0; max-width: 540px }
 .wide, .scroll { overflow-x: auto } .wide svg { min-width: 640px }
 """
 
@@ -53,13 +54,13 @@ def write_page(records: list[Record], path: Path, files: WholeFiles) -> None:
             _svg(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.shares(axes, record)),
             _svg(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.memory(axes, record)),
         ),
-        _pair(
-            _svg(5.4, 4.2, lambda axes: draw.edges_left(axes, record)),
-            _svg(5.4, 4.2, lambda axes: draw.bytes_sent(axes, record)),
-        ),
     ]
+    small = [_svg(5.4, 4.2, lambda axes: draw.edges_left(axes, record))]
+    if any(totals(record, "bytes_sent").values()):
+        small.append(_svg(5.4, 4.2, lambda axes: draw.bytes_sent(axes, record)))
     if len(records) > 1:
-        charts.append(_svg(5.4, 4, lambda axes: draw.scaling(axes, records)))
+        small.append(_svg(5.4, 4.2, lambda axes: draw.scaling(axes, records)))
+    charts.append(_pair(*small))
     page = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
@@ -107,13 +108,22 @@ def _title(record: Record) -> str:
 def _facts(record: Record) -> str:
     hosts = sorted({rank["host"] for rank in record["ranks"]})
     devices = sorted({d for rank in record["ranks"] for d in rank.get("devices", ())})
+    found = {}
+    if "forest_edges" in record:
+        found["forest"] = (
+            f"{record['forest_edges']:,} edges, {record['trees']:,} trees, "
+            f"weight {record['weight']}"
+        )
+    if "components" in record:
+        found["components"] = (
+            f"{record['components']:,}, the largest of {record['largest']:,} vertices"
+        )
     return _table(
-        {
-            "forest": f"{record.get('forest_edges', 0):,} edges, "
-            f"{record.get('trees', 0):,} trees, weight {record.get('weight')}",
+        found
+        | {
             "digest": record.get("digest", ""),
             "hosts": ", ".join(hosts),
-            "devices": ", ".join(devices),
+            "devices": re.sub(r"\b1 threads", "1 thread", ", ".join(devices)),
             "strategy": record["ranks"][0].get("strategy", {}).get("name", ""),
             "command": command(record),
         }
@@ -159,8 +169,11 @@ def _table(facts: dict[str, Any]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
-def _pair(one: str, other: str) -> str:
-    return f'<div class="pair"><div>{one}</div><div>{other}</div></div>'
+def _pair(*charts: str) -> str:
+    """Put charts side by side, where a window is wide enough."""
+    return (
+        f'<div class="pair">{"".join(f"<div>{chart}</div>" for chart in charts)}</div>'
+    )
 
 
 def _figure(width: float, height: float) -> Any:

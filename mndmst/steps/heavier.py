@@ -135,19 +135,14 @@ def walks(
 ) -> list[tuple[np.ndarray, ...]]:
     """Return the columns of `Arcs` behind a key that may matter, for each thread."""
 
-    def outsiders(begin, end):
-        label, giant = components.label, components.giant
-        return outside_of(giant, label, rows.indptr, begin, end)
-
-    chosen = np.concatenate(run.threads.map(outsiders, run.threads.ranges(len(rows))))
-
-    key = rows.keys.dtype.type(above)
-
-    def walk(begin, end):
-        outsiders = chosen[begin:end]
-        return heavier_arcs(rows.csr, components, key, rows.last, outsiders)
-
-    return run.threads.map(walk, run.threads.ranges(len(chosen)))
+    known, threads, csr = (components.giant, components.label), run.threads, rows.csr
+    ranges = threads.ranges(len(rows))
+    chosen = np.concatenate(
+        threads.map(outside_of, [(*known, rows.indptr, *bounds) for bounds in ranges])
+    )
+    key, ranges = rows.keys.dtype.type(above), threads.ranges(len(chosen))
+    lists = [(csr, components, key, rows.last, chosen[b:e]) for b, e in ranges]
+    return threads.map(heavier_arcs, lists)
 
 
 def _bits_of_outsiders(run: Run, giant: int) -> np.ndarray:

@@ -66,10 +66,9 @@ def _reached(run: Run, left: ReducedGraph, label: np.ndarray) -> np.ndarray:
     parent = np.arange(first, last, dtype=label.dtype)
     parent[left.labels[own] - first] = names[root[own]]
     found = np.empty_like(label)
-    run.threads.map(
-        lambda b, e: step_up(label[b:e], first, parent, found[b:e]),
-        run.threads.ranges(len(label)),
-    )
+    ranges = run.threads.ranges(len(label))
+    steps = [(label[b:e], first, parent, found[b:e]) for b, e in ranges]
+    run.threads.map(step_up, steps)
     return found
 
 
@@ -90,9 +89,7 @@ def _arcs_that_matter(
     """
     key_above = rows.keys.dtype.type(above)
     inner = walks(run, rows, Components.of_rows(component, giant), above)
-    cut = run.threads.map(
-        lambda begin, end: cut_arcs(rows.csr, key_above, begin, end),
-        run.threads.ranges(len(rows)),
-    )
+    csr, ranges = rows.csr, run.threads.ranges(len(rows))
+    cut = run.threads.map(cut_arcs, [(csr, key_above, *bounds) for bounds in ranges])
     lists = [part[:3] for part in inner] + cut
     return tuple(np.concatenate(column) for column in zip(*lists, strict=True))

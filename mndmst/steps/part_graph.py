@@ -40,7 +40,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     with report.stage("start"):
         with comm.raise_on_all():
             graph = open_graph(path, check=comm.rank == 0)
-        backends = make_backends(comm, config, report)
+        backends = make_backends(comm, config, graph.num_arcs, report)
         one_host = comm.is_one_host()
     with report.stage("kernels"):
         background = start_devices(comm, backends, graph, report.progress)

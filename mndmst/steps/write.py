@@ -20,6 +20,7 @@ from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
 from ..io.outputs import Outputs
 from ..io.totals import begin_digest, exact_total
+from ..kernels.columns import joined
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.owners import by_owner
 from ..kernels.threads import ALONE, Threads
@@ -160,11 +161,12 @@ def owned_edges(
     Collective. Of parallel edges only the lightest is left.
     """
     here, away = zip(*(_parted(directory, edges) for edges in lists), strict=True)
-    u, v, key = _joined(away)
+    u, v, key = _joined(away, threads)
     order, counts = by_owner(u, directory.vtxdist)
     columns = (column[order] for column in (u, v, key))
     _, arrived = directory.comm.alltoallv(counts, *columns)
-    return in_order(EdgeList(*_joined([*here, EdgeList(*arrived)])), threads)
+    every = _joined([*here, EdgeList(*arrived)], threads)
+    return in_order(EdgeList(*every), threads)
 
 
 def _parted(directory: Directory, edges: EdgeList) -> tuple[EdgeList, EdgeList]:
@@ -175,12 +177,10 @@ def _parted(directory: Directory, edges: EdgeList) -> tuple[EdgeList, EdgeList]:
     return edges.take(here), edges.take(~here)
 
 
-def _joined(lists: Sequence[EdgeList]) -> list[np.ndarray]:
-    """Return the columns of all edges of some lists."""
-    return [
-        np.concatenate([getattr(edges, name) for edges in lists])
-        for name in ("u", "v", "key")
-    ]
+def _joined(lists: Sequence[EdgeList], threads: Threads) -> list[np.ndarray]:
+    """Return the columns of all edges of some lists; those of one are not copied."""
+    occupied = [edges.columns for edges in lists if len(edges)]
+    return joined(occupied or [lists[0].columns], threads)
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:

@@ -48,7 +48,7 @@ def test_same_on_any_number_of_ranks(mpirun: Callable, tmp_path: Path) -> None:
     verdicts = seen[0]["verdicts"]
     assert all(other["verdicts"] == verdicts for other in seen[1:])
     assert all("cannot be written" in other["failure"] for other in seen)
-    refusals = ["there is room" if r == 1 else f"the {r} ranks of a" for r in RANKS]
+    refusals = ["there is no room" if r == 1 else f"the {r} ranks of a" for r in RANKS]
     for other, refusal in zip(seen, refusals, strict=True):
         assert other["refusal"].startswith(refusal)
     assert verdicts["hidden"] == verdicts["right"]

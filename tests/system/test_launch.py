@@ -96,8 +96,9 @@ def test_what_info_says_of_threading_is_true() -> None:
 def test_a_wrong_command_is_told_once(mpirun: Callable) -> None:
     run = mpirun(3, "-m", "mndmst", "solve", "--no-such-option")
     assert run.returncode == 2
-    assert run.stderr.count("usage:") == 1
+    assert "usage:" not in run.stderr
     assert run.stderr.count("error:") == 1
+    assert "solve has no option --no-such-option" in run.stderr
 
 
 def test_help_is_told_once(mpirun: Callable) -> None:

@@ -31,17 +31,17 @@ def band_chunks(
 ) -> list[tuple[np.ndarray, ...]]:
     """Return what `select` finds in consecutive ranges of rows, and hook the rows."""
 
-    def chunk(part, begin, end):
-        part = part._replace(begin=begin, end=end)
-        room = room_for(rows, edges_expected(rows, sample, part) + CHUNK)
-        return select(rows.csr, part, hooks, heavier, room)
-
+    csr = rows.csr
     shares = [
-        (part, *bounds)
+        part._replace(begin=begin, end=end)
         for part in parts
-        for bounds in row_ranges(rows, part.begin, part.end, threads)
+        for begin, end in row_ranges(rows, part.begin, part.end, threads)
     ]
-    return threads.map(chunk, shares)
+    rooms = [edges_expected(rows, sample, share) + CHUNK for share in shares]
+    return threads.map(select, [
+        (csr, share, hooks, heavier, room_for(rows, room))
+        for share, room in zip(shares, rooms, strict=True)
+    ])  # fmt: skip
 
 
 def all_chunks(
@@ -52,13 +52,16 @@ def all_chunks(
     There must be an arc.
     """
 
-    def chunk(begin, end):
-        # Twice what is needed where the edges are seen from both ends: not touched
-        room = int(rows.indptr[end] - rows.indptr[begin]) + 1
-        upper = all_edges(rows.csr, begin, end, hooks, room_for(rows, room))
-        return *upper, *lower_edges(rows.csr, begin, end if rows.first else begin)
-
-    return threads.map(chunk, row_ranges(rows, 0, len(rows), threads))
+    csr, ranges = rows.csr, row_ranges(rows, 0, len(rows), threads)
+    arcs = [int(rows.indptr[end] - rows.indptr[begin]) for begin, end in ranges]
+    # Twice what is needed where the edges are seen from both ends: not touched
+    upper = threads.map(all_edges, [
+        (csr, *bounds, hooks, room_for(rows, count + 1))
+        for bounds, count in zip(ranges, arcs, strict=True)
+    ])  # fmt: skip
+    seen = [(csr, begin, end if rows.first else begin) for begin, end in ranges]
+    lower = threads.map(lower_edges, seen)
+    return [(*one, *other) for one, other in zip(upper, lower, strict=True)]
 
 
 def pieces(rows: Rows, parts: list[Segment]) -> list[tuple[Segment]]:

@@ -97,11 +97,10 @@ def _band(
     """Return the edges of a band that join two components, in (u, v) order."""
     # low + 1 cannot overflow: low is below some key of the type.
     least, most = (edges.key.dtype.type(key) for key in (low + 1, high))
-
-    def chunk(begin, end):
-        return joining_edges(edges.part(begin, end), least, most, parent, outside)
-
-    chunks = threads.map(chunk, threads.ranges(len(edges.key)))
+    chunks = threads.map(joining_edges, [
+        (edges.part(*bounds), least, most, parent, outside)
+        for bounds in threads.ranges(len(edges.key))
+    ])  # fmt: skip
     u, v, chosen = (np.concatenate(column) for column in zip(*chunks, strict=True))
     return in_order(EdgeList(u, v, chosen), threads)
 

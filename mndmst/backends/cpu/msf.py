@@ -13,16 +13,13 @@
     implementation for GPUs, SC 2023.
 """
 
-from itertools import pairwise
-
 import numpy as np
 
-from ...graph.model import EdgeColumns, EdgeList, Rows
-from ...kernels.columns import joined, room_for
+from ...graph.model import EdgeList, Rows
+from ...kernels.columns import add_marked, joined, room_for
 from ...kernels.contraction import Contraction, JoiningEdges
-from ...kernels.edge_ops import copy_kept
 from ...kernels.edge_order import in_order
-from ...kernels.heavier_arcs import Components, heavier_arcs
+from ...kernels.heavier_arcs import Components, heavier_edges
 from ...kernels.hooks import NUMBER, Hooks, outside_of
 from ...kernels.team import Team
 from ...kernels.threads import Threads
@@ -73,7 +70,7 @@ class _Solver:
             parts = segments(rows, None, high)
             chunks = band_chunks(rows, parts, self.sample, threads, hooks, True)
         self.count = self.components.link(hooks.best, self.forest)
-        return threads.map(self.components.joining, [chunk[:3] for chunk in chunks])
+        return self.components.joining([chunk[:3] for chunk in chunks])
 
     def band(self, low: Cut, high: Cut | None) -> list[JoiningEdges]:
         """Return the edges of a later band between components, which are few."""
@@ -91,15 +88,7 @@ class _Solver:
     def join(self, parts: list[JoiningEdges]) -> None:
         """Add the forest of edges between components to the forest."""
         masks = self.components.join(parts)
-        found = self.threads.map(np.count_nonzero, [(mask,) for mask in masks])
-        places = np.cumsum([self.count, *found]).tolist()
-
-        def write(part, mask, places):
-            copy_kept(EdgeColumns(*part[:3]), mask, self.forest.part(*places))
-
-        shares = zip(parts, masks, pairwise(places), strict=True)
-        self.threads.map(write, list(shares))
-        self.count = places[-1]
+        self.count = add_marked(parts, masks, self.forest, self.count, self.threads)
 
     def join_heavy(self, above: Cut) -> bool:
         """Add the edges behind a cut, if most walks soon meet a giant component."""
@@ -109,29 +98,21 @@ class _Solver:
         giant = sampled[counts.argmax()]
         components.settle()
         label = components.component
-        outside = np.concatenate(
-            self.threads.map(
-                lambda begin, end: outside_of(giant, label, rows.indptr, begin, end),
-                self.threads.ranges(len(rows)),
-            )
-        )
-        key = rows.keys.dtype.type(above.key)
-        known = Components.of_rows(label, giant)
-
-        def walk(vertices):
-            arcs = heavier_arcs(rows.csr, known, key, above.vertex, vertices)
-            tail, head, weight, _ = arcs
-            return np.minimum(tail, head), np.maximum(tail, head), weight
-
+        known, ranges = (giant, label, rows.indptr), self.threads.ranges(len(rows))
+        found = self.threads.map(outside_of, [(*known, *bounds) for bounds in ranges])
+        outside = np.concatenate(found)
+        tree = Components.of_rows(label, giant)
+        behind = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
         if len(outside) > OUTSIDE_SHARE * len(rows):
             return False
-        if len(walk(trial)[0]) > EDGES_PER_WALK * len(trial):
+        if len(heavier_edges(*behind, trial)[0]) > EDGES_PER_WALK * len(trial):
             return False
         ranges = self.threads.ranges(len(outside), grain=WALKS)
-        parts = self.threads.map(lambda begin, end: walk(outside[begin:end]), ranges)
+        walks = [(*behind, outside[begin:end]) for begin, end in ranges]
+        parts = self.threads.map(heavier_edges, walks)
         edges = in_order(EdgeList(*joined(parts, self.threads)), self.threads)
-        self.join([components.joining(edges.u, edges.v, edges.key)])
+        self.join(components.joining([edges.columns]))
         return True
 
 

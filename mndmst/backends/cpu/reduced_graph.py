@@ -23,5 +23,5 @@ def grow(graph: ReducedGraph, threads: Threads) -> Growth:
     pairs = packed(graph.a, graph.b, threads)
     lightest_first = ascending_pairs(graph.edges.key, pairs, threads)
     border_excepting_kruskal(*lightest_first, graph.own, root, in_forest)
-    threads.map(lambda *bounds: flatten(root, *bounds), threads.ranges(len(root)))
+    threads.map(flatten, [(root, *bounds) for bounds in threads.ranges(len(root))])
     return Growth(in_forest, root)

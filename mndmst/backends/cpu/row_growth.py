@@ -54,7 +54,7 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     fate = np.zeros(len(pairs), np.uint8)
     order, ascending = ascending_pairs(columns[2], pairs, threads)
     grow(order, ascending, own, parent, fate)
-    threads.map(lambda *r: flatten(parent, *r), threads.ranges(own))
+    threads.map(flatten, [(parent, *bounds) for bounds in threads.ranges(own)])
     total = count + np.count_nonzero(fate == FINAL)
     copy_kept(EdgeColumns(*columns), fate == FINAL, found.part(count, total))
     label, smallest = tree_names(component, parent[:own], threads)
@@ -96,10 +96,10 @@ def _leaving(
     found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), heavier])
     ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
     bounds = np.cumsum([0, *(len(part[4]) for part in found)]).tolist()
-    threads.map(
-        lambda pairs, begin, end: number_ghosts(pairs, place[begin:end], own),
-        [(part[3], *b) for part, b in zip(found, pairwise(bounds), strict=True)],
-    )
+    threads.map(number_ghosts, [
+        (part[3], place[begin:end], own)
+        for part, (begin, end) in zip(found, pairwise(bounds), strict=True)
+    ])  # fmt: skip
     *columns, pairs = joined([part[:4] for part in found], threads)
     return columns, pairs, ids
 

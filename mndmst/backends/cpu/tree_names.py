@@ -38,16 +38,16 @@ def tree_names(
     spares = [len(parent) + LINE * (1 + i) for i in range(len(ranges))]
     smallest = np.full(spares[-1] + LINE, len(component), np.uint32)
 
-    def name(spare: int, begin: int, end: int) -> bool:
-        return name_range(component, parent, smallest, spare, begin, end, label)
+    def share(spare: int, begin: int, end: int) -> tuple:
+        return component, parent, smallest, spare, begin, end, label
 
-    shares = [(spare, *bounds) for spare, bounds in zip(spares, ranges, strict=True)]
-    name(len(parent), 0, min(NAMED_FIRST, len(component)))
-    threads.map(name, shares)
+    shares = [share(spare, *r) for spare, r in zip(spares, ranges, strict=True)]
+    name_range(*share(len(parent), 0, min(NAMED_FIRST, len(component))))
+    threads.map(name_range, shares)
     # By now all vertices have been seen, but not in order; and of two threads that saw
     # a tree at once the later one may have left its name.
-    if len(shares) > 1 and any(threads.map(name, shares)):
-        name(len(parent), 0, len(component))
+    if len(shares) > 1 and any(threads.map(name_range, shares)):
+        name_range(*share(len(parent), 0, len(component)))
     return label, smallest[: len(parent)]
 
 

@@ -53,9 +53,9 @@ def link(
     linkage[:, LEFT] = -1
     linkage[:, DISTANCE] = distance
     edges, above = threads.ranges(n - 1), [(n + b, n + e) for b, e in threads.ranges(n)]
-    threads.map(lambda *r: _find_chains(lightest, up, *r, chain), edges)
-    threads.map(lambda *r: _climb_chains(chain, *r, lightest, parent), above)
-    threads.map(lambda *r: _adopt(lightest, parent, *r, linkage), edges)
+    threads.map(_find_chains, [(lightest, up, *r, chain) for r in edges])
+    threads.map(_climb_chains, [(chain, *r, lightest, parent) for r in above])
+    threads.map(_adopt, [(lightest, parent, *r, linkage) for r in edges])
     _add_sizes(linkage)
     return linkage
 
@@ -71,14 +71,14 @@ def _contract(
     """Contract a level; return the edges of the next, and how many vertices it has."""
     base, top = level
     vertices = [(base + b, base + e) for b, e in threads.ranges(top - base)]
-    threads.map(lambda b, e: _find_lightest(*columns, b, e, lightest, up), vertices)
-    roots = threads.map(lambda b, e: _count_roots(lightest, up, b, e), vertices)
+    threads.map(_find_lightest, [(*columns, *r, lightest, up) for r in vertices])
+    roots = threads.map(_count_roots, [(lightest, up, *bounds) for bounds in vertices])
     numbers = np.cumsum([top, *roots]).tolist()
-    threads.map(
-        lambda b, e, number: _number_roots(lightest, up, b, e, number),
-        [(*bounds, n) for bounds, n in zip(vertices, numbers[:-1], strict=True)],
-    )
-    threads.map(lambda b, e: _climb(up, b, e, top), vertices)
+    threads.map(_number_roots, [
+        (lightest, up, *bounds, number)
+        for bounds, number in zip(vertices, numbers[:-1], strict=True)
+    ])  # fmt: skip
+    threads.map(_climb, [(up, *bounds, top) for bounds in vertices])
 
     def remaining(begin: int, end: int) -> list[np.ndarray]:
         part = [column[begin:end] for column in columns]

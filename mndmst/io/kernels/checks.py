@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from ...kernels.intrinsics import read_file
 from ...native.kernel import kernel
 
+SUM_BYTES = 4  # of a checksum
 LANES = 128
 ROWS = 256  # words of a lane, whose weighted sum still fits 32 bits
 MODULUS = np.uint64(65535)
@@ -71,12 +73,62 @@ def _sum_lanes(data, plain, weighted):
 
 
 @kernel
-def first_wrong_sum(data, length, sums):
-    """Return the first chunk of `length` words whose checksum is not its own.
+def read_chunks(descriptor, offset, nbytes, target):
+    """Read chunks that follow each other in a file, each with its checksum behind it.
 
-    If there is none, how many chunks there are.
+    A chunk is summed while it is in the cache.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of the open file.
+    offset : int
+        Where the first one begins.
+    nbytes : int
+        Of each without its checksum.
+    target : ndarray of uint8
+        Gets the chunks.
+
+    Returns
+    -------
+    int
+        The first chunk that is cut short, or whose checksum is not its own; how many
+        there are if there is none.
     """
-    for chunk in range(len(sums)):
-        if fletcher32(data[chunk * length : (chunk + 1) * length]) != sums[chunk]:
+    words, found = target.view(np.uint16), np.empty(SUM_BYTES, np.uint8)
+    count = len(target) // nbytes
+    for chunk in range(count):
+        begin, end = chunk * nbytes, (chunk + 1) * nbytes
+        if not _read_all(descriptor, offset, target, begin, end):
             return chunk
-    return len(sums)
+        if not _read_all(descriptor, offset + nbytes, found, 0, SUM_BYTES):
+            return chunk
+        if fletcher32(words[begin // 2 : end // 2]) != found.view(np.uint32)[0]:
+            return chunk
+        offset += nbytes + SUM_BYTES
+    return count
+
+
+@kernel
+def _read_all(descriptor, offset, target, begin, end):
+    """Fill target[begin:end]; return whether the file had so much."""
+    while begin < end:
+        done = read_file(descriptor, target, begin, end - begin, offset)
+        if done <= 0:
+            return False
+        begin += done
+        offset += done
+    return True
+
+
+@kernel
+def move_ascending(numbers, begin, end, shift):
+    """Add to the numbers in [begin, end); return whether they ascended."""
+    wrong = False
+    before = numbers[begin]
+    for i in range(np.uint64(begin), np.uint64(end)):
+        here = numbers[i]
+        wrong |= here < before
+        numbers[i] = here + shift
+        before = here
+    return not wrong

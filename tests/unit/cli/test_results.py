@@ -149,6 +149,7 @@ def test_csv_without_edges_is_read_again(tmp_path):
         ("generate gnm {}/taken", "taken: is not empty"),
         ("neighbours {}/none.npy {}/taken --save {}/new.npy", "taken: is not empty"),
         ("neighbours {}/none.npy {}/file --save {}/new.npy", "file: is a file"),
+        ("neighbours {}/none.npy {}/empty --save {}/empty/new.npy", "graph alone"),
         ("convert {}/none.txt {}/out.xyz", "out.xyz: cannot write .xyz"),
         ("convert {}/none.txt {}/away/out.csv", "cannot be written (No such"),
         ("report {}/none.json -o {}/out.doc", "out.doc: give a name in .html"),
@@ -164,6 +165,7 @@ def test_an_output_in_the_way_is_refused_before_any_work(
     mndmst, tmp_path, command, why
 ):
     """Before inputs are looked for: there are none."""
+    (tmp_path / "empty").mkdir()
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken/notes.txt").write_text("of somebody else")
     (tmp_path / "file").write_text("of somebody else")
@@ -172,4 +174,4 @@ def test_an_output_in_the_way_is_refused_before_any_work(
     assert why in run.stderr and run.stderr.count("error:") == 1
     assert run.stderr.splitlines()[-1].startswith("mndmst: error: ")
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
-    assert names == {"taken", "taken/notes.txt", "file"}
+    assert names == {"empty", "taken", "taken/notes.txt", "file"}

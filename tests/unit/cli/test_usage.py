@@ -31,6 +31,8 @@ def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("xyzzy", "no command xyzzy; see mndmst --help"),
         ("solve city --treads 4", "no option --treads, did you mean --threads?"),
         ("solve city --xyzzy", "no option --xyzzy; see mndmst solve --help"),
+        ("solve --xyzzy 3", "solve has no option --xyzzy; see"),
+        ("cluster f.h5 --cuont 3", "no option --cuont, did you mean --count?"),
         ("solve city other", "solve takes no further argument: other"),
         ("--quiet solve city", "--quiet: options stand after a command"),
         ("bench cpu --grphs rmat", "bench cpu has no option --grphs, did you mean"),

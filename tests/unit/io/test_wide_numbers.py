@@ -131,7 +131,9 @@ def test_the_last_rows_of_a_graph_are_read_and_checked(
     assert rows[1].dtype == id_dtype(num_vertices)
     np.testing.assert_array_equal(rows[1], heads)
     rule, keys = key_rule(rows[2].dtype), rows[2].view(np.uint32)
-    found = inspect_rows(rows[0], rows[1], keys, first, num_vertices, rule)
+    found = inspect_rows(
+        rows[0], rows[1], keys, first, (0, len(keys)), num_vertices, rule
+    )
     assert found[0] == FINE
     assert found[-2:] == (4, 0)
 

@@ -32,7 +32,8 @@ def arcs_of(rng: np.random.Generator, ids: type, n: int = N, m: int = 5 * BLOCK)
 def inspect(indptr, heads, bits, rule: KeyRule | None = None, first: int = 0):
     rule = rule or key_rule(bits.dtype)
     bits = bits.copy().view(rule.sign.dtype)
-    return *inspect_rows(indptr, heads, bits, first, N, rule), bits
+    arcs = (int(indptr[0]), int(indptr[-1]))
+    return *inspect_rows(indptr, heads, bits, first, arcs, N, rule), bits
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

@@ -36,7 +36,7 @@ def small_work_wakes_all(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_members_see_what_others_wrote_before_they_met(size: int) -> None:
     team, turns = Team(Threads(size)), 300
     columns = np.zeros((turns, size), np.int64)
-    found = team.run(lambda member: add_up(member, columns), 1000)
+    found = team.run(add_up, 1000, columns)
     everything = sum(number + turn for turn in range(turns) for number in range(size))
     assert [total for total, _ in found] == [everything] * size
     assert [before for _, before in found] == [
@@ -78,6 +78,4 @@ def test_all_threads_are_there_from_the_first_use() -> None:
     threads = Threads(5)
     threads.map(lambda _: None, [(1,), (2,)])
     meeting = Barrier(5, timeout=30)
-    assert sorted(threads.at_once(lambda _: meeting.wait(), list(range(5)))) == [
-        *range(5)
-    ]
+    assert sorted(threads.at_once(meeting.wait, [()] * 5)) == [*range(5)]

@@ -33,7 +33,7 @@ def test_both_linkers_make_the_same_of_an_object(
     monkeypatch.setattr(call, "_linker", lambda: linker)
     call._release.cache_clear()
     try:
-        run = call.caller("spread", codes[0], "i8[],i8", codes[1])
+        run = call.Entry("spread", codes[0], "i8[],i8", codes[1])
         values = np.arange(1, 8)
         words = [0, 0, 7, 8, values.ctypes.data, 7, 8, 3000]
         for _ in range(50):

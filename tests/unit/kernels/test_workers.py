@@ -1,0 +1,128 @@
+"""Kernels are called by threads that need no interpreter."""
+
+import os
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from mndmst.kernels.intrinsics import add_atomic, load_atomic
+from mndmst.kernels.threads import Threads
+from mndmst.kernels.workers import workers
+from mndmst.native.arguments import words_of
+from mndmst.native.call import MOST_WORDS
+from mndmst.native.kernel import kernel
+from mndmst.native.registry import entries
+from mndmst.native.signature import parse
+
+POINTERS = 2  # for the result, and for an exception
+
+pytestmark = pytest.mark.skipif(
+    bool(os.environ.get("MNDMST_JIT")), reason="Numba calls its kernels itself"
+)
+
+
+@kernel
+def squares(number, words, end):
+    """Return an array and a sum; refuse 13."""
+    if number == 13:
+        raise ValueError("13 is not wanted")
+    add_atomic(words, 0, 1)
+    return np.full(3, number), number * end
+
+
+@kernel
+def wait_for(words, count):
+    """Wait until so many calls have come; return how many were there before."""
+    before = add_atomic(words, 0, 1)
+    while load_atomic(words, 0) < count:
+        pass
+    return before
+
+
+@pytest.fixture(autouse=True)
+def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every call that threads of Python would make fail."""
+    monkeypatch.setattr(Threads, "pool", None)
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_all_calls_are_made_once_and_in_order(count: int) -> None:
+    threads, words = Threads(count), np.zeros(1, np.int64)
+    for turn in range(200):
+        calls = [(number, words, turn) for number in range(turn % 9 + 2)]
+        found = threads.map(squares, calls)
+        assert [(a.tolist(), b) for a, b in found] == [
+            ([number] * 3, number * turn) for number, _, _ in calls
+        ]
+    assert words[0] == sum(turn % 9 + 2 for turn in range(200))
+
+
+def test_what_a_call_raises_is_raised_when_all_are_made() -> None:
+    words = np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="13 is not wanted"):
+        Threads(3).map(squares, [(number, words, 1) for number in range(20)])
+    assert words[0] == 19
+
+
+def test_calls_run_at_once() -> None:
+    words = np.zeros(1, np.int64)
+    found = Threads(5).at_once(wait_for, [(words, 5)] * 5)
+    assert sorted(found) == [*range(5)]
+
+
+def test_several_callers_take_turns() -> None:
+    words = np.zeros(1, np.int64)
+    calls = [(number, words, 1) for number in range(4)]
+
+    def call() -> None:
+        for _ in range(100):
+            Threads(2).map(squares, calls)
+
+    callers = [Thread(target=call) for _ in range(3)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert words[0] == 3 * 100 * 4
+
+
+def test_a_child_has_threads_of_its_own() -> None:
+    words = np.zeros(1, np.int64)
+    assert sum(Threads(2).at_once(wait_for, [(words, 2)] * 2)) == 1
+    child = os.fork()
+    if child == 0:
+        words = np.zeros(1, np.int64)
+        os._exit(sum(Threads(2).at_once(wait_for, [(words, 2)] * 2)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_without_room_for_a_thread_those_started_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workers.cache_clear()
+    started, start = [], Thread.start
+
+    def fail_later(thread: Thread) -> None:
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(Thread, "start", fail_later)
+    with pytest.raises(MemoryError, match="new thread"):
+        Threads(4).map(squares, [(1, np.zeros(1, np.int64), 1)] * 4)
+    for thread in started:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_arguments_of_other_types_need_the_interpreter() -> None:
+    words = np.zeros(1, np.int64)
+    with pytest.raises(AttributeError):  # of the pool that is not there
+        Threads(2).map(squares, [(1, words, 1), (1, words, 1.5)])
+
+
+def test_there_is_room_for_the_arguments_of_every_kernel() -> None:
+    longest = max(len(words_of(parse(signature))) for _, signature in entries())
+    assert longest + POINTERS <= MOST_WORDS

@@ -1,0 +1,27 @@
+"""What is compiled ahead, of a list that may be older than the sources."""
+
+from pathlib import Path
+
+import pytest
+
+from mndmst.native.ahead import compile_side_by_side
+from mndmst.native.registry import Entry, entries, missing
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("mndmst.kernels.rows.renamed", "has no attribute 'renamed'"),
+        ("mndmst.kernels.moved.rows", "No module named 'mndmst.kernels.moved'"),
+    ],
+)
+def test_a_kernel_that_is_no_more_is_told_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str, why: str
+) -> None:
+    runtime = entries()[0]
+    compile_side_by_side([Entry(name, "i8[]"), runtime], 1, tmp_path)
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith(f"mndmst: {name} could not be compiled ahead")
+    assert why in said and "python -m tests.called_kernels" in said
+    assert missing([runtime], [tmp_path]) == []
