@@ -8,6 +8,7 @@ from typing import Any
 
 from ..run.config import CHOICES
 from .arguments import chosen, list_of, names, positive, weights, write
+from .points_options import add_points
 from .scaling.options import add_scaling
 
 
@@ -20,6 +21,7 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     add_scaling(devices)
     _add_start(devices)
     _add_papers(devices)
+    add_points(devices, _finish)
 
 
 def _add_cpu(devices: Any) -> None:

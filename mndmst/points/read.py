@@ -146,5 +146,5 @@ def named_points(name: str | Path, count: int) -> np.ndarray:
 def uuid_of(points: np.ndarray) -> str:
     """Return what points are called in files that belong to them, by their contents."""
     digest = hashlib.sha256(repr(points.shape).encode())
-    digest.update(memoryview(np.ascontiguousarray(points)))
+    digest.update(np.ascontiguousarray(points).data)
     return str(uuid.uuid5(uuid.NAMESPACE_OID, digest.hexdigest()))
