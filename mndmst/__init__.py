@@ -6,6 +6,8 @@ In Python::
 
     forest = mndmst.minimum_spanning_forest(src, dst, weight)  # arrays of any kind
     tree = mndmst.minimum_spanning_tree(csgraph)               # as SciPy's, sparse
+    labels = mndmst.HDBSCAN(min_cluster_size=50).fit(points).labels_
+    tree = mndmst.single_linkage(points)                       # as SciPy's linkage
     summary = mndmst.solve("shards/", comm=MPI.COMM_WORLD)     # in an MPI program
     service = mndmst.connect("grpc+tcp://host:port", token=...)  # of `mndmst serve`
 
@@ -20,25 +22,31 @@ from .host.version import __version__
 if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree, solve
     from .api.forest import Forest
+    from .points.clusters import single_linkage
+    from .points.estimator import HDBSCAN
     from .service.client import connect
     from .service.session import Session
 
 _WHERE = {
+    "HDBSCAN": "points.estimator",
     "Forest": "api.forest",
     "Session": "service.session",
     "connect": "service.client",
     "minimum_spanning_forest": "api.arrays",
     "minimum_spanning_tree": "api.arrays",
+    "single_linkage": "points.clusters",
     "solve": "api.arrays",
 }
 
 __all__ = [
+    "HDBSCAN",
     "Forest",
     "Session",
     "__version__",
     "connect",
     "minimum_spanning_forest",
     "minimum_spanning_tree",
+    "single_linkage",
     "solve",
 ]
 

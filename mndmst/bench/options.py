@@ -8,6 +8,7 @@ from typing import Any
 
 from ..run.config import CHOICES
 from .arguments import chosen, list_of, names, positive, weights, write
+from .points_options import add_points
 from .scaling.options import add_scaling
 
 
@@ -21,6 +22,7 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     _add_start(devices)
     _add_service(devices)
     _add_papers(devices)
+    add_points(devices, _finish)
 
 
 def _add_cpu(devices: Any) -> None:

@@ -14,8 +14,9 @@ def add(commands: Any) -> None:
         "cluster",
         help="find clusters in a forest: single linkage, or HDBSCAN*",
         description="Cut the single-linkage dendrogram of a forest by a threshold or "
-        "a number of clusters, or condense it (HDBSCAN*). One process; about 120 "
-        "bytes a vertex.",
+        "a number of clusters, or condense it, as HDBSCAN* does. It is HDBSCAN* of "
+        "points only if the forest is exact: see hdbscan. One process; about 120 bytes "
+        "a vertex.",
     )
     cluster.add_argument("forest", type=Path, help="file that solve has written")
     cluster.add_argument(
@@ -72,7 +73,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     points = None
     if arguments.plot is not None:
         from ..cluster.picture import check_name
-        from ..cluster.points import read_points
+        from ..points.read import read_points
 
         check_name(arguments.plot)
         points = read_points(arguments.points)
@@ -97,7 +98,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
 
             draw(points, labels, arguments.plot, files)
     if not arguments.quiet:
-        _print_sizes(labels)
+        print_sizes(labels)
     print(
         f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}", flush=True
     )
@@ -124,14 +125,11 @@ def _flat(
     return f"min-size {arguments.min_size}" + " leaves" * arguments.leaves, {
         "labels": labels,
         "probabilities": probabilities,
-        "condensed/parent": tree.parent,
-        "condensed/child": tree.child,
-        "condensed/lambda": tree.scale,
-        "condensed/size": tree.size,
+        **tree.columns(),
     }
 
 
-def _print_sizes(labels: Any) -> None:
+def print_sizes(labels: Any) -> None:
     """Print how large the largest clusters are."""
     import numpy as np
 

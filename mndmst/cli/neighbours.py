@@ -16,7 +16,8 @@ def add(commands: Any) -> None:
         help="make a graph of points and their nearest neighbours, for clustering",
         description="Join every point with its nearest ones. POINTS is an .npy or "
         ".csv file, a point a row, or the name of an example: rings, blobs. Names "
-        "of columns in the first row are passed over.",
+        "of columns in the first row are passed over. The forest of such a graph is "
+        "near that of all distances, not equal to it: see linkage and hdbscan.",
     )
     neighbours.add_argument(
         "points",
@@ -34,7 +35,7 @@ def add(commands: Any) -> None:
         default=0,
         metavar="K",
         help="weights are mutual reachability distances, for cluster --min-size: K "
-        "neighbours make a point dense; by default plain distances",
+        "neighbours make a point dense, itself not counted; by default plain distances",
     )
     neighbours.add_argument(
         "--parts", type=int, default=1, metavar="N", help="number of shards"
@@ -52,11 +53,12 @@ def add(commands: Any) -> None:
 def _neighbours(arguments: argparse.Namespace) -> int:
     import numpy as np
 
-    from ..cluster.points import EXAMPLES, example_points, neighbour_graph, read_points
     from ..host.errors import OutputError
     from ..io.build import build_shards, check_new_graph
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
+    from ..points.neighbours import neighbour_graph
+    from ..points.read import named_points
 
     check_outputs([arguments.points], [arguments.save])
     save, out = arguments.save, arguments.out
@@ -66,11 +68,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
             "outside it."
         )
     check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
-    name = str(arguments.points)
-    if name in EXAMPLES:
-        points = example_points(name, arguments.count)
-    else:
-        points = read_points(arguments.points)
+    points = named_points(arguments.points, arguments.count)
     # The points are on disk before the graph is made, and are named after it.
     with WholeFiles() as files:
         if arguments.save is not None:

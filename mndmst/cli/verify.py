@@ -4,8 +4,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from .options import add_graph
-
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -14,9 +12,15 @@ def add(commands: Any) -> None:
         help="prove a forest from the files alone (under mpirun or alone)",
         description="Prove that a forest is the minimum spanning forest of a graph: "
         "its edges exist, close no cycle, span every component, and no other edge is "
-        "lighter than the heaviest tree edge between its ends.",
+        "lighter than the heaviest tree edge between its ends. A forest of points is "
+        "proved from the points, in one process.",
     )
-    add_graph(verify)
+    verify.add_argument(
+        "graph",
+        type=Path,
+        help="directory of shards, or its index; or the .npy or .csv file of points "
+        "that linkage or hdbscan has made the forest of",
+    )
     verify.add_argument("forest", type=Path, help="file that solve has written")
     verify.add_argument(
         "--threads",
@@ -28,6 +32,9 @@ def add(commands: Any) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    if arguments.graph.suffix in (".npy", ".csv") and not arguments.graph.is_dir():
+        return _verify_points(arguments)
+
     from ..comm.placement import locate
     from ..io.shards import open_graph
     from ..run.compile import compile_kernels
@@ -43,4 +50,13 @@ def _verify(arguments: argparse.Namespace) -> int:
     verdict = verify(comm, graph, arguments.forest, threads)
     if comm.rank == 0:
         print(verdict.text(), flush=True)
+    return 0 if verdict.ok else 1
+
+
+def _verify_points(arguments: argparse.Namespace) -> int:
+    from ..points.read import read_points
+    from ..verify.points import verify_points
+
+    verdict = verify_points(read_points(arguments.graph), arguments.forest)
+    print(verdict.text(), flush=True)
     return 0 if verdict.ok else 1

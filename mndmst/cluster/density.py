@@ -2,7 +2,7 @@
 
 Campello, Moulavi, Zimek and Sander, ACM TKDD 2015; the condensed tree is that of
 McInnes and Healy, ICDMW 2017. Give a forest whose weights are mutual reachability
-distances (`mndmst neighbours --core K` makes such a graph).
+distances between all points (`points.forest` finds it).
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..host.errors import ConfigError
-from .kernels.dendrogram import condense, most_stable, owners
+from .kernels.dendrogram import condense, most_stable, owners, raised
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,15 @@ class CondensedTree:
     def num_clusters(self) -> int:
         """How many clusters there are, the root among them."""
         return int((self.child >= self.num_points).sum()) + 1
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the datasets of a cluster file that hold it."""
+        return {
+            "condensed/parent": self.parent,
+            "condensed/child": self.child,
+            "condensed/lambda": self.scale,
+            "condensed/size": self.size,
+        }
 
 
 class Clustering(NamedTuple):
@@ -78,17 +87,24 @@ def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
     return CondensedTree(parent, child, scale, size, len(linkage) + 1)
 
 
-def flat_clusters(tree: CondensedTree, leaves: bool = False) -> Clustering:
+def flat_clusters(
+    tree: CondensedTree, leaves: bool = False, epsilon: float = 0.0
+) -> Clustering:
     """Return the clusters that last longest, or those that never split.
 
     Parameters
     ----------
     leaves : bool
         Take the leaves of the tree in place of the clusters of most excess of mass.
+    epsilon : float
+        Clusters that have split at a smaller distance are taken together (Malzer and
+        Baum, MFI 2020).
     """
     parent = cluster_parents(tree)
     chosen = _leaves(parent) if leaves else most_stable(parent, stability(tree))
     chosen[0] = False  # the root is all points
+    if epsilon > 0:
+        chosen = raised(parent, _births(tree), chosen, 1 / epsilon)
     owner = owners(parent, chosen)
     first = tree.num_points
     points = tree.child < first
@@ -101,12 +117,19 @@ def flat_clusters(tree: CondensedTree, leaves: bool = False) -> Clustering:
 
 def stability(tree: CondensedTree) -> np.ndarray:
     """Return the excess of mass of each cluster, the root first."""
-    first, count = tree.num_points, tree.num_clusters
-    birth = np.zeros(count)
-    inner = tree.child >= first
-    birth[tree.child[inner] - first] = tree.scale[inner]
-    parent = tree.parent - first
-    return np.bincount(parent, (tree.scale - birth[parent]) * tree.size, count)
+    birth, parent = _births(tree), tree.parent - tree.num_points
+    # Points that are equal stay together up to an infinite scale
+    lasts = np.zeros(len(parent))
+    np.subtract(tree.scale, birth[parent], lasts, where=tree.scale > birth[parent])
+    return np.bincount(parent, lasts * tree.size, tree.num_clusters)
+
+
+def _births(tree: CondensedTree) -> np.ndarray:
+    """Return the scale at which each cluster begins."""
+    birth = np.zeros(tree.num_clusters)
+    inner = tree.child >= tree.num_points
+    birth[tree.child[inner] - tree.num_points] = tree.scale[inner]
+    return birth
 
 
 def cluster_parents(tree: CondensedTree) -> np.ndarray:

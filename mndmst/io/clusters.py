@@ -1,14 +1,16 @@
-"""The cluster file: what `mndmst cluster` finds, readable with plain h5py.
+"""The cluster file of `cluster`, `hdbscan` and `linkage`, readable with plain h5py.
 
 One HDF5 file::
 
     clusters.h5
         @ format "mndmst-clusters", version, creator
-        @ graph-uuid, num_vertices, num_clusters, rule
+        @ graph-uuid, num_vertices, num_clusters, rule; of points also metric
         labels                   int64 [vertices]: 0, 1, ... ; -1 is noise
-        probabilities            float64 [vertices], with --min-size
+        probabilities            float64 [vertices], of HDBSCAN*
         linkage                  float64 [vertices - 1, 4], as SciPy's
-        condensed                with --min-size: parent, child, lambda, size
+        condensed                of HDBSCAN*: parent, child, lambda, size
+
+What `linkage` writes has the dendrogram alone.
 """
 
 from pathlib import Path
@@ -79,9 +81,11 @@ def read_labels(path: str | Path) -> np.ndarray:
 
 def describe_clusters(path: Path) -> dict[str, Any]:
     """Return what a cluster file holds, for people to read."""
-    labels = read_labels(path)
     with reading(path, "cluster again"), open_hdf5(path) as file:
         facts = {name: _plain(value) for name, value in file.attrs.items()}
+        if "labels" not in file:  # a dendrogram alone
+            return facts
+    labels = read_labels(path)
     sizes = np.bincount(labels[labels >= 0], minlength=1)
     return facts | {"largest": int(sizes.max()), "noise": int((labels < 0).sum())}
 

@@ -14,7 +14,7 @@ from .columns import create_dataset, write_columns
 from .forest import FORMAT, VERSION, ForestHeader
 from .hdf5_file import hdf5_file
 from .outputs import Outputs
-from .whole_file import whole_file
+from .whole_file import WholeFiles
 
 
 def write_forest(
@@ -66,10 +66,23 @@ def write_forest_alone(
     header: ForestHeader,
     labels: np.ndarray | None = None,
 ) -> None:
-    """Write a forest that this process has in memory.
+    """Write a forest that this process has in memory; see `write_forest_in`."""
+    with WholeFiles() as files:
+        write_forest_in(files, path, edges, header, labels)
+
+
+def write_forest_in(
+    files: WholeFiles,
+    path: Path,
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
+    header: ForestHeader,
+    labels: np.ndarray | None = None,
+) -> None:
+    """Write a forest in memory to a file that becomes `path` with other files.
 
     Parameters
     ----------
+    files : WholeFiles
     path : Path
     edges : tuple of ndarray, shape (edges,)
         src and dst as int64, sorted, src < dst; and the weights.
@@ -85,7 +98,7 @@ def write_forest_alone(
     columns = dict(zip(names, edges, strict=True))
     if labels is not None:
         columns["labels"] = labels
-    with whole_file(path) as temporary, hdf5_file(temporary) as file:
+    with files.file(path) as temporary, hdf5_file(temporary) as file:
         for name, column in columns.items():
             create_dataset(file, name, len(column), column.dtype)[:] = column
         file.attrs.update(_attributes(header, len(edges[0]), edges[2].dtype))

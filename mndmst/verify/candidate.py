@@ -1,18 +1,33 @@
 """The forest under test: its file examined, then loaded with the tree of its merges."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
 from ..io.forest import ForestFile, differences
-from ..io.shards import ShardedGraph
 from ..io.totals import ExactSum, PairDigest
 from .kernels import build_links, smallest_nodes
 from .shared import require, share_arrays
 
 LIMIT = 10  # problems of one kind that are named
+
+
+class Described(Protocol):
+    """What a forest is of: a graph, or points."""
+
+    @property
+    def uuid(self) -> str:
+        """What files that belong to it call it."""
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices or points there are."""
+
+    @property
+    def weight_dtype(self) -> np.dtype:
+        """The type of weights."""
 
 
 class Examination(NamedTuple):
@@ -35,7 +50,7 @@ class Examination(NamedTuple):
     weight: int | float
 
 
-def examine(graph: ShardedGraph, forest: ForestFile) -> Examination:
+def examine(graph: Described, forest: ForestFile) -> Examination:
     """Read a forest file once, in pieces, and check that its edges are well formed.
 
     Raises
@@ -55,7 +70,7 @@ def examine(graph: ShardedGraph, forest: ForestFile) -> Examination:
     return Examination(malformed[:LIMIT], texts, digest.hexdigest(), total.total())
 
 
-def unlike(graph: ShardedGraph, forest: ForestFile) -> list[str]:
+def unlike(graph: Described, forest: ForestFile) -> list[str]:
     """Say how the headers show that a forest is of another graph; [] if they do not.
 
     Most forests that are refuted are refuted here, before any edge is read.

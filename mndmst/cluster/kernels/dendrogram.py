@@ -91,3 +91,20 @@ def owners(parent, chosen):
         above = owner[parent[cluster]] if cluster else -1
         owner[cluster] = cluster if above < 0 and chosen[cluster] else above
     return owner
+
+
+@kernel
+def raised(parent, birth, chosen, scale):
+    """Put clusters born beyond a scale in place by the first above born before it.
+
+    The root is none; one below it stays.
+    """
+    result = np.zeros(len(chosen), np.bool_)
+    for cluster in range(len(chosen)):
+        if chosen[cluster]:
+            while birth[cluster] > scale and parent[cluster] != 0:
+                cluster = parent[cluster]
+                if birth[cluster] < scale:
+                    break
+            result[cluster] = True
+    return result

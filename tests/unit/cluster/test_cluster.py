@@ -22,10 +22,11 @@ from mndmst.cluster.linkage import (
     numbered,
     single_linkage,
 )
-from mndmst.cluster.points import example_points, neighbour_graph, read_points
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.build import build_shards
 from mndmst.kernels.threads import Threads
+from mndmst.points.neighbours import neighbour_graph
+from mndmst.points.read import example_points, read_points
 
 
 def forest_of(distances: np.ndarray) -> mndmst.Forest:
@@ -173,7 +174,7 @@ def test_condensed_tree_of_a_chain() -> None:
 
 def test_neighbour_graph_weighs_by_mutual_reachability() -> None:
     points = np.array([[0.0], [1.0], [3.0], [7.0]])
-    edges = neighbour_graph(points, 2, core=1)
+    edges = neighbour_graph(points, 2, 1)
     weights = {
         (min(u, v), max(u, v)): w
         for u, v, w in zip(edges.src, edges.dst, edges.weight, strict=True)

@@ -1,13 +1,8 @@
-"""Points to a graph of near neighbours, to be solved and clustered.
+"""Points from files, and examples of points."""
 
-With mutual reachability as weights (the larger of the distance and of both ends' core
-distances) the forest of the graph is what HDBSCAN* needs. Neighbours beyond the k
-nearest are left out, so the forest equals that of the complete graph only where
-clusters are dense enough; `single_linkage` joins separate parts at an infinite
-distance.
-"""
-
+import hashlib
 import os
+import uuid
 import warnings
 from io import TextIOWrapper
 from pathlib import Path
@@ -16,10 +11,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError
-from ..host.extras import optional
+from ..host.errors import InputError
 from ..io.allowance import check_room
-from ..io.edges import Edges, checked_edges
 from ..io.opening import opened
 
 ARRAY_COPIES, TEXT_COPIES = 3, 12
@@ -58,18 +51,35 @@ def read_points(source: str | Path) -> np.ndarray:
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "
             "array, a point a row, or numbers separated by commas."
         ) from error
+    return checked_points(points, f"{path}: ")
+
+
+def checked_points(points: np.ndarray, source: str = "") -> np.ndarray:
+    """Return points as float64.
+
+    Parameters
+    ----------
+    points : ndarray of numbers, shape (points, dimensions)
+    source : str
+        What messages begin with.
+
+    Raises
+    ------
+    InputError
+        If it is no such array, or a coordinate cannot be computed with.
+    """
     if points.size == 0:
-        raise InputError(f"{path}: holds no points. Give one a row.")
+        raise InputError(f"{source}holds no points. Give one a row.")
     if points.ndim != 2 or points.dtype.kind not in "iuf":
-        raise InputError(f"{path}: has {points.dtype}{list(points.shape)}, no points.")
+        raise InputError(f"{source}has {points.dtype}{list(points.shape)}, no points.")
     points = points.astype(np.float64, copy=False)
     if not np.isfinite(points).all():
         row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
-        raise InputError(f"{path}: point {row} has a coordinate that is no number.")
-    if len(points) and np.abs(points).max() > LARGEST:
+        raise InputError(f"{source}point {row} has a coordinate that is no number.")
+    if np.abs(points).max() > LARGEST:
         row = int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
         raise InputError(
-            f"{path}: point {row} has a coordinate beyond {LARGEST:g}, whose distances "
+            f"{source}point {row} has a coordinate beyond {LARGEST:g}, whose distances "
             "float64 cannot hold. Mend or scale it."
         )
     return points
@@ -126,40 +136,15 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
     return np.concatenate([points, noise])
 
 
-def neighbour_graph(points: np.ndarray, neighbours: int, core: int = 0) -> Edges:
-    """Return the graph that joins every point with its nearest ones.
+def named_points(name: str | Path, count: int) -> np.ndarray:
+    """Return the points of a file, or so many of the example of that name."""
+    if str(name) in EXAMPLES:
+        return example_points(str(name), count)
+    return read_points(name)
 
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    neighbours : int
-        How many each point is joined with, at least; of two points one suffices.
-    core : int
-        0 for distances as weights; else mutual reachability distances, the core
-        distance of a point being that to its `core`-th neighbour.
 
-    Returns
-    -------
-    Edges
-        With weights of float64.
-
-    Raises
-    ------
-    ConfigError
-        If there are too few points.
-    MissingExtraError
-        If SciPy is not installed.
-    """
-    if not 0 <= core <= neighbours < len(points) or neighbours < 1:
-        raise ConfigError(
-            f"{neighbours} neighbours and core {core} do not suit {len(points):,} "
-            "points: core <= neighbours < points."
-        )
-    tree = optional("scipy.spatial", "formats").cKDTree(points)
-    distance, nearest = tree.query(points, neighbours + 1, workers=-1)
-    src = np.repeat(np.arange(len(points)), neighbours + 1)
-    dst, weight = nearest.ravel(), distance.ravel()
-    if core:
-        cores = distance[:, core]
-        weight = np.maximum(weight, np.maximum(cores[src], cores[dst]))
-    return checked_edges("the points", len(points), src, dst, weight, directed=True)
+def uuid_of(points: np.ndarray) -> str:
+    """Return what points are called in files that belong to them, by their contents."""
+    digest = hashlib.sha256(repr(points.shape).encode())
+    digest.update(np.ascontiguousarray(points).data)
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, digest.hexdigest()))

@@ -1,0 +1,180 @@
+"""HDBSCAN* of points in memory, beside other packages: time over points and dimensions.
+
+Every contender gets the same points and the same parameters, in its own convention,
+and takes turns with the others. The fit is timed, from the points to the labels; a
+first one of few points, which does not count, loads and compiles.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ..host.extras import optional
+from ..io.whole_file import WholeFiles
+
+Points = np.ndarray
+MIN_CLUSTER_SIZE, MIN_SAMPLES = 100, 10
+CLOUDS = 20
+WARM_UP = 2000
+KINDS = ("uniform", "blobs")
+
+
+def _ours(points: Points, **options: Any) -> np.ndarray:
+    from ..points.estimator import HDBSCAN
+
+    return HDBSCAN(MIN_CLUSTER_SIZE, MIN_SAMPLES, **options).fit(points).labels_
+
+
+def _approximate(points: Points) -> np.ndarray:
+    return _ours(points, approximate=True)
+
+
+def _fast_hdbscan(points: Points) -> np.ndarray:
+    module: Any = optional("fast_hdbscan", "bench")
+    sizes = {"min_cluster_size": MIN_CLUSTER_SIZE, "min_samples": MIN_SAMPLES}
+    return module.HDBSCAN(**sizes).fit(points).labels_
+
+
+def _hdbscan(points: Points) -> np.ndarray:
+    module: Any = optional("hdbscan", "bench")
+    sizes = {"min_cluster_size": MIN_CLUSTER_SIZE, "min_samples": MIN_SAMPLES}
+    return module.HDBSCAN(**sizes, core_dist_n_jobs=-1).fit(points).labels_
+
+
+def _sklearn(points: Points) -> np.ndarray:
+    module: Any = optional("sklearn.cluster", "bench")
+    # It counts the point itself.
+    sizes = {"min_cluster_size": MIN_CLUSTER_SIZE, "min_samples": MIN_SAMPLES + 1}
+    return module.HDBSCAN(**sizes, n_jobs=-1, copy=True).fit(points).labels_
+
+
+CONTENDERS: dict[str, tuple[str, Callable[[Points], np.ndarray]]] = {
+    "mndmst": ("numpy", _ours),
+    "approximate": ("numpy", _approximate),
+    "fast_hdbscan": ("fast_hdbscan", _fast_hdbscan),
+    "hdbscan": ("hdbscan", _hdbscan),
+    "sklearn": ("sklearn", _sklearn),
+}
+
+
+def installed() -> tuple[str, ...]:
+    """Return the contenders that can take part."""
+    found = CONTENDERS.items()
+    return tuple(name for name, (package, _) in found if find_spec(package))
+
+
+@dataclass
+class Row:
+    """What one contender takes for some points.
+
+    Attributes
+    ----------
+    kind : {"uniform", "blobs"}
+    points, dimensions : int
+    contender : str
+    seconds : list of float
+        Of every turn.
+    clusters, noise : int
+    """
+
+    kind: str
+    points: int
+    dimensions: int
+    contender: str
+    seconds: list[float]
+    clusters: int = 0
+    noise: int = 0
+
+
+def make_points(kind: str, count: int, dimensions: int) -> Points:
+    """Return points without structure, or in round clouds of different width."""
+    generator = np.random.default_rng(1)
+    if kind == "uniform":
+        return generator.random((count, dimensions))
+    centres = generator.uniform(-10, 10, (CLOUDS, dimensions))
+    cloud = generator.integers(0, CLOUDS, count)
+    spread = generator.uniform(0.3, 1.5, CLOUDS)[cloud]
+    noise = generator.standard_normal((count, dimensions))
+    return centres[cloud] + spread[:, None] * noise
+
+
+def run(
+    cases: list[tuple[str, int, int]], names: tuple[str, ...], repeat: int, most: float
+) -> Iterator[list[Row]]:
+    """Yield the rows of each case.
+
+    Parameters
+    ----------
+    cases : list of tuple
+        Kind, points and dimensions.
+    most : float
+        A contender that has taken more seconds has no further turn.
+    """
+    warm = make_points("blobs", WARM_UP, 3)
+    for name in names:
+        CONTENDERS[name][1](warm)
+    for kind, count, dimensions in cases:
+        points = make_points(kind, count, dimensions)
+        rows = [Row(kind, count, dimensions, name, []) for name in names]
+        for _ in range(repeat):
+            for row in rows:
+                if row.seconds and row.seconds[-1] > most:
+                    continue
+                begin = time.perf_counter()
+                labels = CONTENDERS[row.contender][1](points)
+                row.seconds.append(time.perf_counter() - begin)
+                row.clusters = int(labels.max()) + 1
+                row.noise = int((labels < 0).sum())
+        yield rows
+
+
+def text(rows: list[Row]) -> str:
+    """Return the table of one case: least and median of the turns."""
+    first = rows[0]
+    lines = [f"{first.kind}, {first.points:,} points, {first.dimensions} dimensions"]
+    for row in rows:
+        ratio = min(row.seconds) / min(first.seconds)
+        best, middle = min(row.seconds), median(row.seconds)
+        lines.append(
+            f"  {row.contender:<14}{best:>9.3f} s{middle:>9.3f} s{ratio:>8.2f} x"
+            f"{row.clusters:>7} clusters{row.noise:>9} noise"
+        )
+    return "\n".join(lines)
+
+
+def draw(rows: list[Row], path: Path) -> None:
+    """Draw the least seconds of every contender over points, a panel a dimension.
+
+    Raises
+    ------
+    OutputError
+        If the picture cannot be written.
+    MissingExtraError
+        If Matplotlib is not installed.
+    """
+    figure_of: Any = optional("matplotlib.figure", "plot").Figure
+    panels = sorted({(row.kind, row.dimensions) for row in rows})
+    figure = figure_of(figsize=(3.2 * len(panels), 3.4), layout="constrained")
+    all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, panel in zip(all_axes, panels, strict=True):
+        for name in dict.fromkeys(row.contender for row in rows):
+            mine = [
+                r
+                for r in rows
+                if ((r.kind, r.dimensions), r.contender) == (panel, name)
+            ]
+            mine.sort(key=lambda row: row.points)
+            seconds = [min(row.seconds) for row in mine]
+            axes.loglog([row.points for row in mine], seconds, "o-", label=name)
+        axes.set_title(f"{panel[0]}, {panel[1]} dimensions", fontsize=9)
+        axes.set_xlabel("points")
+    all_axes[0].set_ylabel("seconds")
+    all_axes[0].legend(fontsize=7)
+    with WholeFiles() as files, files.file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:], dpi=110)

@@ -1,0 +1,166 @@
+"""What the commands that cluster points share: options, forest, output."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .options import add_quiet, say_not_kept
+from .parser import Parser, on_disk
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..points.forest import PointForest
+
+# Of points, of their tree, of neighbours and of what follows, for each of them.
+BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
+
+
+def add_points(parser: Parser, output: str) -> None:
+    """Add the points, what is written, and how the forest is found."""
+    parser.add_argument(
+        "points",
+        type=on_disk,
+        metavar="POINTS",
+        help=".npy or .csv file, a point a row, or an example: rings, blobs",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help=f"{output}; else none is kept"
+    )
+    parser.add_argument(
+        "--forest",
+        type=Path,
+        metavar="FILE",
+        help="write the minimum spanning forest there, too; verify proves it",
+    )
+    parser.add_argument(
+        "--metric",
+        default="euclidean",
+        metavar="NAME",
+        help="euclidean, manhattan, cosine, or haversine of latitude and longitude in "
+        "radians",
+    )
+    parser.add_argument(
+        "--approximate",
+        action="store_true",
+        help="use the forest of the nearest neighbours' graph alone, and say how many "
+        "of its edges are certain",
+    )
+    parser.add_argument(
+        "--count", type=int, default=100_000, metavar="N", help="points of an example"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=0,
+        metavar="N",
+        help="threads; by default as many as there are cores",
+    )
+    parser.advanced.add_argument(
+        "--neighbours",
+        type=int,
+        default=0,
+        metavar="K",
+        help="neighbours that are listed at first; without --approximate a matter of "
+        "speed alone",
+    )
+    add_quiet(parser)
+
+
+def load(arguments: argparse.Namespace, min_samples: int) -> "np.ndarray":
+    """Check the outputs and return the points.
+
+    Raises
+    ------
+    MndmstError
+        If something is in the way, or the points cannot be used.
+    """
+    from ..cluster.picture import check_name
+    from ..io.allowance import check_room
+    from ..io.outputs import check_outputs
+    from ..points.metric import check_metric
+    from ..points.read import named_points
+
+    outputs = [arguments.output, arguments.forest, arguments.save, arguments.plot]
+    check_outputs([arguments.points], outputs)
+    check_metric(arguments.metric)
+    if arguments.plot is not None:
+        check_name(arguments.plot)
+    points = named_points(arguments.points, arguments.count)
+    neighbours = max(arguments.neighbours, min_samples + 16)
+    each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
+    nbytes = len(points) * (each + BYTES_A_NEIGHBOUR * min(neighbours, len(points)))
+    check_room(arguments.points, nbytes, "the forest of its points")
+    return points
+
+
+def how(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how the forest is to be found."""
+    return {
+        "approximate": arguments.approximate,
+        "neighbours": arguments.neighbours,
+        "threads": arguments.threads,
+    }
+
+
+def write(
+    arguments: argparse.Namespace,
+    points: "np.ndarray",
+    found: "PointForest",
+    min_samples: int,
+    clusters: tuple[dict[str, Any], dict[str, "np.ndarray"]],
+) -> None:
+    """Write what was asked for; all files appear, or none does.
+
+    Parameters
+    ----------
+    clusters : tuple of dict
+        Attributes of the cluster file, and its datasets.
+    """
+    import numpy as np
+
+    from ..cluster.picture import draw
+    from ..io.clusters import write_clusters
+    from ..io.forest import ForestHeader
+    from ..io.forest_writer import write_forest_in
+    from ..io.whole_file import WholeFiles
+    from ..points.read import uuid_of
+
+    forest, (facts, columns) = found.forest, clusters
+    uuid = uuid_of(points)
+    if not arguments.quiet:
+        _tell(found)
+    with WholeFiles() as files:
+        if arguments.output is not None:
+            about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
+            write_clusters(arguments.output, about, columns, files)
+        if arguments.forest is not None:
+            config = {
+                "metric": arguments.metric,
+                "min_samples": min_samples,
+                "approximate": arguments.approximate,
+            }
+            header = ForestHeader(
+                uuid, len(points), forest.total_weight, forest.digest, config
+            )
+            edges = forest.src, forest.dst, forest.weight
+            write_forest_in(files, arguments.forest, edges, header)
+        if arguments.save is not None:
+            with files.file(arguments.save) as temporary, temporary.open("wb") as file:
+                np.save(file, points)
+        if arguments.plot is not None:
+            draw(points, columns["labels"], arguments.plot, files)
+    if arguments.output is None:
+        say_not_kept("the result is", arguments.quiet)
+
+
+def _tell(found: "PointForest") -> None:
+    edges = len(found.forest)
+    kind = "exact" if found.exact else "approximate"
+    print(
+        f"{kind} forest: {edges:,} edges, {found.forest.num_trees:,} trees; "
+        f"{found.certain:,} edges certain by the nearest neighbours alone"
+    )

@@ -1,0 +1,1 @@
+"""The exact minimum spanning forest of points, found by their near neighbours."""

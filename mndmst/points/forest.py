@@ -1,0 +1,177 @@
+"""The exact minimum spanning forest of points.
+
+Every point's nearest neighbours give a first forest. An edge of it is certain if it is
+the lightest that leaves a set of points none of which has an edge as light that is not
+listed: the cut property holds for all edges then, not for the listed ones alone. Where
+an edge is not certain, points search again in Borůvka rounds (`rounds`). This is the
+single-tree Borůvka of Prokopenko, Sao and Lebrun-Grandié (ICPP 2022), after the
+dual-tree one of March, Ram and Gray (KDD 2010); McInnes and Healy (ICDMW 2017) begin
+with the neighbours that core distances need, too.
+
+Edges are compared by (distance, smaller point, larger point), and all distances have
+one formula, so the forest does not depend on threads, nor on how many neighbours are
+listed.
+"""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..api.arrays import minimum_spanning_forest
+from ..api.forest import Forest
+from ..graph.order import weights_to_keys
+from ..host.errors import ConfigError, InputError
+from ..kernels.sorting import sort_positions
+from ..kernels.threads import Threads
+from .duplicates import join_equal
+from .kernels.edges import Edges, certify, no_edges
+from .kernels.rounds import join
+from .kernels.tree import PointTree
+from .metric import prepared, shown
+from .neighbours import Neighbours, find_neighbours, listed
+from .rounds import Search
+from .tree import build_tree
+
+# Neighbours that are listed beyond those of core distances, and at least. More take
+# longer to find; with fewer more edges are not certain.
+BEYOND, LEAST = 4, 6
+# Those of the approximate forest.
+APPROXIMATE = 16
+
+
+@dataclass(frozen=True)
+class PointForest:
+    """The forest of points, and how it was found.
+
+    Attributes
+    ----------
+    forest : Forest
+        Vertices are the points, by number.
+    certain : int
+        Edges of the forest of nearest neighbours that are in the exact one for certain.
+    exact : bool
+        Whether the forest is that of all distances.
+    """
+
+    forest: Forest
+    certain: int
+    exact: bool
+
+
+def points_forest(
+    points: np.ndarray,
+    metric: str = "euclidean",
+    min_samples: int = 0,
+    *,
+    approximate: bool = False,
+    neighbours: int = 0,
+    threads: int = 0,
+) -> PointForest:
+    """Return the minimum spanning forest of the distances between all points.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+        Finite, and no larger than `read.LARGEST`.
+    metric : {"euclidean", "manhattan", "cosine", "haversine"}
+    min_samples : int
+        0 for distances; else mutual reachability distances: the largest of the distance
+        and of both core distances, those to the `min_samples`-th neighbour. A point is
+        no neighbour of itself, as in hdbscan. At most all other points count.
+    approximate : bool
+        Return the forest of the nearest neighbours' graph, which is fast in many
+        dimensions. It may have several trees.
+    neighbours : int
+        How many are listed; 0 chooses. Without `approximate` a matter of speed alone.
+    threads : int
+        0 for all cores this process may use.
+
+    Returns
+    -------
+    PointForest
+
+    Raises
+    ------
+    ConfigError
+        If there is no such metric, or a number is negative.
+    InputError
+        If the points do not suit the metric, or there are none.
+    MissingExtraError
+        If SciPy is not installed.
+    """
+    n = len(points)
+    if n == 0 or points.shape[1] == 0:
+        raise InputError(f"{n} points of {points.shape[1]} dimensions have no forest")
+    if n >= 1 << 32:
+        raise InputError(f"{n:,} points; up to 2^32 - 1 are computed on")
+    if min_samples < 0 or neighbours < 0:
+        raise ConfigError("min_samples and neighbours are 0 or more")
+    team = Threads(threads or len(os.sched_getaffinity(0)))
+    computed = prepared(points, metric)
+    if n == 1:
+        return PointForest(_forest(np.zeros(1, np.uint32), no_edges(), metric), 0, True)
+    min_samples = min(min_samples, n - 1)
+    usual = APPROXIMATE if approximate else max(min_samples + BEYOND, LEAST)
+    k = min(max(neighbours or usual, min_samples, 1), n - 1)
+    tree = build_tree(computed, metric == "manhattan", team)
+    found = find_neighbours(tree, k, min_samples, team)
+    equal = join_equal(computed, tree, found, team)
+    near = _near_forest(tree, found, equal, team)
+    certain = _certify(near, found.reach, team)
+    if approximate:
+        forest = _forest(tree.rows, near, metric)
+        return PointForest(forest, int(certain.sum()), bool(certain.all()))
+    sure, known = _taken(near, certain), _taken(near, ~certain)
+    cores, reach = found.cores, found.reach
+    del found  # most of the memory
+    parent = np.arange(n, dtype=np.uint32)
+    every = np.arange(len(sure.a))
+    join(sure, every, np.ones(len(every), np.bool_), parent)
+    joined = Search(tree, cores, reach, team).finish(parent, known)
+    edges = Edges(*map(np.concatenate, zip(sure, *joined, strict=True)))
+    return PointForest(_forest(tree.rows, edges, metric), len(sure.a), True)
+
+
+def _near_forest(
+    tree: PointTree, found: Neighbours, equal: Edges, threads: Threads
+) -> Edges:
+    """Return the forest of the neighbours' graph, and of equal points."""
+    a, b, weight = map(
+        np.concatenate, zip(listed(tree, found, threads), equal, strict=True)
+    )
+    ends = tree.rows[a], tree.rows[b]
+    n = len(tree.rows)
+    near = minimum_spanning_forest(*ends, weight, n, threads=threads.count)
+    place_of = np.empty(n, np.uint32)
+    place_of[tree.rows] = np.arange(n, dtype=np.uint32)
+    return Edges(place_of[near.src], place_of[near.dst], near.weight)
+
+
+def _certify(near: Edges, reach: np.ndarray, threads: Threads) -> np.ndarray:
+    """Return which edges of the forest of neighbours are certain; see `certify`."""
+    order = sort_positions(weights_to_keys(near.weight.copy()), threads)
+    certain = np.zeros(len(near.a), np.bool_)
+    parent = np.arange(len(reach), dtype=np.uint32)
+    certify(order, near, parent, reach.copy(), certain)
+    return certain
+
+
+def _forest(rows: np.ndarray, edges: Edges, metric: str) -> Forest:
+    """Return edges between places as a forest of the points."""
+    u, v = rows[edges.a].astype(np.uint64), rows[edges.b].astype(np.uint64)
+    wide = np.minimum(u, v) << np.uint64(32) | np.maximum(u, v)
+    order = np.argsort(wide)
+    wide = wide[order]
+    src, dst = wide >> np.uint64(32), wide & np.uint64(0xFFFFFFFF)
+    columns = src.astype(np.int64), dst.astype(np.int64)
+    labels = np.zeros(len(rows), np.int64)
+    if len(order) + 1 < len(rows):
+        from ..kernels.components import cut
+
+        labels = cut(*columns, np.ones(len(order), np.bool_), len(rows))
+    return Forest(*columns, shown(edges.weight[order], metric), labels)
+
+
+def _taken(edges: Edges, chosen: np.ndarray) -> Edges:
+    return Edges(*(column[chosen] for column in edges))

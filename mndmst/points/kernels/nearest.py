@@ -1,0 +1,79 @@
+"""The nearest neighbours of every point."""
+
+import numpy as np
+
+from ...native.kernel import kernel
+from .tree import (
+    CHUNK,
+    LARGEST,
+    any_below,
+    distances_to_chunk,
+    gap_to_point,
+    load_point,
+)
+
+
+@kernel
+def nearest(tree, first, last, distances, places):
+    """Find the nearest other points of each point in the leaves [first, last).
+
+    It is one long function, as is that of `lightest`: steps apart, each of which counts
+    references to the arrays of the tree, take twice as long.
+
+    Parameters
+    ----------
+    tree : PointTree
+    distances : ndarray of float64, shape (points, k)
+        Filled with the reduced distances, ascending.
+    places : ndarray of uint32, shape (points, k)
+        Filled with where these neighbours are.
+    """
+    point, out = np.empty(tree.low.shape[1]), np.empty(CHUNK)
+    nodes, gaps = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1)
+    k = distances.shape[1]
+    for number in range(first, last):
+        own = tree.leaves[number]
+        for place in range(tree.begin[own], tree.end[own]):
+            load_point(tree, own, place, point)
+            for i in range(k):
+                distances[place, i] = LARGEST
+            worst = LARGEST
+            nodes[0], gaps[0], top = 0, 0.0, 1
+            while top:
+                top -= 1
+                node, gap = nodes[top], gaps[top]
+                while gap < worst and tree.left[node] >= 0:
+                    node = tree.left[node]
+                    far = node + 1
+                    gap, beyond = (
+                        gap_to_point(tree, node, point),
+                        gap_to_point(tree, far, point),
+                    )
+                    if beyond < gap:
+                        node, far, gap, beyond = far, node, beyond, gap
+                    if beyond < worst:
+                        nodes[top], gaps[top] = far, beyond
+                        top += 1
+                if gap >= worst:
+                    continue
+                for begin in range(tree.begin[node], tree.end[node], CHUNK):
+                    count = distances_to_chunk(tree, node, begin, point, out)
+                    if not any_below(out, count, worst):
+                        if worst == 0:
+                            break  # many points equal this one
+                        continue
+                    for j in range(count):
+                        if out[j] < worst and begin + j != place:
+                            _insert(distances, places, place, out[j], begin + j)
+                            worst = distances[place, k - 1]
+
+
+@kernel
+def _insert(distances, places, place, distance, other):
+    i = distances.shape[1] - 1
+    while i > 0 and distances[place, i - 1] > distance:
+        distances[place, i] = distances[place, i - 1]
+        places[place, i] = places[place, i - 1]
+        i -= 1
+    distances[place, i] = distance
+    places[place, i] = other

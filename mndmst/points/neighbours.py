@@ -1,0 +1,124 @@
+"""The nearest neighbours of points, with exact distances; and the graph of them.
+
+The tree is SciPy's. The search is not: SciPy's and pykdtree's take the distances of
+a point one by one, a kernel those to all points of a leaf with vector instructions, and
+its rounding is that of all other distances here.
+"""
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+from ..host.errors import ConfigError
+from ..io.edges import Edges, checked_edges
+from ..kernels.threads import Threads
+from .kernels.edges import list_edges, weigh
+from .kernels.nearest import nearest
+from .kernels.tree import PointTree
+from .tree import build_tree, leaf_ranges
+
+
+class Neighbours(NamedTuple):
+    """The nearest neighbours of the points of a tree, by place.
+
+    Attributes
+    ----------
+    weight : ndarray of float64, shape (points, k)
+        Distances, or mutual reachability distances, in the order of distances.
+    places : ndarray of uint32, shape (points, k)
+    cores : ndarray of float64, shape (points,)
+        Distances to the `min_samples`-th neighbour; zeros for plain distances.
+    reach : ndarray of float64, shape (points,)
+        No point that is not listed is nearer; infinity where all are.
+    doubled : ndarray of int64
+        The places of points at distance zero from another.
+    """
+
+    weight: np.ndarray
+    places: np.ndarray
+    cores: np.ndarray
+    reach: np.ndarray
+    doubled: np.ndarray
+
+
+def find_neighbours(
+    tree: PointTree, k: int, min_samples: int, threads: Threads
+) -> Neighbours:
+    """Return the k nearest neighbours of every point.
+
+    Parameters
+    ----------
+    k : int
+        At least `min_samples` and 1; fewer than points.
+    min_samples : int
+        0 for plain distances; else mutual reachability: a point's core distance is that
+        to its `min_samples`-th neighbour, itself not counted.
+    """
+    n = len(tree.rows)
+    distance, places = np.empty((n, k)), np.empty((n, k), np.uint32)
+    threads.map(
+        lambda first, last: nearest(tree, first, last, distance, places),
+        leaf_ranges(tree),
+    )
+    doubled = np.flatnonzero(distance[:, 0] == 0)
+    ranges = threads.ranges(n)
+    if not tree.manhattan:
+        threads.map(lambda b, e: np.sqrt(distance[b:e], out=distance[b:e]), ranges)
+    reach = distance[:, -1].copy() if k < n - 1 else np.full(n, np.inf)
+    cores = np.zeros(n)
+    if min_samples:
+        cores = distance[:, min_samples - 1].copy()
+        threads.map(lambda b, e: weigh(distance, places, cores, b, e), ranges)
+    return Neighbours(distance, places, cores, reach, doubled)
+
+
+def listed(
+    tree: PointTree, neighbours: Neighbours, threads: Threads
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the edges to the neighbours: both places (uint32) and the weight."""
+    columns = neighbours.weight, neighbours.places, tree.rows
+    parts = threads.map(
+        lambda b, e: list_edges(*columns, b, e), threads.ranges(len(tree.rows))
+    )
+    a, b, weight = map(np.concatenate, zip(*parts, strict=True))
+    return a, b, weight
+
+
+def neighbour_graph(points: np.ndarray, neighbours: int, min_samples: int = 0) -> Edges:
+    """Return the graph that joins every point with its nearest ones.
+
+    Its forest is near that of all distances, not equal: see `points_forest`.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+    neighbours : int
+        How many each point is joined with, at least; of two points one suffices.
+    min_samples : int
+        0 for distances as weights; else mutual reachability distances, the core
+        distance of a point being that to its `min_samples`-th neighbour.
+
+    Returns
+    -------
+    Edges
+        With weights of float64.
+
+    Raises
+    ------
+    ConfigError
+        If there are too few points.
+    MissingExtraError
+        If SciPy is not installed.
+    """
+    if not 0 <= min_samples <= neighbours < len(points) or neighbours < 1:
+        raise ConfigError(
+            f"{neighbours} neighbours and core {min_samples} do not suit "
+            f"{len(points):,} points: core <= neighbours < points."
+        )
+    threads = Threads(len(os.sched_getaffinity(0)))
+    tree = build_tree(points, False, threads)
+    found = find_neighbours(tree, neighbours, min_samples, threads)
+    a, b, weight = listed(tree, found, threads)
+    src, dst = tree.rows[a], tree.rows[b]
+    return checked_edges("the points", len(points), src, dst, weight, directed=True)

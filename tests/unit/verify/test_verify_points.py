@@ -1,0 +1,106 @@
+"""Forests of points are proved and refuted from the points."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mndmst.api.forest import Forest
+from mndmst.host.errors import InputError
+from mndmst.io.forest import ForestHeader
+from mndmst.io.forest_writer import write_forest_alone
+from mndmst.points.forest import points_forest
+from mndmst.points.read import uuid_of
+from mndmst.verify.points import verify_points
+
+KINDS = ("uniform", "grid", "far", "equal")
+
+
+def points_of(kind: str, n: int) -> np.ndarray:
+    generator = np.random.default_rng(n)
+    if kind == "equal":
+        return np.ones((n, 2))
+    if kind == "grid":
+        return generator.integers(0, 6, (n, 2)).astype(float)
+    points = generator.random((n, 3))
+    return points + 20 * generator.integers(0, 3, (n, 1)) if kind == "far" else points
+
+
+def write(path: Path, points: np.ndarray, forest: Forest, **config: object) -> None:
+    order = np.lexsort((forest.dst, forest.src))
+    columns = forest.src[order], forest.dst[order], forest.weight[order]
+    forest = Forest(*columns, forest.labels)
+    weight, digest = forest.total_weight, forest.digest
+    header = ForestHeader(uuid_of(points), len(points), weight, digest, config)
+    write_forest_alone(path, columns, header)
+
+
+@pytest.mark.parametrize("min_samples", [0, 1, 6])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_exact_forests_are_proved(
+    kind: str, metric: str, min_samples: int, tmp_path: Path
+) -> None:
+    points = points_of(kind, 400) + 1
+    found = points_forest(points, metric, min_samples)
+    path = tmp_path / "forest.h5"
+    write(path, points, found.forest, metric=metric, min_samples=min_samples)
+    verdict = verify_points(points, path)
+    assert verdict.ok, verdict.text()
+    assert verdict.m == 400 * 399 // 2 and verdict.weight == found.forest.total_weight
+
+
+@pytest.mark.parametrize("min_samples", [0, 6])
+@pytest.mark.parametrize("kind", ["uniform", "grid", "far"])
+def test_other_spanning_trees_are_refuted(
+    kind: str, min_samples: int, tmp_path: Path
+) -> None:
+    """One edge is put in place by another that joins the same two sides."""
+    points, path = points_of(kind, 120), tmp_path / "forest.h5"
+    config = {"metric": "euclidean", "min_samples": min_samples}
+    forest = points_forest(points, min_samples=min_samples).forest
+    distance = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    core = np.sort(distance, axis=1)[:, min_samples]
+    generator = np.random.default_rng(1)
+    for taken in generator.choice(len(forest), 12, replace=False).tolist():
+        kept = np.delete(np.arange(len(forest)), taken)
+        side = np.arange(120)
+        for u, v in zip(forest.src[kept], forest.dst[kept], strict=True):
+            side[side == side[u]] = side[v]
+        one, other = np.flatnonzero(side == side[forest.src[taken]]), None
+        other = np.setdiff1d(np.arange(120), one)
+        u, v = generator.choice(one), generator.choice(other)
+        u, v = min(u, v), max(u, v)
+        if (u, v) == (forest.src[taken], forest.dst[taken]):
+            continue
+        total = sum((points[u, d] - points[v, d]) ** 2 for d in range(points.shape[1]))
+        weight = max(np.sqrt(total), core[u], core[v])
+        changed = Forest(
+            np.append(forest.src[kept], u),
+            np.append(forest.dst[kept], v),
+            np.append(forest.weight[kept], weight),
+            forest.labels,
+        )
+        write(path, points, changed, **config)
+        verdict = verify_points(points, path)
+        assert not verdict.ok
+        assert any("comes before" in text for text in verdict.problems), verdict.text()
+
+
+def test_damages_are_named(tmp_path: Path) -> None:
+    points, path = points_of("uniform", 50), tmp_path / "forest.h5"
+    config = {"metric": "euclidean", "min_samples": 0}
+    forest = points_forest(points).forest
+    weight = forest.weight.copy()
+    weight[3] *= 1.0000001
+    heavier = Forest(forest.src, forest.dst, weight, forest.labels)
+    write(path, points, heavier, **config)
+    assert "has weight" in verify_points(points, path).problems[0]
+    fewer = Forest(*(c[1:] for c in (forest.src, forest.dst, weight)), forest.labels)
+    write(path, points, fewer, **config)
+    assert "tree of 49 edges" in verify_points(points, path).problems[0]
+    write(path, points, forest, **config)
+    assert "this graph is" in verify_points(points[::-1], path).problems[0]
+    write(path, points, forest)
+    with pytest.raises(InputError, match="which distances"):
+        verify_points(points, path)
