@@ -11,7 +11,8 @@ def reference() -> str:
     top = parser()
     parts = [
         "# Commands",
-        "`mndmst COMMAND --help` prints the same. Made by `python -m mndmst.cli`.",
+        "`mndmst COMMAND --help` prints the same. Every command also has `--debug`: "
+        "print where an unforeseen error came from. Made by `python -m mndmst.cli`.",
         *(_section(name, command) for name, command in _commands(top)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -28,15 +29,14 @@ def _commands(
 
 
 def _section(name: str, command: argparse.ArgumentParser) -> str:
-    lines = [f"## mndmst {name}", "", command.description or "", ""]
+    lines = [f"## mndmst {name}", command.description or ""]
     actions = [
         action
         for action in command._actions
         if not isinstance(action, (argparse._SubParsersAction, argparse._HelpAction))
+        and action.dest != "debug"
     ]
-    if actions:
-        lines += ["| argument | meaning |", "|---|---|"]
-        lines += [f"| {_usage(action)} | {_meaning(action)} |" for action in actions]
+    lines += [f"- {_usage(action)}: {_meaning(action)}" for action in actions]
     return "\n".join(lines).rstrip()
 
 
@@ -53,7 +53,7 @@ def _usage(action: argparse.Action) -> str:
 
 
 def _meaning(action: argparse.Action) -> str:
-    text = (action.help or "").replace("|", "\\|").replace("%%", "%")
+    text = (action.help or "").replace("%%", "%")
     if action.default not in (None, False, argparse.SUPPRESS, ()) and action.nargs != 0:
         default = action.default
         if isinstance(default, tuple):
