@@ -45,7 +45,7 @@ class Applied(NamedTuple):
 class ChangingForest:
     """A graph in rows on ranks, and on the first rank its forest. Collective.
 
-    The first rank needs 44 bytes a vertex for the index, and the edges; the others
+    The first rank needs 48 bytes a vertex for the index, and the weights; the others
     nothing that grows with the vertices of the graph but a bit and a half for each,
     while they look for edges in the place of deleted ones.
 

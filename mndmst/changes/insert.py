@@ -79,8 +79,8 @@ def _compressed(
         For those that have one the heaviest edge on the path there.
     """
     index, rooted = forest.index, forest.index.rooted
-    vertices = np.unique(at)
-    vertices = np.unique(np.concatenate([vertices, meetings(rooted, vertices)]))
+    vertices = _distinct(at)
+    vertices = _distinct(np.concatenate([vertices, meetings(rooted, vertices)]))
     above = np.empty(len(vertices), np.uint32)
     hang(rooted, vertices, above)
     lower = above != NONE
@@ -89,3 +89,9 @@ def _compressed(
     ends = ids[lower], ids[above[lower]]
     heaviest_between(index.links, index.order, *ends, heaviest)
     return vertices, above, heaviest
+
+
+def _distinct(values: np.ndarray) -> np.ndarray:
+    """Return some values ascending, none twice: few are sorted faster than hashed."""
+    values = np.sort(values)
+    return values[np.r_[True, values[1:] != values[:-1]][: len(values)]]

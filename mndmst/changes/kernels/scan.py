@@ -7,12 +7,12 @@ import numpy as np
 from ...graph.model import EdgeColumns
 from ...kernels.intrinsics import prefetch, set_bits, trailing_zeros
 from ...native.kernel import kernel
-from .arcs import delta_of, first_not_below, merge_row
+from .arcs import delta_of, merge_row
 
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 ONE, SIX, LAST = np.uint64(1), np.uint64(6), np.uint64(63)
-# How many rows ahead the row pointers and the arcs are fetched.
-AHEAD = 8
+# How many rows ahead the weights are fetched, and where their next line may begin.
+AHEAD, NEXT_LINE = 12, 16
 # Places for pairs of pieces: what they take stays in the cache of a core.
 SLOT_BITS = 12
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -94,6 +94,11 @@ def marked_rows(marked, first, last):
 def scan_rows(csr, delta, marked, largest, rows, found, leaving):
     """Find edges that leave the pieces of some rows.
 
+    An edge between two pieces is left out if it is heavier than the lightest edges
+    found that join both with the largest piece of their tree: it is the last of a
+    cycle. The row of each end is asked about its own piece, so either may note it. Most
+    arcs are heavier, and nothing but their weights is read.
+
     Parameters
     ----------
     csr : Csr
@@ -103,7 +108,7 @@ def scan_rows(csr, delta, marked, largest, rows, found, leaving):
     largest : ndarray of uint32
         For each piece the largest one of its tree.
     rows : ndarray of uint32
-        The vertices whose rows are scanned.
+        The vertices whose rows are scanned; ascending.
     found : tuple of Leaving
         By piece, the lightest edge found that leads to the largest one of its tree;
         and, by a hash of two others, the lightest edge between these. `q` is 0, and
@@ -120,24 +125,30 @@ def scan_rows(csr, delta, marked, largest, rows, found, leaving):
     nearest, between = found
     near_key = nearest.edges.key
     bits, _, piece = marked
-    come, room = len(delta.arc), len(leaving.p)
+    gone, come, room = len(delta.gone), len(delta.arc), len(leaving.p)
     row_heads = np.empty(room, csr.indices.dtype)
     row_keys = np.empty(room, near_key.dtype)
     count = 0
+    first_row = np.int64(rows[0]) - csr.first if len(rows) else 0
+    skip, stop = delta_of(csr, delta, first_row)
     for i in range(len(rows)):
         if i + AHEAD < len(rows):
-            ahead = np.int64(rows[i + AHEAD]) - csr.first
-            prefetch(csr.indices, csr.indptr[ahead])
-            prefetch(csr.keys, csr.indptr[ahead])
+            ahead = csr.indptr[np.int64(rows[i + AHEAD]) - csr.first]
+            prefetch(csr.keys, ahead)
+            prefetch(csr.keys, ahead + NEXT_LINE)
         tail = np.uint64(rows[i])
         row = np.int64(tail) - csr.first
         begin, end = np.uint64(csr.indptr[row]), np.uint64(csr.indptr[row + 1])
-        skip, new = delta_of(csr, delta, row)
-        stop = first_not_below(delta.arc, new, come, (tail + ONE) << HALF)
-        more = np.int64(stop) - new
-        if count + np.int64(end - begin) + more > room:
+        while skip < gone and np.uint64(delta.gone[skip]) < begin:
+            skip += 1
+        while stop < come and delta.arc[stop] >> HALF < tail:
+            stop += 1
+        new = stop
+        while stop < come and delta.arc[stop] >> HALF == tail:
+            stop += 1
+        if count + np.int64(end - begin) + stop - new > room:
             return i, count
-        less = skip < len(delta.gone) and np.uint64(delta.gone[skip]) < end
+        more, less = stop > new, skip < gone and np.uint64(delta.gone[skip]) < end
         heads, keys = csr.indices, csr.keys
         if more or less:
             heads, keys, out = row_heads, row_keys, (row_heads, row_keys, 0)
@@ -146,16 +157,17 @@ def scan_rows(csr, delta, marked, largest, rows, found, leaving):
         p = np.uint64(piece[_number(marked, tail)])
         home, best = np.uint64(largest[p]), near_key[p]
         for at in range(begin, end):
-            head, key = np.uint64(heads[at]), keys[at]
-            inside = bits[head >> SIX] >> (head & LAST) & ONE
-            if (inside == 0) & (key <= best):
-                ends = min(tail, head), max(tail, head)
-                _lower(nearest, p, (p, home), (ends[0], ends[1], key))
+            if keys[at] > best:
+                continue
+            head = np.uint64(heads[at])
+            edge = min(tail, head), max(tail, head), keys[at]
+            if bits[head >> SIX] >> (head & LAST) & ONE == 0:
+                _lower(nearest, p, (p, home), edge)
                 best = near_key[p]
-            elif (inside != 0) & (tail < head):  # the row of the other end has it, too
-                q = np.uint64(piece[_number(marked, head)])
-                if q != p:
-                    count += _note(between, leaving, count, (p, q), (tail, head, key))
+                continue
+            q = np.uint64(piece[_number(marked, head)])
+            if q != p:
+                count += _note(between, leaving, count, (p, q), edge)
     return len(rows), count
 
 

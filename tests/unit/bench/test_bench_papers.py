@@ -62,7 +62,8 @@ def test_speedups_are_printed_as_such() -> None:
 
 
 def test_without_mpirun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("mndmst.bench.ranks.shutil.which", lambda name: None)
-    monkeypatch.setattr("mndmst.bench.ranks.sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr("mndmst.host.launcher.shutil.which", lambda name: None)
+    python = str(tmp_path / "python")
+    monkeypatch.setattr("mndmst.host.launcher.sys.executable", python)
     with pytest.raises(MndmstError, match="there is no mpirun"):
         list(papers.run(papers.Plan(("mnd-mst-2018",), 6, 1, tmp_path)))
