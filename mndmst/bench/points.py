@@ -1,8 +1,8 @@
 """HDBSCAN* of points in memory, beside other packages: time over points and dimensions.
 
-Every contender gets the same points and the same parameters, in its own convention, and
-takes turns with the others. The fit is timed, from the points to the labels; a first one
-of few points, which does not count, loads and compiles.
+Every contender gets the same points and the same parameters, in its own convention,
+and takes turns with the others. The fit is timed, from the points to the labels; a
+first one of few points, which does not count, loads and compiles.
 """
 
 import time
@@ -139,10 +139,11 @@ def text(rows: list[Row]) -> str:
     first = rows[0]
     lines = [f"{first.kind}, {first.points:,} points, {first.dimensions} dimensions"]
     for row in rows:
-        ratio = min(row.seconds) / min(first.seconds)
+        least, middle = min(row.seconds), median(row.seconds)
+        ratio = least / min(first.seconds)
         lines.append(
-            f"  {row.contender:<14}{min(row.seconds):>9.3f} s{median(row.seconds):>9.3f}"
-            f" s{ratio:>8.2f} x{row.clusters:>7} clusters{row.noise:>9} noise"
+            f"  {row.contender:<14}{least:>9.3f} s{middle:>9.3f} s{ratio:>8.2f} x"
+            f"{row.clusters:>7} clusters{row.noise:>9} noise"
         )
     return "\n".join(lines)
 
