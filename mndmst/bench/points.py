@@ -139,10 +139,10 @@ def text(rows: list[Row]) -> str:
     first = rows[0]
     lines = [f"{first.kind}, {first.points:,} points, {first.dimensions} dimensions"]
     for row in rows:
-        ratio = min(row.seconds) / min(first.seconds)
-        best, middle = min(row.seconds), median(row.seconds)
+        least, middle = min(row.seconds), median(row.seconds)
+        ratio = least / min(first.seconds)
         lines.append(
-            f"  {row.contender:<14}{best:>9.3f} s{middle:>9.3f} s{ratio:>8.2f} x"
+            f"  {row.contender:<14}{least:>9.3f} s{middle:>9.3f} s{ratio:>8.2f} x"
             f"{row.clusters:>7} clusters{row.noise:>9} noise"
         )
     return "\n".join(lines)

@@ -265,6 +265,7 @@ def kernel_files(package: Path) -> list[Path]:
         package / "native" / "signature.py",
         package / "graph" / "model.py",
         *package.glob("kernels/*.py"),
+        *package.glob("tree/*.py"),
         *package.glob("backends/cpu/*.py"),
         *package.glob("*/kernels/*.py"),
         *package.glob("*/kernels.py"),
