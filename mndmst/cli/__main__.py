@@ -1,9 +1,10 @@
-"""`python -m mndmst.cli`: write the reference of all commands, `commands.md`."""
+"""`python -m mndmst.cli`: write the reference of all commands, pages of the docs."""
 
 from pathlib import Path
 
-from .reference import reference
+from .reference import pages
 
-PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+DOCS = Path(__file__).parents[1] / "docs"
 
-PAGE.write_text(reference())
+for name, text in pages().items():
+    (DOCS / name).write_text(text)

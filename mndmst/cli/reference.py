@@ -7,16 +7,26 @@ from .main import parser
 from .parser import ADVANCED
 
 
-def reference() -> str:
-    """Return the page."""
-    top = parser()
-    parts = [
-        "# Commands",
+def pages() -> dict[str, str]:
+    """Return the pages by the names of their files: `bench` has one of its own."""
+    sections: dict[str, list[str]] = {"commands.md": [], "benchmarks.md": []}
+    for name, command in _commands(parser()):
+        measures = name.split()[0] == "bench"
+        page = "benchmarks.md" if measures else "commands.md"
+        sections[page].append(_section(name, command))
+    heads = {
+        "commands.md": "# Commands\n\n`mndmst bench` has [a page](benchmarks.md) of its "
+        "own. ",
+        "benchmarks.md": "# Commands that measure\n\n",
+    }
+    about = (
         "`mndmst COMMAND --help` prints the same. Every command also has `--debug`: "
-        "print where an unforeseen error came from. Made by `python -m mndmst.cli`.",
-        *(_section(name, command) for name, command in _commands(top)),
-    ]
-    return "\n\n".join(parts) + "\n"
+        "print where an unforeseen error came from. Made by `python -m mndmst.cli`."
+    )
+    return {
+        page: "\n\n".join([heads[page] + about, *parts]) + "\n"
+        for page, parts in sections.items()
+    }
 
 
 def _commands(

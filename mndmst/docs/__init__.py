@@ -1,1 +1,4 @@
-"""The documentation. `commands.md` is made from the parser (`python -m mndmst.cli`)."""
+"""The documentation.
+
+`commands.md` and `benchmarks.md` are made from the parser (`python -m mndmst.cli`).
+"""
