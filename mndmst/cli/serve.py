@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run.config import CHOICES
+from .options import add_quiet
 
 
 def add(commands: Any) -> None:
@@ -64,7 +65,7 @@ def add(commands: Any) -> None:
         metavar="SECONDS",
         help="end if a host is out of reach for as long, 120; 0 waits for ever",
     )
-    serve.add_argument("-q", "--quiet", action="store_true", help="no line per request")
+    add_quiet(serve)
     serve.set_defaults(process=_serve, holds_signals=True)
 
 

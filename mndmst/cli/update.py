@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from .options import add_graph
+from .options import add_graph, add_quiet
 
 
 def add(commands: Any) -> None:
@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
         type=int,
         help="threads of a rank; by default as many as its cores",
     )
-    update.add_argument("-q", "--quiet", action="store_true", help="RESULT alone")
+    add_quiet(update)
     update.set_defaults(process=_update)
 
 
