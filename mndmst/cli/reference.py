@@ -15,8 +15,8 @@ def pages() -> dict[str, str]:
         page = "benchmarks.md" if measures else "commands.md"
         sections[page].append(_section(name, command))
     heads = {
-        "commands.md": "# Commands\n\n`mndmst bench` has [a page](benchmarks.md) of its "
-        "own. ",
+        "commands.md": "# Commands\n\n"
+        "`mndmst bench` has [a page](benchmarks.md) of its own. ",
         "benchmarks.md": "# Commands that measure\n\n",
     }
     about = (
