@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..native.kernel import kernel
+from .callers import EVERYONE, LINE, LOOKS
 from .columns import Shape, apart
 from .intrinsics import add_atomic, load_atomic, sleep_while, wake
 from .threads import GRAIN, Threads
-from .workers import EVERYONE, LINE, LOOKS
 
 # In the words that members meet at: how many have come, how often all have, how many
 # sleep meanwhile, and what each says.

@@ -8,10 +8,9 @@ from typing import Any
 
 from ..native.calls import put_down
 from ..native.kernel import Kernel
-from .workers import workers
+from .callers import callers
 
-# Fewer elements than this for each thread are not worth waking it: to wake 16 and wait
-# for them takes 0.3 ms.
+# Fewer elements than this for each thread are not worth waking it.
 GRAIN = 1 << 15
 # With so many threads, what they share may take more work in all than what one alone
 # would have to do.
@@ -19,7 +18,7 @@ MANY = 4
 
 
 class Threads:
-    """Plain threads for kernels that give up the interpreter lock.
+    """Threads that call kernels, or functions which give up the interpreter's lock.
 
     Each works on a range of its own and fills arrays of its own. Compared with
     Numba's parallel loops this compiles in a fraction of the time and needs no
@@ -100,7 +99,7 @@ class Threads:
     ) -> list[Any] | None:
         """Return the results of calls of a kernel; None if they must be made here."""
         put = put_down(function, calls) if isinstance(function, Kernel) else None
-        return None if put is None else workers(self.count).make(put)
+        return None if put is None else callers(self.count).make(put)
 
     def ranges(
         self, length: int, grain: int | None = None, align: int = 1

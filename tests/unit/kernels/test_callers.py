@@ -6,9 +6,9 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from mndmst.kernels.callers import callers
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
 from mndmst.kernels.threads import Threads
-from mndmst.kernels.workers import workers
 from mndmst.native.arguments import words_of
 from mndmst.native.call import MOST_WORDS
 from mndmst.native.kernel import kernel
@@ -100,7 +100,7 @@ def test_a_child_has_threads_of_its_own() -> None:
 def test_without_room_for_a_thread_those_started_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    workers.cache_clear()
+    callers.cache_clear()
     started, start = [], Thread.start
 
     def fail_later(thread: Thread) -> None:

@@ -40,7 +40,7 @@ _HALF = 32
 _TAKEN_MASK = (1 << _HALF) - 1
 
 
-class Workers:
+class Callers:
     """As many threads, less the one that asks them.
 
     Parameters
@@ -58,7 +58,7 @@ class Workers:
         self._one_by_one = Lock()
         try:
             for number in range(1, count):
-                _start(f"mndmst-worker-{number}", self._words)
+                _start(f"mndmst-caller-{number}", self._words)
         except RuntimeError:
             _end(self._words)  # those that have started
             raise
@@ -80,13 +80,13 @@ class Workers:
 
 
 @functools.cache
-def workers(count: int) -> Workers:
+def callers(count: int) -> Callers:
     """Return the threads that all of this process share."""
-    return Workers(count)
+    return Callers(count)
 
 
 # A child has the memory of its parent, but none of its threads.
-os.register_at_fork(after_in_child=workers.cache_clear)
+os.register_at_fork(after_in_child=callers.cache_clear)
 
 
 def _start(name: str, words: np.ndarray) -> None:
