@@ -70,7 +70,9 @@ def check_outputs(
         with writing(path):
             place.parent.stat()
             if not os.access(place.parent, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, "not writable", str(path))
+                fixed = os.statvfs(place.parent).f_flag & os.ST_RDONLY
+                number = errno.EROFS if fixed else errno.EACCES
+                raise OSError(number, os.strerror(number), str(path))
 
 
 def _check_kept(kept: Path, given: list[Path]) -> None:

@@ -19,7 +19,7 @@ _WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
 # All is well, or the result is None.
 _DONE = (0, -2)
 # A call that is put down has room for so many arguments, the two pointers among them.
-MOST_WORDS = 104
+MOST_WORDS = 192
 HEAD = 2  # before them the status, and the code's address
 
 

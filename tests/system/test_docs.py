@@ -133,6 +133,6 @@ def test_newcomers_path_is_in_the_readme(checkout: Path) -> None:
         if not line.startswith(("git", "pip", "python -m venv")):
             run(line.replace("1000000", "6000").replace("10000", "300"), checkout)
     assert (checkout / "rings.png").read_bytes().startswith(b"\x89PNG")
-    clusters = run("mndmst cluster rings.forest.h5 --min-size 300 -o c.h5", checkout)
-    assert "clusters=3 " in clusters
+    few = "--count 6000 --min-samples 8 --min-cluster-size 300"
+    assert "clusters=3 " in run(f"mndmst hdbscan rings {few} -o c.h5", checkout)
     assert "num_clusters  3" in run("mndmst info c.h5", checkout)
