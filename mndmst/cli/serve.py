@@ -52,6 +52,11 @@ def add(commands: Any) -> None:
         metavar="DIR",
         help="keep changes there; a service that starts with it has them",
     )
+    serve.add_argument(
+        "--attached",
+        action="store_true",
+        help="end once standard input does: with the program that writes to it",
+    )
     serve.add_argument("--config", type=Path, help="TOML file with any options")
     serve.add_argument(
         "--backend", choices=CHOICES["backend"], help="devices of a rank"
@@ -78,7 +83,8 @@ def _serve(arguments: argparse.Namespace) -> int:
         graphs = _named(arguments.graphs)
     access, token_file = _access(comm, arguments)
     named = (arguments.address_file, arguments.quiet, arguments.journal)
-    serve(comm, Setting(graphs, access, token_file, *named), config, progress)
+    setting = Setting(graphs, access, token_file, *named, arguments.attached)
+    serve(comm, setting, config, progress)
     return 0
 
 

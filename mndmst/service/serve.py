@@ -7,8 +7,10 @@ sleep until the next. Queries need rank 0 alone, and its threads answer them mea
 
 import contextlib
 import socket
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Thread
 from typing import Any, NamedTuple
 
 from ..comm.communicator import Comm
@@ -50,6 +52,8 @@ class Setting(NamedTuple):
         No line for each request.
     journal : Path or None
         Keeps all batches of changes, for a service to come.
+    attached : bool
+        End once the standard input of rank 0 does.
     """
 
     graphs: Mapping[str, Path]
@@ -58,6 +62,7 @@ class Setting(NamedTuple):
     address_file: Path | None = None
     quiet: bool = False
     journal: Path | None = None
+    attached: bool = False
 
 
 def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> None:
@@ -83,6 +88,8 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         if isinstance(server, FrontServer):
             server.places = list(places or [])
             _announce(setting, server.places[0], progress)
+            if setting.attached:
+                Thread(target=_wait_for_end, args=(jobs.stop,), daemon=True).start()
             wake.listen_for_stop(jobs.stop)
             stop_signals.catch(jobs.stop)
             _lead(executor, jobs, wake)
@@ -152,6 +159,13 @@ def _server(comm: Comm, setting: Setting, executor: Executor, jobs: Jobs):  # ty
         servers[0].shutdown()
         if setting.access.path is not None:
             setting.access.socket_of(comm.rank).unlink(missing_ok=True)
+
+
+def _wait_for_end(stop: Callable[[], object]) -> None:
+    """Call a function once nobody holds the other end of standard input."""
+    while sys.stdin.buffer.read(1 << 16):
+        pass
+    stop()
 
 
 def _announce(setting: Setting, place: str, progress: Progress) -> None:

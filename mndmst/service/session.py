@@ -74,7 +74,8 @@ class Session:
             for word in (f"--{name.replace('_', '-')}", value)
         ]
         command = [*launcher(self.ranks), sys.executable, "-m", "mndmst", "serve"]
-        command += map(str, [f"graph={self.path.resolve()}", "-q", *files, *flags])
+        command += [f"graph={self.path.resolve()}", "-q", "--attached"]
+        command += map(str, [*files, *flags])
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -87,7 +88,8 @@ class Session:
                 self._process = subprocess.Popen(
                     command,
                     env=environment,
-                    stdin=subprocess.DEVNULL,
+                    # The ranks end with this process, however it ends
+                    stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=output,
                     start_new_session=True,
@@ -123,6 +125,8 @@ class Session:
             self.service = None
         process, self._process = self._process, None
         if process is not None:
+            assert process.stdin is not None
+            process.stdin.close()
             try:
                 process.wait(ENDING_SECONDS if process.poll() is None else 0)
             except subprocess.TimeoutExpired:

@@ -2,8 +2,10 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -119,3 +121,21 @@ def test_sessions(tmp_path: Path) -> None:
         raise ZeroDivisionError
     with pytest.raises(ServiceError):
         held.info()
+
+
+def test_ranks_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    write_graph(tmp_path / "g", simple_path(50), 2)
+    program = """if True:
+        import os, signal, sys, mndmst
+        session = mndmst.Session(sys.argv[1], ranks=2)
+        session.start()
+        print(session._process.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    run = finish(start(python("-c", program, tmp_path / "g")), 100)
+    launcher = Path("/proc") / run.stdout.strip()
+    assert run.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 60
+    while launcher.exists():
+        assert time.monotonic() < deadline, "the ranks go on"
+        time.sleep(0.1)
