@@ -41,9 +41,9 @@ def deal(comm: Comm, points: np.ndarray, first: int) -> Dealt:
         The number of the first of them.
     """
     dimensions = points.shape[1]
-    sample = points[:: max(1, len(points) // SAMPLE)].ravel()
+    some = points[:: max(1, len(points) // SAMPLE)].ravel()
     owner = np.zeros(len(points), np.int64)
-    sample = comm.allgatherv(sample).reshape(-1, dimensions)
+    sample = comm.allgatherv(some).reshape(-1, dimensions)
     _cut(sample, points, np.arange(len(points)), owner, range(comm.size))
     order = np.argsort(owner, kind="stable")
     counts = np.bincount(owner, minlength=comm.size)

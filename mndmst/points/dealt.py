@@ -28,7 +28,7 @@ from .forest import (
 from .kernels.edges import Edges
 from .kernels.rounds import join, name_components
 from .metric import prepared
-from .neighbours import Neighbours
+from .neighbours import Neighbours, listed
 from .others import Others
 from .tree import build_tree
 
@@ -73,8 +73,9 @@ def dealt_forest(
         points = comm.allgatherv(part.ravel()).reshape(total, -1)
         if comm.rank or dimensions == 0:
             return None
-        how = {"neighbours": neighbours, "threads": threads}
-        return points_forest(points, metric, min_samples, **how)
+        return points_forest(
+            points, metric, min_samples, neighbours=neighbours, threads=threads
+        )
     min_samples = min(min_samples, total - 1)
     k = neighbours_to_list(neighbours, min_samples, total)
     mine = deal(comm, computed, first)
@@ -122,16 +123,12 @@ def _join(
     cores, reach = found.cores, found.reach
     del found, equal
     near = _near_forest(tree.rows, inside, threads)
+    del inside
     within = reach.copy()
     np.minimum.at(within, cut.a, cut.weight)
     certain = certain_edges(near, within, threads)
     sure, known = taken(near, certain), taken(near, ~certain)
-    parent = np.arange(len(reach), dtype=np.uint32)
-    every = np.arange(len(sure.a))
-    join(sure, every, np.ones(len(every), np.bool_), parent)
-    first_of = np.empty(len(reach), np.uint32)
-    here = int(name_components(parent, first_of))
-    first_of += np.uint32(comm.exscan(here))
+    first_of, count = _first_components(comm, sure, len(reach))
     crossing = Crossing(
         np.append(first_of[known.a], first_of[cut.a]),
         np.append(first_of[known.b], others.fetch(first_of, cut.b)),
@@ -141,12 +138,25 @@ def _join(
             key_of(tree.rows[cut.a], others.fetch(tree.rows, cut.b)),
         ),
     )
-    search = DealtSearch(dealt, cores, reach, first_of, comm.sum(here))
-    rounds = search.finish(crossing)
+    rounds = DealtSearch(dealt, cores, reach, first_of, count).finish(crossing)
     keys = key_of(tree.rows[sure.a], tree.rows[sure.b])
     columns = zip((sure.weight, keys), *rounds, strict=True)
     weight, key = map(np.concatenate, columns)
     return (weight, key), len(keys)
+
+
+def _first_components(comm: Comm, sure: Edges, points: int) -> tuple[np.ndarray, int]:
+    """Return the component that certain edges put each point in, and how many of all.
+
+    They are numbered over all ranks.
+    """
+    parent = np.arange(points, dtype=np.uint32)
+    every = np.arange(len(sure.a))
+    join(sure, every, np.ones(len(every), np.bool_), parent)
+    first_of = np.empty(points, np.uint32)
+    here = int(name_components(parent, first_of))
+    first_of += np.uint32(comm.exscan(here))
+    return first_of, comm.sum(here)
 
 
 def _listed(dealt: DealtPoints, found: Neighbours, equal: Edges) -> tuple[Edges, Edges]:
@@ -154,15 +164,21 @@ def _listed(dealt: DealtPoints, found: Neighbours, equal: Edges) -> tuple[Edges,
 
     The second ends of the latter are global places.
     """
-    n, k = found.places.shape
-    first = dealt.others.first
-    a = np.append(np.repeat(np.arange(n, dtype=np.uint32), k), equal.a)
-    b = np.append(found.places.ravel(), equal.b)
-    weight = np.append(found.weight.ravel(), equal.weight)
-    inside = (b >= first) & (b < first + n)
-    cut = Edges(a[~inside], b[~inside], weight[~inside])
-    here = b[inside] - np.uint32(first)
-    return Edges(a[inside], here, weight[inside]), cut
+    n, first = len(found.cores), np.uint32(dealt.others.first)
+    places = found.places - first  # of other ranks they are too large
+    away = np.nonzero(places >= n)
+    far = Edges(away[0].astype(np.uint32), found.places[away], found.weight[away])
+    here = found._replace(places=places)
+    near = Edges(*listed(dealt.tree, here, dealt.threads))
+    del places, here
+    outside = equal.b - first >= n
+    within = taken(equal, ~outside)
+    within = within._replace(b=within.b - first)
+    return _both(near, within), _both(far, taken(equal, outside))
+
+
+def _both(one: Edges, other: Edges) -> Edges:
+    return Edges(*map(np.concatenate, zip(one, other, strict=True)))
 
 
 def _near_forest(rows: np.ndarray, inside: Edges, threads: Threads) -> Edges:

@@ -207,8 +207,8 @@ class DealtSearch:
             limit = np.minimum(limit * (1 + 1e-15) + 1e-322, np.finfo(np.float64).max)
         asking = np.flatnonzero(gap < limit)
         chosen = places[asking]
-        columns = points[chosen], of.of_place[chosen], self.cores[chosen]
-        columns = (*columns, tree.rows[chosen], low[asking])
+        asked = points[chosen], of.of_place[chosen], self.cores[chosen]
+        columns = (*asked, tree.rows[chosen], low[asking])
         for part, answer in others.ask(step, columns, lambda *c: self._answer(of, *c)):
             weight, end, row = answer
             here = asking[part]
