@@ -1,11 +1,18 @@
 """The command `hdbscan`."""
 
 import argparse
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .cluster import print_sizes
-from .points import add_points, how, load, write
+from .points import add_points, with_forest, write
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..points.clusters import DensityRule
+    from ..points.forest import PointForest
 
 
 def add(commands: Any) -> None:
@@ -15,7 +22,7 @@ def add(commands: Any) -> None:
         help="find clusters of points: HDBSCAN*, exactly",
         description="Find the minimum spanning forest of the mutual reachability "
         "distances between all points, exactly, and the clusters of HDBSCAN*. Options "
-        "have the names of hdbscan. One process.",
+        "have the names of hdbscan. Under mpirun or alone.",
     )
     add_points(hdbscan, "cluster file to write")
     hdbscan.add_argument(
@@ -52,19 +59,32 @@ def add(commands: Any) -> None:
 
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
-    from ..points.clusters import DensityRule, hdbscan
+    def samples() -> int:
+        return _rule(arguments).min_samples or 0
 
-    rule = DensityRule(
+    return with_forest(arguments, samples, partial(_write, arguments))
+
+
+def _rule(arguments: argparse.Namespace) -> "DensityRule":
+    """Return what makes a cluster; ConfigError if nothing does."""
+    from ..points.clusters import DensityRule
+
+    return DensityRule(
         arguments.min_cluster_size,
         arguments.min_samples,
         arguments.cluster_selection_method,
         arguments.cluster_selection_epsilon,
     ).checked()
+
+
+def _write(
+    arguments: argparse.Namespace, points: "np.ndarray", found: "PointForest"
+) -> None:
+    from ..points.clusters import clusters_of
+
+    rule = _rule(arguments)
     samples = rule.min_samples or 0
-    points = load(arguments, samples)
-    found, linkage, tree, flat = hdbscan(
-        points, rule, arguments.metric, **how(arguments)
-    )
+    _, linkage, tree, flat = clusters_of(found, rule)
     count, noise = int(flat.labels.max()) + 1, int((flat.labels < 0).sum())
     facts = {
         "num_clusters": count,
@@ -87,4 +107,3 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
         f"RESULT n={len(points)} clusters={count} noise={noise} exact={found.exact}",
         flush=True,
     )
-    return 0

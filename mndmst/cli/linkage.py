@@ -1,9 +1,15 @@
 """The command `linkage`."""
 
 import argparse
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from .points import add_points, how, load, write
+from .points import add_points, with_forest, write
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..points.forest import PointForest
 
 
 def add(commands: Any) -> None:
@@ -13,19 +19,21 @@ def add(commands: Any) -> None:
         help="find the exact single-linkage dendrogram of points",
         description="Find the minimum spanning forest of the distances between all "
         "points, exactly, and the single-linkage dendrogram, as SciPy's linkage has "
-        "it. One process.",
+        "it. Under mpirun or alone.",
     )
     add_points(linkage, "cluster file to write, with the dendrogram")
     linkage.set_defaults(process=_linkage, plot=None)
 
 
 def _linkage(arguments: argparse.Namespace) -> int:
-    points = load(arguments, 0)
+    return with_forest(arguments, lambda: 0, partial(_write, arguments))
 
+
+def _write(
+    arguments: argparse.Namespace, points: "np.ndarray", found: "PointForest"
+) -> None:
     from ..cluster.linkage import single_linkage
-    from ..points.forest import points_forest
 
-    found = points_forest(points, arguments.metric, **how(arguments))
     linkage = single_linkage(found.forest)
     facts = {"rule": "single linkage", "metric": arguments.metric}
     write(arguments, points, found, 0, (facts, {"linkage": linkage}))
@@ -35,4 +43,3 @@ def _linkage(arguments: argparse.Namespace) -> int:
         f"weight={forest.total_weight} digest={forest.digest} exact={found.exact}",
         flush=True,
     )
-    return 0

@@ -1,6 +1,7 @@
 """What the commands that cluster points share: options, forest, output."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
 BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
+# Of the forest and its dendrogram, for each point of all ranks: one rank has them.
+BYTES_GATHERED = 120
 
 
 def add_points(parser: Parser, output: str) -> None:
@@ -70,14 +73,78 @@ def add_points(parser: Parser, output: str) -> None:
     add_quiet(parser)
 
 
-def load(arguments: argparse.Namespace, min_samples: int) -> "np.ndarray":
-    """Check the outputs and return the points.
+def with_forest(
+    arguments: argparse.Namespace,
+    samples: Callable[[], int],
+    write: Callable[["np.ndarray", "PointForest"], None],
+) -> int:
+    """Find the forest of points, by all ranks there are; one of them writes.
+
+    Parameters
+    ----------
+    samples : callable
+        Returns `min_samples`, after it has checked the options.
+    write : callable
+        Takes the points and their forest, and writes what was asked for.
 
     Raises
     ------
     MndmstError
-        If something is in the way, or the points cannot be used.
+        On all ranks, if something is in the way, or the points cannot be used.
     """
+    from ..host.launcher import launched_processes
+
+    if launched_processes() > 1:
+        return _with_ranks(arguments, samples, write)
+
+    from ..points.forest import points_forest
+
+    min_samples = samples()
+    points = _load(arguments, min_samples, 1)
+    how = {"approximate": arguments.approximate, "neighbours": arguments.neighbours}
+    found = points_forest(
+        points, arguments.metric, min_samples, threads=arguments.threads, **how
+    )
+    write(points, found)
+    return 0
+
+
+def _with_ranks(
+    arguments: argparse.Namespace,
+    samples: Callable[[], int],
+    write: Callable[["np.ndarray", "PointForest"], None],
+) -> int:
+    from ..comm.placement import locate
+    from ..host.errors import ConfigError
+    from ..points.deal import read_part
+    from ..points.dealt import dealt_forest
+    from .ranks import begin
+
+    comm = begin(argparse.Namespace(quiet=True)).comm
+    points = None
+    with comm.raise_on_all():
+        min_samples = samples()
+        if arguments.approximate:
+            raise ConfigError("--approximate takes one process; leave out mpirun")
+        if comm.rank == 0:
+            points = _load(arguments, min_samples, comm.size)
+    part, _ = read_part(comm, points, Path(arguments.points))
+    found = dealt_forest(
+        comm,
+        part,
+        arguments.metric,
+        min_samples,
+        neighbours=arguments.neighbours,
+        threads=arguments.threads or locate(comm).share,
+    )
+    with comm.raise_on_all():
+        if found is not None and points is not None:
+            write(points, found)
+    return 0
+
+
+def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.ndarray":
+    """Check the outputs and return the points; with several ranks, mapped."""
     from ..cluster.picture import check_name
     from ..io.allowance import check_room
     from ..io.outputs import check_outputs
@@ -89,21 +156,13 @@ def load(arguments: argparse.Namespace, min_samples: int) -> "np.ndarray":
     check_metric(arguments.metric)
     if arguments.plot is not None:
         check_name(arguments.plot)
-    points = named_points(arguments.points, arguments.count)
-    neighbours = max(arguments.neighbours, min_samples + 16)
+    points = named_points(arguments.points, arguments.count, ranks > 1)
+    neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
-    nbytes = len(points) * (each + BYTES_A_NEIGHBOUR * min(neighbours, len(points)))
+    each += BYTES_A_NEIGHBOUR * neighbours
+    nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
     check_room(arguments.points, nbytes, "the forest of its points")
     return points
-
-
-def how(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return how the forest is to be found."""
-    return {
-        "approximate": arguments.approximate,
-        "neighbours": arguments.neighbours,
-        "threads": arguments.threads,
-    }
 
 
 def write(

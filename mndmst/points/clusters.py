@@ -91,6 +91,11 @@ def hdbscan(
     """
     rule = rule.checked()
     found = points_forest(points, metric, rule.min_samples or 0, **how)
+    return clusters_of(found, rule)
+
+
+def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
+    """Return the clusters that a forest of mutual reachability distances has."""
     linkage = linkage_of(found.forest)
     tree = condensed_tree(linkage, rule.min_cluster_size)
     flat = flat_clusters(tree, rule.method == "leaf", rule.epsilon)

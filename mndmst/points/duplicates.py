@@ -7,10 +7,12 @@ as its equals, most often one of these. Without this, searches would visit all p
 that are equally near, which are many where many are equal.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..kernels.threads import Threads
-from .kernels.edges import Edges, no_edges
+from .kernels.edges import Edges
 from .kernels.lightest import Components, find_least_cores, lightest, name_nodes
 from .kernels.tree import PointTree
 from .neighbours import Neighbours
@@ -37,16 +39,43 @@ def equal_points(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return smallest
 
 
-def join_equal(
+class Equal(NamedTuple):
+    """Points that equal another of a smaller number.
+
+    Attributes
+    ----------
+    places, smallest : ndarray of uint32
+        Where they are, and where the smallest is that equals each of them.
+    target : ndarray of integers
+        Where the lightest edge of each of them, and of the smallest, leads to.
+    """
+
+    places: np.ndarray
+    smallest: np.ndarray
+    target: np.ndarray
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the edges that these points need.
+
+        Where the target is none of the equal points, the smallest needs its edge, too.
+        """
+        outside = self.target != self.smallest
+        smallest, one = np.unique(self.smallest[outside], return_index=True)
+        targets = self.target, self.target[outside][one]
+        return np.append(self.places, smallest), np.concatenate(targets)
+
+
+def find_equal(
     points: np.ndarray, tree: PointTree, found: Neighbours, threads: Threads
-) -> Edges:
-    """Return the forest edges of points that equal another of a smaller number.
+) -> Equal:
+    """Return the points that equal another of a smaller number.
 
     Their reach becomes infinite: they need no other edge.
     """
     places = found.doubled
     if len(places) == 0:
-        return no_edges()
+        none = np.empty(0, np.uint32)
+        return Equal(none, none, none)
     place_of = np.empty(len(points), np.uint32)
     place_of[tree.rows] = np.arange(len(points), dtype=np.uint32)
     smallest = place_of[equal_points(points, tree.rows[places])]
@@ -54,12 +83,18 @@ def join_equal(
     places, smallest = places[others].astype(np.uint32), smallest[others]
     target = _nearest_of_smallest_row(tree, found, places, smallest, threads)
     found.reach[places] = np.inf
-    # Where the target is none of the equal points, the smallest needs its edge, too.
-    outside = np.unique(smallest[target != smallest])
-    targets = dict(zip(smallest.tolist(), target.tolist(), strict=True))
-    a = np.append(places, outside)
-    b = np.append(target, [targets[place] for place in outside.tolist()])
-    return Edges(a, b.astype(np.uint32), found.cores[a])
+    return Equal(places, smallest, target)
+
+
+def join_equal(
+    points: np.ndarray, tree: PointTree, found: Neighbours, threads: Threads
+) -> Edges:
+    """Return the forest edges of points that equal another of a smaller number.
+
+    Their reach becomes infinite: they need no other edge.
+    """
+    a, b = find_equal(points, tree, found, threads).ends()
+    return Edges(a, b, found.cores[a])
 
 
 def _nearest_of_smallest_row(

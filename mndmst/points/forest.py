@@ -110,19 +110,21 @@ def points_forest(
     team = Threads(threads or len(os.sched_getaffinity(0)))
     computed = prepared(points, metric)
     if n == 1:
-        return PointForest(_forest(np.zeros(1, np.uint32), no_edges(), metric), 0, True)
+        return PointForest(
+            _as_forest(np.zeros(1, np.uint32), no_edges(), metric), 0, True
+        )
     min_samples = min(min_samples, n - 1)
-    usual = APPROXIMATE if approximate else max(min_samples + BEYOND, LEAST)
-    k = min(max(neighbours or usual, min_samples, 1), n - 1)
+    usual = APPROXIMATE if approximate else 0
+    k = neighbours_to_list(neighbours or usual, min_samples, n)
     tree = build_tree(computed, metric == "manhattan", team)
     found = find_neighbours(tree, k, min_samples, team)
     equal = join_equal(computed, tree, found, team)
     near = _near_forest(tree, found, equal, team)
-    certain = _certify(near, found.reach, team)
+    certain = certain_edges(near, found.reach, team)
     if approximate:
-        forest = _forest(tree.rows, near, metric)
+        forest = _as_forest(tree.rows, near, metric)
         return PointForest(forest, int(certain.sum()), bool(certain.all()))
-    sure, known = _taken(near, certain), _taken(near, ~certain)
+    sure, known = taken(near, certain), taken(near, ~certain)
     cores, reach = found.cores, found.reach
     del found  # most of the memory
     parent = np.arange(n, dtype=np.uint32)
@@ -130,7 +132,13 @@ def points_forest(
     join(sure, every, np.ones(len(every), np.bool_), parent)
     joined = Search(tree, cores, reach, team).finish(parent, known)
     edges = Edges(*map(np.concatenate, zip(sure, *joined, strict=True)))
-    return PointForest(_forest(tree.rows, edges, metric), len(sure.a), True)
+    return PointForest(_as_forest(tree.rows, edges, metric), len(sure.a), True)
+
+
+def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
+    """Return how many neighbours of each point are listed; 0 of them chooses."""
+    usual = max(min_samples + BEYOND, LEAST)
+    return min(max(neighbours or usual, min_samples, 1), points - 1)
 
 
 def _near_forest(
@@ -148,7 +156,7 @@ def _near_forest(
     return Edges(place_of[near.src], place_of[near.dst], near.weight)
 
 
-def _certify(near: Edges, reach: np.ndarray, threads: Threads) -> np.ndarray:
+def certain_edges(near: Edges, reach: np.ndarray, threads: Threads) -> np.ndarray:
     """Return which edges of the forest of neighbours are certain; see `certify`."""
     order = sort_positions(weights_to_keys(near.weight.copy()), threads)
     certain = np.zeros(len(near.a), np.bool_)
@@ -157,21 +165,34 @@ def _certify(near: Edges, reach: np.ndarray, threads: Threads) -> np.ndarray:
     return certain
 
 
-def _forest(rows: np.ndarray, edges: Edges, metric: str) -> Forest:
+def _as_forest(rows: np.ndarray, edges: Edges, metric: str) -> Forest:
     """Return edges between places as a forest of the points."""
-    u, v = rows[edges.a].astype(np.uint64), rows[edges.b].astype(np.uint64)
-    wide = np.minimum(u, v) << np.uint64(32) | np.maximum(u, v)
-    order = np.argsort(wide)
-    wide = wide[order]
-    src, dst = wide >> np.uint64(32), wide & np.uint64(0xFFFFFFFF)
+    key = key_of(rows[edges.a], rows[edges.b])
+    return forest_of_keys(edges.weight, key, len(rows), metric)
+
+
+def key_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return what orders edges of one weight: the smaller number, then the larger."""
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    return low.astype(np.uint64) << np.uint64(32) | high
+
+
+def forest_of_keys(
+    weight: np.ndarray, key: np.ndarray, points: int, metric: str
+) -> Forest:
+    """Return a forest of points whose edges have these weights and keys."""
+    order = np.argsort(key)
+    key = key[order]
+    src, dst = key >> np.uint64(32), key & np.uint64(0xFFFFFFFF)
     columns = src.astype(np.int64), dst.astype(np.int64)
-    labels = np.zeros(len(rows), np.int64)
-    if len(order) + 1 < len(rows):
+    labels = np.zeros(points, np.int64)
+    if len(order) + 1 < points:
         from ..kernels.components import cut
 
-        labels = cut(*columns, np.ones(len(order), np.bool_), len(rows))
-    return Forest(*columns, shown(edges.weight[order], metric), labels)
+        labels = cut(*columns, np.ones(len(order), np.bool_), points)
+    return Forest(*columns, shown(weight[order], metric), labels)
 
 
-def _taken(edges: Edges, chosen: np.ndarray) -> Edges:
+def taken(edges: Edges, chosen: np.ndarray) -> Edges:
+    """Return some of the edges."""
     return Edges(*(column[chosen] for column in edges))

@@ -18,13 +18,15 @@ def check_metric(metric: str) -> None:
         raise ConfigError(f"no metric '{metric}'; give one of {', '.join(METRICS)}")
 
 
-def prepared(points: np.ndarray, metric: str) -> np.ndarray:
+def prepared(points: np.ndarray, metric: str, first: int = 0) -> np.ndarray:
     """Return the points that are computed on.
 
     Parameters
     ----------
     points : ndarray of float64, shape (points, dimensions)
         For "haversine" latitude and longitude, in radians as in scikit-learn.
+    first : int
+        The number of the first of them, for messages.
 
     Raises
     ------
@@ -37,7 +39,7 @@ def prepared(points: np.ndarray, metric: str) -> np.ndarray:
     if metric == "cosine":
         scale = np.abs(points).max(axis=1, initial=0)
         if (scale == 0).any():
-            zero = int(np.flatnonzero(scale == 0)[0])
+            zero = first + int(np.flatnonzero(scale == 0)[0])
             raise InputError(
                 f"point {zero} is zero in all coordinates, so it has no direction and "
                 "no cosine distance. Leave such points out."

@@ -18,12 +18,20 @@ from ..io.opening import opened
 ARRAY_COPIES, TEXT_COPIES = 3, 12
 EXAMPLES = ("rings", "blobs")
 
+HASHED = 1 << 16  # points at a time
+
 # The squares of differences of coordinates up to it can be added up in float64.
 LARGEST = 1e150
 
 
-def read_points(source: str | Path) -> np.ndarray:
+def read_points(source: str | Path, mapped: bool = False) -> np.ndarray:
     """Return points from an .npy or .csv file; a first row of names is skipped.
+
+    Parameters
+    ----------
+    mapped : bool
+        Leave those of an .npy file there, as they are: `checked_points` is for what
+        is taken of them.
 
     Returns
     -------
@@ -35,12 +43,17 @@ def read_points(source: str | Path) -> np.ndarray:
         If the file does not hold such an array, or a coordinate is no number.
     """
     path = Path(source)
+    mapped = mapped and path.suffix == ".npy"
     try:
         with opened(path) as file, warnings.catch_warnings():
             # Of NumPy, for files that are empty or of old versions
             warnings.simplefilter("ignore", UserWarning)
             copies = ARRAY_COPIES if path.suffix == ".npy" else TEXT_COPIES
             nbytes = copies * os.fstat(file.fileno()).st_size
+            if mapped:
+                points = np.load(path, mmap_mode="r", allow_pickle=False)
+                check_shape(points, f"{path}: ")
+                return points
             check_room(path, nbytes, "the list of its points")
             if path.suffix == ".npy":
                 points = np.load(file, allow_pickle=False)
@@ -54,7 +67,15 @@ def read_points(source: str | Path) -> np.ndarray:
     return checked_points(points, f"{path}: ")
 
 
-def checked_points(points: np.ndarray, source: str = "") -> np.ndarray:
+def check_shape(points: np.ndarray, source: str = "") -> None:
+    """Raise InputError if an array does not hold a point a row."""
+    if points.size == 0:
+        raise InputError(f"{source}holds no points. Give one a row.")
+    if points.ndim != 2 or points.dtype.kind not in "iuf":
+        raise InputError(f"{source}has {points.dtype}{list(points.shape)}, no points.")
+
+
+def checked_points(points: np.ndarray, source: str = "", first: int = 0) -> np.ndarray:
     """Return points as float64.
 
     Parameters
@@ -62,22 +83,21 @@ def checked_points(points: np.ndarray, source: str = "") -> np.ndarray:
     points : ndarray of numbers, shape (points, dimensions)
     source : str
         What messages begin with.
+    first : int
+        The number of the first of these points.
 
     Raises
     ------
     InputError
         If it is no such array, or a coordinate cannot be computed with.
     """
-    if points.size == 0:
-        raise InputError(f"{source}holds no points. Give one a row.")
-    if points.ndim != 2 or points.dtype.kind not in "iuf":
-        raise InputError(f"{source}has {points.dtype}{list(points.shape)}, no points.")
+    check_shape(points, source)
     points = points.astype(np.float64, copy=False)
     if not np.isfinite(points).all():
-        row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+        row = first + int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(f"{source}point {row} has a coordinate that is no number.")
     if np.abs(points).max() > LARGEST:
-        row = int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
+        row = first + int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
         raise InputError(
             f"{source}point {row} has a coordinate beyond {LARGEST:g}, whose distances "
             "float64 cannot hold. Mend or scale it."
@@ -136,15 +156,17 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
     return np.concatenate([points, noise])
 
 
-def named_points(name: str | Path, count: int) -> np.ndarray:
+def named_points(name: str | Path, count: int, mapped: bool = False) -> np.ndarray:
     """Return the points of a file, or so many of the example of that name."""
     if str(name) in EXAMPLES:
         return example_points(str(name), count)
-    return read_points(name)
+    return read_points(name, mapped)
 
 
 def uuid_of(points: np.ndarray) -> str:
     """Return what points are called in files that belong to them, by their contents."""
     digest = hashlib.sha256(repr(points.shape).encode())
-    digest.update(np.ascontiguousarray(points).data)
+    for begin in range(0, len(points), HASHED):
+        part = points[begin : begin + HASHED]
+        digest.update(np.ascontiguousarray(part, np.float64).data)
     return str(uuid.uuid5(uuid.NAMESPACE_OID, digest.hexdigest()))

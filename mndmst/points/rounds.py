@@ -83,18 +83,9 @@ class Search:
         )
 
     def _choose(self, bound: np.ndarray) -> np.ndarray:
-        """Return which components take part: the half with the least to search.
-
-        More of them if that takes little.
-        """
         counts = np.empty(len(bound), np.int64)
         count_uncertain(self._components(bound), self.reach, counts)
-        order = np.argsort(counts, kind="stable")
-        most = len(self.reach) // LITTLE
-        cheap = int(np.searchsorted(np.cumsum(counts[order]), most, "right"))
-        taking_part = np.zeros(len(bound), np.bool_)
-        taking_part[order[: max((len(order) + 1) // 2, cheap)]] = True
-        return taking_part
+        return choose(counts, len(self.reach))
 
     def _search(
         self, bound: np.ndarray, taking_part: np.ndarray, known: Edges
@@ -106,8 +97,10 @@ class Search:
         if not asked.any():
             return known
         name_nodes(tree, components)
-        guides = self._guides(asked, len(bound))
-        self.threads.map(lambda place: approach(tree, components, place), guides)
+        self.threads.map(
+            lambda place: approach(tree, components, place),
+            guides(asked, self.of_place, len(bound)),
+        )
         parts = self.threads.map(
             lambda first, last: lightest(tree, components, asked, first, last),
             leaf_ranges(tree),
@@ -118,14 +111,34 @@ class Search:
         new = Edges(place[found], other[found], weight[found])
         return Edges(*map(np.concatenate, zip(known, new, strict=True)))
 
-    def _guides(self, asked: np.ndarray, count: int) -> list[tuple[int]]:
-        """Return a few points of each component that asks many."""
-        places = np.flatnonzero(asked)
-        component = self.of_place[places]
-        sizes = np.bincount(component, minlength=count)
-        places = places[sizes[component] >= MANY]
-        component = self.of_place[places]
-        places = places[np.argsort(component, kind="stable")]
-        ends = np.cumsum(sizes[sizes >= MANY])
-        chosen = [ends - 1 - sizes[sizes >= MANY] * i // GUIDES for i in range(GUIDES)]
-        return [(place,) for place in places[np.concatenate(chosen)].tolist()]
+
+def choose(counts: np.ndarray, points: int) -> np.ndarray:
+    """Return which components take part in a round: the half with the least to search.
+
+    More of them if that takes little.
+
+    Parameters
+    ----------
+    counts : ndarray of int64
+        Points of each component that have to search.
+    points : int
+        How many there are in all.
+    """
+    order = np.argsort(counts, kind="stable")
+    cheap = int(np.searchsorted(np.cumsum(counts[order]), points // LITTLE, "right"))
+    taking_part = np.zeros(len(counts), np.bool_)
+    taking_part[order[: max((len(order) + 1) // 2, cheap)]] = True
+    return taking_part
+
+
+def guides(asked: np.ndarray, of_place: np.ndarray, count: int) -> list[tuple[int]]:
+    """Return a few of the points asked of each component that has many of them."""
+    places = np.flatnonzero(asked)
+    component = of_place[places]
+    sizes = np.bincount(component, minlength=count)
+    places = places[sizes[component] >= MANY]
+    component = of_place[places]
+    places = places[np.argsort(component, kind="stable")]
+    ends = np.cumsum(sizes[sizes >= MANY])
+    chosen = [ends - 1 - sizes[sizes >= MANY] * i // GUIDES for i in range(GUIDES)]
+    return [(place,) for place in places[np.concatenate(chosen)].tolist()]

@@ -47,7 +47,8 @@ def weigh(distances, places, cores, begin, end):
 def list_edges(distances, places, rows, begin, end):
     """Return the edges of the places [begin, end), all at least once over all places.
 
-    Of an edge that both ends know that of the smaller row is kept.
+    Of an edge that both ends know that of the smaller row is kept. Places beyond those
+    there are belong to other ranks, and are passed over.
 
     Returns
     -------
@@ -62,6 +63,8 @@ def list_edges(distances, places, rows, begin, end):
     for place in range(begin, end):
         for j in range(k):
             other = places[place, j]
+            if other >= len(rows):
+                continue
             known = False
             if rows[other] < rows[place]:
                 for i in range(k):

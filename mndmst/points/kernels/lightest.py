@@ -16,6 +16,7 @@ from .tree import (
 )
 
 MIXED = np.uint32(0xFFFFFFFF)  # a node with points of several components
+NOBODY = MIXED  # no place
 
 
 class Components(NamedTuple):
@@ -118,9 +119,11 @@ def lightest(tree, components, asked, first, last):
                 load_point(tree, leaf, place, point)
                 component = components.of_place[place]
                 aim = component, MIXED, components.bound[component]
-                found = search(tree, components, place, point, aim, room)
-                others[used], weight[used] = found
-                if others[used] != place:
+                asker = components.cores[place], tree.rows[place]
+                found = search(tree, components, asker, point, aim, room)
+                weight[used] = found[1]
+                if found[0] != NOBODY:
+                    others[used] = found[0]
                     lower(components, component, weight[used])
             used += 1
     return places, others, weight
@@ -150,13 +153,15 @@ def _is_near(tree, components, leaf, room):
 
 
 @kernel
-def search(tree, components, here, point, aim, room):
+def search(tree, components, asker, point, aim, room):
     """Return the lightest edge of a point that leaves its component: end and weight.
 
-    The end is the point itself if there is none within the bound.
+    The end is NOBODY if there is none within the bound.
 
     Parameters
     ----------
+    asker : tuple
+        The point's core distance, and its number.
     aim : tuple
         The point's component, the one that is searched or MIXED for all others, and
         the bound.
@@ -165,8 +170,8 @@ def search(tree, components, here, point, aim, room):
     of_place, of_node = components.of_place, components.of_node
     cores, least_core = components.cores, components.least_core
     own, wanted, weight = aim
-    core, row = cores[here], tree.rows[here]
-    found, limit = np.uint32(here), limit_of(tree, weight)
+    core, row = asker
+    found, limit = NOBODY, limit_of(tree, weight)
     nodes[0], gaps[0], top = 0, 0.0, 1
     while top:
         top -= 1
@@ -202,7 +207,7 @@ def search(tree, components, here, point, aim, room):
                 distance = max(distance, core, cores[place])
                 if distance < weight or (
                     distance == weight
-                    and (found == here or _precedes(tree.rows, row, place, found))
+                    and (found == NOBODY or _precedes(tree.rows, row, place, found))
                 ):
                     weight, found = distance, np.uint32(place)
                     limit = limit_of(tree, weight)
@@ -231,8 +236,9 @@ def approach(tree, components, place):
     while True:
         load_point(tree, _leaf_of(tree, here), here, point)
         aim = side, wanted, components.bound[own]
-        other, weight = search(tree, components, here, point, aim, room)
-        if other == here or not weight < components.bound[own]:
+        asker = components.cores[here], tree.rows[here]
+        other, weight = search(tree, components, asker, point, aim, room)
+        if other == NOBODY or not weight < components.bound[own]:
             break
         lower(components, own, weight)
         here, side = other, components.of_place[other]

@@ -64,12 +64,13 @@ def nearest(tree, first, last, distances, places):
                         continue
                     for j in range(count):
                         if out[j] < worst and begin + j != place:
-                            _insert(distances, places, place, out[j], begin + j)
+                            insert(distances, places, place, out[j], begin + j)
                             worst = distances[place, k - 1]
 
 
 @kernel
-def _insert(distances, places, place, distance, other):
+def insert(distances, places, place, distance, other):
+    """Put a neighbour in the list of a place, the furthest of which it replaces."""
     i = distances.shape[1] - 1
     while i > 0 and distances[place, i - 1] > distance:
         distances[place, i] = distances[place, i - 1]

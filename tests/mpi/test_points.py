@@ -1,0 +1,69 @@
+"""Forests of points that are dealt to ranks: those of one process, bit for bit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from mndmst.points.read import example_points
+
+PROGRAM = Path(__file__).with_name("points_program.py")
+
+NAMES = "labels", "probabilities", "linkage"
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_ranks_change_nothing(mpirun: Callable, ranks: int) -> None:
+    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, timeout=280)
+    assert run.returncode == 0, run.stderr[-3000:]
+    found = json.loads(run.stdout)
+    assert found["done"] == 212 and found["differing"] == []
+    assert max(found["shares"]) < 1.2 * 3000 and sum(found["shares"]) == 3000 * ranks
+
+
+def test_commands_write_the_same(
+    mpirun: Callable, mndmst: Callable, tmp_path: Path
+) -> None:
+    points = tmp_path / "points.npy"
+    np.save(points, example_points("blobs", 3000).astype(np.float32))
+    options = "--min-cluster-size", 40, "--min-samples", 4
+    written = []
+    for ranks, source in ((1, points), (3, points), (2, "blobs")):
+        clusters = tmp_path / f"clusters{ranks}.h5"
+        forest = tmp_path / f"forest{ranks}.h5"
+        words = "hdbscan", source, *options, "-o", clusters, "--forest", forest
+        if source == "blobs":
+            words = (*words, "--count", 500, "--plot", tmp_path / "blobs.png")
+        run = mndmst(*words) if ranks == 1 else mpirun(ranks, "-m", "mndmst", *words)
+        assert run.returncode == 0, run.stderr
+        with h5py.File(clusters) as file:
+            columns = {name: file[name][:].tolist() for name in NAMES}
+            written.append((columns, file.attrs["graph-uuid"]))
+    assert written[0] == written[1]
+    assert len(written[2][0]["labels"]) == 500
+    assert mndmst("verify", points, tmp_path / "forest3.h5").returncode == 0
+    run = mpirun(2, "-m", "mndmst", "linkage", points, "-q")
+    assert run.returncode == 0 and run.stdout.startswith("RESULT n=3000 edges=2999")
+
+
+def test_bad_input_gets_one_line(mpirun: Callable, tmp_path: Path) -> None:
+    points, missing = tmp_path / "points.npy", tmp_path / "none.npy"
+    array = np.ones((400, 2))
+    array[333, 1] = np.nan
+    np.save(points, array)
+    clusters = tmp_path / "there"
+    for words, message in (
+        (("linkage", points), "point 333 has a coordinate that is no number"),
+        (("linkage", missing), "none.npy"),
+        (("hdbscan", points, "--min-cluster-size", 1), "min_cluster_size 1"),
+        (("linkage", points, "--approximate"), "--approximate takes one process"),
+        (("linkage", points, "-o", clusters / "file"), "there"),
+    ):
+        run = mpirun(3, "-m", "mndmst", *words)
+        assert run.returncode != 0 and message in run.stderr, run.stderr
+        assert run.stderr.count("mndmst: error") == 1, run.stderr
