@@ -12,8 +12,7 @@ import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.model import Rows
-from ..graph.order import key_dtype
-from ..host.errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError, MndmstError
 from ..tree.index import MOST_VERTICES, ForestIndex
 from .batch import Batch, NetChanges, impossible, net_changes
 from .current import CurrentForest
@@ -131,22 +130,21 @@ class ChangingForest:
 
     def _agreed(self, batch: Batch | None) -> NetChanges:
         """Check a batch by itself, and return its net changes on every rank."""
-        columns: list[np.ndarray] = []
-        with self.comm.raise_on_all():
-            if self.comm.rank == 0:
+        agreed: NetChanges | MndmstError | None = None
+        if self.comm.rank == 0:
+            try:
                 if batch is None:
                     raise ConfigError("rank 0 has no batch; give it one")
                 num_vertices = self.rows.rows.num_vertices
-                columns = [*net_changes(batch, num_vertices, self.weight_dtype)]
-        words = [column.view(np.uint8) for column in columns]
-        packed = self.comm.allgatherv(np.concatenate([np.empty(0, np.uint8), *words]))
-        types = (np.uint64, key_dtype(self.weight_dtype), np.bool_, np.bool_, np.int64)
-        sizes = [np.dtype(kind).itemsize for kind in types]
-        count = len(packed) // sum(sizes)
-        parts = np.split(packed, np.cumsum(sizes[:-1]) * count)
-        return NetChanges(
-            *(part.copy().view(kind) for part, kind in zip(parts, types, strict=True))
-        )
+                agreed = net_changes(batch, num_vertices, self.weight_dtype)
+            except MndmstError as error:
+                agreed = error
+        agreed = self.comm.bcast(agreed)  # one message, be it one or the other
+        if isinstance(agreed, MndmstError):
+            agreed.ranks = self.comm.size
+            raise agreed
+        assert agreed is not None
+        return agreed
 
     def _check(self, net: NetChanges, wrong: np.ndarray, batch: Batch | None) -> None:
         """Refuse a batch if rows are not as it needs them.
@@ -188,10 +186,10 @@ class ChangingForest:
             if out.any():
                 gone = among(forest.entered.edges.pair, net.pair[out & entered])
                 forest, pieces = cut_off(forest, below[out & (below > 0)], gone)
-        packed = pieces.packed() if len(pieces.largest) else np.empty(0, np.uint32)
-        pieces = Pieces.unpacked(self.comm.allgatherv(packed))
-        if len(pieces.largest) == 0:
+        if not self.comm.bcast(len(pieces.largest)):
             return forest, lighter
+        packed = pieces.packed() if self.comm.rank == 0 else np.empty(0, np.uint32)
+        pieces = Pieces.unpacked(self.comm.allgatherv(packed))
         p, q, edges = joining_edges(self.rows, pieces)
         counts = np.zeros(self.comm.size, np.int64)
         counts[0] = len(p)

@@ -59,6 +59,8 @@ class Connection:
             If the service refuses it, or is gone.
         """
         result: dict[str, Any] = {}
+        if progress is not None:
+            fields["progress"] = True
         with self._errors():
             body = flight.Action(action, to_bytes(fields))
             for answer in self._client(self.url).do_action(body, self._options):

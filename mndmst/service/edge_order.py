@@ -6,14 +6,29 @@ whose weights come from the rows of those, maybe on other ranks.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.model import Rows
-from ..kernels.owners import by_owner
+from ..graph.order import key_dtype, key_rule
+from ..host.errors import InputError
 from ..kernels.threads import Threads
-from .kernels.edge_places import find_upward, gather, place_arcs, take_upward
+from .kernels.edge_places import (
+    Dealt,
+    choose_blocks,
+    choose_buckets,
+    deal,
+    deal_edges,
+    find_targets,
+    find_upward,
+    scatter,
+    take_upward,
+)
+
+# 2^17 arcs of a block, with keys of 64 bits a megabyte, stay in the cache of a core.
+BLOCK_BITS = 17
 
 
 def tails_of(rows: Rows) -> np.ndarray:
@@ -25,7 +40,9 @@ def tails_of(rows: Rows) -> np.ndarray:
 class EdgeOrder:
     """The edges that begin at the rows of a rank, and how their weights spread.
 
-    Made collectively. It takes 4 bytes an arc, or 8 from 2^32 edges of a rank on.
+    Made collectively. It takes 16 bytes for each row, 2 for each edge that begins here
+    or comes from another rank, and 4 for each arc to a smaller vertex; 8 from 2^32 arcs
+    on.
 
     Parameters
     ----------
@@ -47,21 +64,68 @@ class EdgeOrder:
         np.cumsum(rows.indptr[1:] - self._upward, out=self._edges[1:])
         self.count = int(self._edges[-1])
         self.first = comm.exscan(self.count)
+        # Each thread has rows of about as many edges
+        parts = [bounds[0] for bounds in threads.ranges(self.count)]
+        cuts = np.searchsorted(self._edges, parts[1:]).tolist()
+        self._parts = list(pairwise([0, *cuts, len(rows)]))
+        self._find_places(vtxdist)
+
+    def _find_places(self, vtxdist: np.ndarray) -> None:
+        """Find the bucket of each edge, and the arc to a smaller vertex that it is."""
+        rows, comm = self._rows, self.comm
+        self._blocks = (rows.num_arcs >> BLOCK_BITS) + 1
+        buckets = self._blocks + comm.size
+        kind = np.uint16 if buckets < 1 << 16 else np.uint32
+        counts = np.zeros((len(self._parts) + 1, buckets), np.int64)
+        bucket = np.empty(self.count, kind)
+        known = rows.csr, self._upward
+        self.threads.map(choose_buckets, [
+            (*known, part, (BLOCK_BITS, self._blocks), vtxdist,
+             Dealt(bucket[self._slice(part)], count))
+            for part, count in zip(self._parts, counts[1:], strict=True)
+        ])  # fmt: skip
         heads = self.of_edges(rows.indices)
-        # The edges whose larger end is on another rank, by that rank
-        cut = np.flatnonzero(heads >= rows.last)
-        order, self._counts = by_owner(heads[cut], vtxdist)
-        self._sent = cut[order]
-        _, (arrived,) = comm.alltoallv(self._counts, heads[self._sent])
-        wide = self.count + len(arrived) >= 1 << 32
-        self._place = np.empty(rows.num_arcs, np.int64 if wide else np.uint32)
-        place_arcs(rows.csr, self._upward, arrived, self._place)
+        self._counts = counts[:, self._blocks :].sum(axis=0)
+        away = np.flatnonzero(bucket >= self._blocks)
+        away = away[np.argsort(bucket[away], kind="stable")]
+        _, (arrived,) = comm.alltoallv(self._counts, heads[away])
+        arrived = arrived.astype(np.int64) - rows.first
+        from_others = np.empty(len(arrived), kind)
+        choose_blocks(rows.indptr, arrived, BLOCK_BITS, Dealt(from_others, counts[0]))
+        # In a bucket come the edges from other ranks, then those of each part of rows
+        total = np.cumsum(counts.sum(axis=0))
+        before = total - counts.sum(axis=0) + np.cumsum(counts, axis=0) - counts
+        self._here = int(total[self._blocks - 1])
+        self._arrived, *self._own = (
+            Dealt(part, begin)
+            for part, begin in zip(
+                [from_others, *(bucket[self._slice(p)] for p in self._parts)],
+                before, strict=True,
+            )
+        )  # fmt: skip
+        wide = rows.num_arcs >= 1 << 32
+        self._target = np.empty(self._here, np.int64 if wide else np.uint32)
+        next_arc, smaller = rows.indptr[:-1].copy(), heads.astype(np.int64) - rows.first
+        lists = [arrived, *(smaller[self._slice(part)] for part in self._parts)]
+        for ends, (chosen, begin) in zip(
+            lists, [self._arrived, *self._own], strict=True
+        ):
+            places = chosen, self._blocks, begin.copy(), next_arc, self._target
+            find_targets(ends, *places)
+
+    def _slice(self, rows: tuple[int, int]) -> slice:
+        """Return where the edges of some rows are among own edges."""
+        return slice(*self._edges[list(rows)].tolist())
 
     def of_edges(self, values: np.ndarray) -> np.ndarray:
         """Return the values of own edges, given those of all arcs."""
+        rows, edges = self._rows, self._edges
         found = np.empty(self.count, values.dtype)
-        rows = self._rows
-        take_upward(rows.indptr, self._upward, 0, len(rows), values, found)
+        self.threads.map(take_upward, [
+            (rows.indptr, self._upward, begin, end, values,
+             found[edges[begin] : edges[end]])
+            for begin, end in self.threads.ranges(len(rows))
+        ])  # fmt: skip
         return found
 
     def batches(self, keys: np.ndarray, most: int) -> Iterator[tuple[np.ndarray, ...]]:
@@ -91,13 +155,38 @@ class EdgeOrder:
             begin = end
 
     def spread(self, weights: np.ndarray) -> np.ndarray:
-        """Return the value of each arc (collective), given that of each own edge."""
-        _, (arrived,) = self.comm.alltoallv(self._counts, weights[self._sent])
-        every = np.concatenate([weights, arrived, np.zeros(1, weights.dtype)])
-        result = np.empty(len(self._place), weights.dtype)
+        """Return the key of each arc, given the weight of each own edge. Collective.
 
-        def work(begin: int, end: int) -> None:
-            gather(every, self._place, begin, end, result)
+        Raises
+        ------
+        InputError
+            On every rank, if a weight is NaN.
+        """
+        dtype, rows = key_dtype(weights.dtype), self._rows
+        keys = np.empty(rows.num_arcs, dtype)
+        dealt = np.empty(self._here + int(self._counts.sum()), dtype)
+        with self.comm.raise_on_all():
+            self._deal(weights, keys, dealt)
+        _, (arrived,) = self.comm.alltoallv(self._counts, dealt[self._here :])
+        deal(arrived, _copied(self._arrived), dealt)
+        ranges = self.threads.ranges(self._here)
+        self.threads.map(scatter, [(dealt, self._target, *r, keys) for r in ranges])
+        return keys
 
-        self.threads.map(work, self.threads.ranges(len(result)))
-        return result
+    def _deal(self, weights: np.ndarray, keys: np.ndarray, dealt: np.ndarray) -> None:
+        """Write the keys of own edges, and deal them; refuse what is not a number."""
+        rule = key_rule(weights.dtype)
+        bits = np.require(weights, requirements="CW").view(keys.dtype)
+        calls = [
+            (bits[self._slice(part)], rule, self._rows.csr, self._upward, part,
+             _copied(own), (keys, dealt))
+            for part, own in zip(self._parts, self._own, strict=True)
+        ]  # fmt: skip
+        if any(self.threads.map(deal_edges, calls)):
+            edge = self.first + int(np.flatnonzero(np.isnan(weights))[0])
+            raise InputError(f"the weight of edge {edge} is NaN. Give a number.")
+
+
+def _copied(edges: Dealt) -> Dealt:
+    """Return edges whose places a kernel may count up."""
+    return Dealt(edges.bucket, edges.next_place.copy())

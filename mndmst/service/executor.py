@@ -138,7 +138,7 @@ class Executor:
     def _index(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         """Index the forest of the present version on rank 0."""
         graph = self.graphs[fields["graph"]]
-        if not self.comm.bcast(graph.present is not None):
+        if not graph.indexed:
             summary = self._forest(fields, job)
             graph.index(self.forests[summary["forest"]])
         return {"version": graph.version}
@@ -149,17 +149,23 @@ class Executor:
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 batch = read_batch(fields, self.uploads)
-        self._index(fields, job)
-        self._proceed(job)()
+        if not graph.indexed:
+            self._index(fields, job)
+            self._proceed(job)()
         applied = graph.apply(batch)
+        if graph.journaled:
+            self._append(graph, applied.version, batch)
+        graph.publish(applied)
+        return applied._asdict()
+
+    def _append(self, graph: HeldGraph, version: int, batch: Batch | None) -> None:
+        """Write a batch to the journal."""
         try:
             with self.comm.raise_on_all():
                 if graph.journal is not None and batch is not None:
-                    graph.journal.append(applied.version, batch)
+                    graph.journal.append(version, batch)
         except MndmstError as error:  # memory is ahead of the disk
             raise FatalError(f"{error} The service ends.") from error
-        graph.publish(applied)
-        return applied._asdict()
 
     def make(self, graph: HeldGraph, batch: Batch | None) -> None:
         """Make changes that are in the journal already. Collective."""

@@ -43,8 +43,12 @@ class HeldGraph:
         How many batches of changes it has had.
     present : Present or None
         On rank 0, once queries or changes have asked for it. It is replaced as a whole.
+    indexed : bool
+        Whether rank 0 has it.
     journal : Journal or None
         On rank 0, if there is one.
+    journaled : bool
+        Whether rank 0 has one.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class HeldGraph:
         self.name, self.resident, self._stored = name, resident, stored
         self.version = version
         self.present: Present | None = None
+        self.indexed = self.journaled = False
         self.journal: Journal | None = None
         self._columns: dict[str, Weighed] = {}
         self._changing: ChangingForest | None = None
@@ -127,6 +132,7 @@ class HeldGraph:
                 weight = keys_to_weights(key, found.dtype)
                 index = ForestIndex(self.num_vertices, u, v, weight)
                 self.present = Present(self.version, CurrentForest.of(index))
+        self.indexed = True
 
     def apply(self, batch: Batch | None) -> Applied:
         """Make changes, which nobody sees before `publish`. Collective.

@@ -34,7 +34,9 @@ class Job:
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def tell(self, text: str) -> None:
-        """Tell how far it is."""
+        """Tell how far it is, if that was asked for."""
+        if not self.fields.get("progress"):
+            return
         seconds = round(time.monotonic() - self.asked, 6)
         self._events.put({"progress": text, "seconds": seconds})
 

@@ -4,7 +4,7 @@ The protocol is Arrow Flight. Requests and answers are JSON; columns travel as A
 record batches.
 
 - `do_action`: the actions below. The answers are a stream of JSON objects: any number
-  of ``{"progress": TEXT, "seconds": S}``, then one with the result.
+  of ``{"progress": TEXT, "seconds": S}``, if asked for, then one with the result.
 - `do_put`: sends columns. The descriptor's command is an `UPLOAD`. Weights aligned with
   the order of edges go to the rank that has them, everything else to rank 0.
 - `get_flight_info`: says where a table can be read: an endpoint for each rank. The
@@ -38,6 +38,10 @@ class Field(NamedTuple):
 
 
 _GRAPH = Field("name", True, "the graph")
+_TOLD = {
+    "progress": Field("flag", False, "tell of each stage as it begins"),
+    "request": Field("upload", False, "an id to cancel it by"),
+}
 _CHOSEN = {
     "weights": Field(
         "weights",
@@ -58,7 +62,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
             "graph": _GRAPH,
             **_CHOSEN,
             "digest": Field("flag", False, "also return the digest that a job prints"),
-            "request": Field("upload", False, "an id to cancel it by"),
+            **_TOLD,
         },
     ),
     "release": ("forget a forest", {"forest": Field("text", True, "its name")}),
@@ -77,7 +81,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
             "insert": Field("upload", False, "upload (src, dst, weight)"),
             "delete": Field("upload", False, "upload (src, dst)"),
             "set_weights": Field("upload", False, "upload (src, dst, weight)"),
-            "request": Field("upload", False, "an id to cancel it by"),
+            **_TOLD,
         },
     ),
     "snapshot": ("write the graph as shards; the journal ends", {"graph": _GRAPH}),

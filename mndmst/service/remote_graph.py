@@ -2,7 +2,9 @@
 
 import secrets
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -210,16 +212,20 @@ class Graph:
         """Send every rank the weights of its edges; return what they are called."""
         values, name = as_column(weights, "weights"), secrets.token_hex(16)
         info = self.connection.info({"graph": self.name, "table": "edges"})
-        counts, done = self.connection.metadata(info)["counts"], 0
+        counts = self.connection.metadata(info)["counts"]
         if len(values) != sum(counts):
             raise InputError(
                 f"there are {len(values):,} weights and {sum(counts):,} edges; give "
                 "one for each, in the order of Graph.edges()"
             )
-        for endpoint, count in zip(info.endpoints, counts, strict=True):
-            part = arrow.table({"weight": values[done : done + count]})
+
+        def send(endpoint: Any, bounds: tuple[int, int]) -> None:
+            part = arrow.table({"weight": values[slice(*bounds)]})
             self._put("weights", name, part, endpoint)
-            done += count
+
+        shares = pairwise(accumulate(counts, initial=0))
+        with ThreadPoolExecutor(len(counts), "mndmst-send") as pool:
+            list(pool.map(send, info.endpoints, shares))
         return name
 
     def _send(self, kind: str, columns: dict[str, Any]) -> str:

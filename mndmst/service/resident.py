@@ -13,7 +13,7 @@ import numpy as np
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, Rows
-from ..graph.order import keys_to_weights, weights_to_keys
+from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, InputError
 from ..host.progress import Progress
 from ..io.totals import exact_total, forest_digest
@@ -162,13 +162,7 @@ class Resident:
                     f"{len(weights):,} weights. Send one for each, in the order of "
                     "the table 'edges'."
                 )
-            if weights.dtype.kind == "f" and np.isnan(weights).any():
-                edge = int(np.flatnonzero(np.isnan(weights))[0])
-                raise InputError(
-                    f"the weight of edge {order.first + edge} is NaN. Give a number."
-                )
-        keys = order.spread(weights_to_keys(weights.copy()))
-        workers = with_keys(self.weighed.workers, keys)
+        workers = with_keys(self.weighed.workers, order.spread(weights))
         return Weighed(place(workers, self.run.report), weights.dtype)
 
     def solve(
@@ -195,14 +189,19 @@ class Resident:
             workers=weighed.workers,
         )
         run = self._chosen(run, choice)
+        begin = run.report.seconds
         contract(run, proceed)
-        edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
+        seconds = run.report.seconds - begin
+        with run.report.stage("sort"):
+            edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
         if choice.maximum:
             edges = EdgeList(edges.u, edges.v, ~edges.key)
         elif choice.below is not None:
             weights = keys_to_weights(edges.key, weighed.dtype)
             edges = edges.take(lighter(weights, choice.below))
-        return self._totals(run, edges, weighed.dtype, choice.digest)
+        found = self._totals(run, edges, weighed.dtype, choice.digest)
+        found.totals["seconds"] = run.comm.max(seconds)
+        return found
 
     def totalled(self, edges: EdgeList) -> Found:
         """Return a forest with its totals, digest included. Collective."""

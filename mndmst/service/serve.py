@@ -122,7 +122,7 @@ def _loaded(
             found = journal.begin(path)
     found = comm.bcast(found)
     graph = HeldGraph.load(comm, name, found.path, *told, version=found.version)
-    graph.journal = journal
+    graph.journal, graph.journaled = journal, folder is not None
     return graph
 
 

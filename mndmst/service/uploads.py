@@ -19,6 +19,8 @@ COLUMNS = {
 }
 # Unused ones are forgotten after as many seconds.
 KEPT_SECONDS = 600.0
+# So much may come between two looks at what is free, which take a while.
+UNCHECKED = 16 * MIB
 # A request with a column needs as many times its bytes.
 COPIES = 4
 
@@ -61,13 +63,15 @@ class Uploads:
             )
         self._expire()
         parts: dict[str, list[np.ndarray]] = {column: [] for column in COLUMNS[kind]}
-        nbytes = 0
+        nbytes = unchecked = 0
         try:
             for batch in batches:
                 with self._lock:
                     self._coming += batch.nbytes
                 nbytes += batch.nbytes
-                self._check_room(nbytes)
+                if nbytes >= unchecked:
+                    self._check_room(nbytes)
+                    unchecked = nbytes + UNCHECKED
                 for column, pieces in parts.items():
                     pieces.append(_values(batch, column))
             columns = {c: _joined(c, pieces) for c, pieces in parts.items()}
@@ -109,7 +113,7 @@ class Uploads:
 
 
 def _values(batch: Any, name: str) -> np.ndarray:
-    """Return a copy of a column of a batch."""
+    """Return a column of a batch, not copied if it need not be."""
     place = batch.schema.get_field_index(name)
     if place < 0:
         raise InputError(
@@ -119,19 +123,17 @@ def _values(batch: Any, name: str) -> np.ndarray:
     if column.null_count:
         raise InputError(f"the column {name!r} has missing values. Leave them out.")
     try:
-        values: np.ndarray = np.array(column.to_numpy(zero_copy_only=False))
+        values: np.ndarray = column.to_numpy(zero_copy_only=False)
     except Exception as error:  # Arrow has types that NumPy knows nothing of
         raise InputError(f"the column {name!r} has type {column.type}") from error
     wanted = "iuf" if name == "weight" else "iu"
     if values.dtype.kind not in wanted:
         what = "numbers" if name == "weight" else "integers"
         raise InputError(f"the column {name!r} has type {column.type}; give {what}.")
-    return values if name == "weight" else values.astype(np.int64)
+    return values if name == "weight" else values.astype(np.int64, copy=False)
 
 
 def _joined(name: str, pieces: list[np.ndarray]) -> np.ndarray:
     if not pieces:
         raise InputError("the upload has no batch of rows. Send one, empty if need be.")
-    if len(pieces) == 1:
-        return pieces[0]
-    return np.concatenate(pieces)
+    return np.concatenate(pieces)  # one may be written to, unlike what Arrow holds

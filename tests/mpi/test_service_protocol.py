@@ -109,6 +109,22 @@ def test_wrong_requests(service: Served, action: str, body: bytes, words: str) -
         list(client.do_action(flight.Action(action, body), options))
 
 
+def test_progress_is_told_if_asked_for(service: Served) -> None:
+    client, options = raw(service)
+
+    def answers(body: bytes) -> list[dict]:
+        found = client.do_action(flight.Action("solve", body), options)
+        return [json.loads(answer.body.to_pybytes()) for answer in found]
+
+    (result,) = answers(b'{"graph": "g"}')
+    *told, last = answers(b'{"graph": "g", "progress": true}')
+    assert {"choose", "sort"} <= {event["progress"] for event in told}
+    seconds = [event["seconds"] for event in told]
+    assert seconds == sorted(seconds)
+    assert result["weight"] == last["weight"]
+    assert 0 < last["seconds"] < 20
+
+
 def put(service: Served, kind: str, table, **more: str) -> str:
     client, options = raw(service)
     name = secrets.token_hex(16)

@@ -57,6 +57,23 @@ def test_the_page(tmp_path: Path) -> None:
     assert len(pyarrow.parquet.read_table(tmp_path / "light.parquet"))
 
 
+def test_the_page_of_examples(tmp_path: Path) -> None:
+    for package in ("scipy", "matplotlib"):
+        pytest.importorskip(package, reason=f"the examples need {package}")
+    page = (ROOT / "mndmst/docs/service-examples.md").read_text()
+    blocks = re.findall(r"^```(console|python)\n(.*?)^```", page, re.S | re.M)
+    assert [kind for kind, _ in blocks] == ["console", "python", "python"]
+    lines = [
+        block.removeprefix("$ ")
+        if kind == "console"
+        else f"python - <<'END'\n{block}END"
+        for kind, block in blocks
+    ]
+    script("\n".join(lines), tmp_path)
+    for picture in re.findall(r"^!\[.*\]\((.*)\)$", page, re.M):
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
+
+
 def test_the_command_client(tmp_path: Path) -> None:
     graph = simple_path(50)
     write_graph(tmp_path / "g", graph, 2)

@@ -115,7 +115,12 @@ def test_jobs() -> None:
     assert first.cancelled
     first.tell("half")
     first.end({"done": True})
-    told, result = list(first.events())
+    assert list(first.events()) == [{"done": True}]  # nobody has asked for progress
+    second = jobs.submit({"action": "solve", "progress": True})
+    assert jobs.next() is second
+    second.tell("half")
+    second.end({"done": True})
+    told, result = list(second.events())
     assert told["progress"] == "half"
     assert result == {"done": True}
     jobs.forget(first)
