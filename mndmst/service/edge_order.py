@@ -75,7 +75,7 @@ class EdgeOrder:
         rows, comm = self._rows, self.comm
         self._blocks = (rows.num_arcs >> BLOCK_BITS) + 1
         buckets = self._blocks + comm.size
-        kind = np.uint16 if buckets < 1 << 16 else np.uint32
+        kind = np.dtype("u2" if buckets < 1 << 16 else "u4")
         counts = np.zeros((len(self._parts) + 1, buckets), np.int64)
         bucket = np.empty(self.count, kind)
         known = rows.csr, self._upward
@@ -176,7 +176,7 @@ class EdgeOrder:
     def _deal(self, weights: np.ndarray, keys: np.ndarray, dealt: np.ndarray) -> None:
         """Write the keys of own edges, and deal them; refuse what is not a number."""
         rule = key_rule(weights.dtype)
-        bits = np.require(weights, requirements="CW").view(keys.dtype)
+        bits = np.require(weights, requirements=["C", "W"]).view(keys.dtype)
         calls = [
             (bits[self._slice(part)], rule, self._rows.csr, self._upward, part,
              _copied(own), (keys, dealt))
