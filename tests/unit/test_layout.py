@@ -60,3 +60,9 @@ def test_no_function_has_many_parameters(files: list[Path]) -> None:
     assert list(parameters("class A:\n def f(self, a, /, b, *c, d=1, **e): ...")) == [
         ("f", 3)
     ]
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """Pytest imports them by name alone."""
+    names = [file.name for file in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
