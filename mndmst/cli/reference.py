@@ -10,7 +10,7 @@ from .parser import ADVANCED
 def pages() -> dict[str, str]:
     """Return the pages by the names of their files: `bench` has one of its own."""
     sections: dict[str, list[str]] = {"commands.md": [], "benchmarks.md": []}
-    for name, command in _commands(parser()):
+    for name, command in commands(parser()):
         measures = name.split()[0] == "bench"
         page = "benchmarks.md" if measures else "commands.md"
         sections[page].append(_section(name, command))
@@ -29,14 +29,15 @@ def pages() -> dict[str, str]:
     }
 
 
-def _commands(
+def commands(
     parser: argparse.ArgumentParser, before: str = ""
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Yield all commands, those of commands too, with their names."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, command in action.choices.items():
                 yield before + name, command
-                yield from _commands(command, f"{before}{name} ")
+                yield from commands(command, f"{before}{name} ")
 
 
 def _section(name: str, command: argparse.ArgumentParser) -> str:

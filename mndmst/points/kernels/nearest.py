@@ -29,43 +29,63 @@ def nearest(tree, first, last, distances, places):
         Filled with where these neighbours are.
     """
     point, out = np.empty(tree.low.shape[1]), np.empty(CHUNK)
-    nodes, gaps = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1)
-    k = distances.shape[1]
+    room = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1), out
     for number in range(first, last):
         own = tree.leaves[number]
         for place in range(tree.begin[own], tree.end[own]):
             load_point(tree, own, place, point)
-            for i in range(k):
+            for i in range(distances.shape[1]):
                 distances[place, i] = LARGEST
-            worst = LARGEST
-            nodes[0], gaps[0], top = 0, 0.0, 1
-            while top:
-                top -= 1
-                node, gap = nodes[top], gaps[top]
-                while gap < worst and tree.left[node] >= 0:
-                    node = tree.left[node]
-                    far = node + 1
-                    gap, beyond = (
-                        gap_to_point(tree, node, point),
-                        gap_to_point(tree, far, point),
-                    )
-                    if beyond < gap:
-                        node, far, gap, beyond = far, node, beyond, gap
-                    if beyond < worst:
-                        nodes[top], gaps[top] = far, beyond
-                        top += 1
-                if gap >= worst:
-                    continue
-                for begin in range(tree.begin[node], tree.end[node], CHUNK):
-                    count = distances_to_chunk(tree, node, begin, point, out)
-                    if not any_below(out, count, worst):
-                        if worst == 0:
-                            break  # many points equal this one
-                        continue
-                    for j in range(count):
-                        if out[j] < worst and begin + j != place:
-                            insert(distances, places, place, out[j], begin + j)
-                            worst = distances[place, k - 1]
+            list_nearest(tree, point, place, (distances, places), place, room)
+
+
+@kernel
+def list_nearest(tree, point, own, lists, row, room):
+    """Find the nearest points to one that are nearer than the last in its list.
+
+    Parameters
+    ----------
+    own : int
+        Its place in the tree, which is passed over; -1 if it is not there.
+    lists : (ndarray, ndarray)
+        The distances and places of the neighbours of all points; see `insert`.
+    row : int
+        Which row of the lists is this point's.
+    room : (ndarray, ndarray, ndarray)
+        For nodes and gaps, one more than the tree is deep, and for a chunk.
+    """
+    distances, places = lists
+    nodes, gaps, out = room
+    k = distances.shape[1]
+    worst = distances[row, k - 1]
+    nodes[0], gaps[0], top = 0, 0.0, 1
+    while top:
+        top -= 1
+        node, gap = nodes[top], gaps[top]
+        while gap < worst and tree.left[node] >= 0:
+            node = tree.left[node]
+            far = node + 1
+            gap, beyond = (
+                gap_to_point(tree, node, point),
+                gap_to_point(tree, far, point),
+            )
+            if beyond < gap:
+                node, far, gap, beyond = far, node, beyond, gap
+            if beyond < worst:
+                nodes[top], gaps[top] = far, beyond
+                top += 1
+        if gap >= worst:
+            continue
+        for begin in range(tree.begin[node], tree.end[node], CHUNK):
+            count = distances_to_chunk(tree, node, begin, point, out)
+            if not any_below(out, count, worst):
+                if worst == 0:
+                    break  # many points equal this one
+                continue
+            for j in range(count):
+                if out[j] < worst and begin + j != own:
+                    insert(distances, places, row, out[j], begin + j)
+                    worst = distances[row, k - 1]
 
 
 @kernel

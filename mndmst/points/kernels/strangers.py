@@ -6,8 +6,8 @@ import numpy as np
 
 from ...native.kernel import kernel
 from .lightest import MIXED, NOBODY, lower, search
-from .nearest import insert
-from .tree import CHUNK, any_below, distances_to_chunk, gap_to_point
+from .nearest import list_nearest
+from .tree import CHUNK
 
 
 class Strangers(NamedTuple):
@@ -44,38 +44,11 @@ def nearest_to(tree, points, distances, places, first, last):
         NOBODY; becomes the places of what is found.
     """
     point, out = np.empty(tree.low.shape[1]), np.empty(CHUNK)
-    nodes, gaps = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1)
-    k = distances.shape[1]
+    room = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1), out
     for number in range(first, last):
         for d in range(len(point)):
             point[d] = points[number, d]
-        worst = distances[number, k - 1]
-        nodes[0], gaps[0], top = 0, 0.0, 1
-        while top:
-            top -= 1
-            node, gap = nodes[top], gaps[top]
-            while gap < worst and tree.left[node] >= 0:
-                node = tree.left[node]
-                far = node + 1
-                gap, beyond = (
-                    gap_to_point(tree, node, point),
-                    gap_to_point(tree, far, point),
-                )
-                if beyond < gap:
-                    node, far, gap, beyond = far, node, beyond, gap
-                if beyond < worst:
-                    nodes[top], gaps[top] = far, beyond
-                    top += 1
-            if gap >= worst:
-                continue
-            for begin in range(tree.begin[node], tree.end[node], CHUNK):
-                count = distances_to_chunk(tree, node, begin, point, out)
-                if not any_below(out, count, worst):
-                    continue
-                for j in range(count):
-                    if out[j] < worst:
-                        insert(distances, places, number, out[j], begin + j)
-                        worst = distances[number, k - 1]
+        list_nearest(tree, point, -1, (distances, places), number, room)
 
 
 @kernel

@@ -4,12 +4,12 @@ import argparse
 import itertools
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 from processes import environment
 
 from mndmst.cli.main import parse, parser
+from mndmst.cli.reference import commands
 
 
 def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -83,16 +83,6 @@ def test_a_url_has_to_be_fetched_first(line, capsys):
 @pytest.mark.parametrize("name", ["neighbors", "neighbour", "neighbor", "neighbours"])
 def test_names_that_people_try_are_understood(name):
     assert parse([name, "rings", "out"]).points.name == "rings"
-
-
-def commands(
-    top: argparse.ArgumentParser, before: str = ""
-) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    for action in top._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, command in action.choices.items():
-                yield before + name, command
-                yield from commands(command, f"{before}{name} ")
 
 
 def test_every_argument_has_help():
