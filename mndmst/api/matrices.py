@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.model import Rows
+from ..graph.model import Csr, Rows
 from ..graph.order import id_dtype, key_rule
 from ..host.errors import InputError
 from ..host.extras import optional
@@ -61,8 +61,8 @@ def symmetric_rows(
     keys = weights.copy().view(rule.sign.dtype)
     rows = Rows(0, n, matrix.indptr.astype(np.int64), heads, keys)
     parts = [tuple(rows.indptr[[*r]].tolist()) for r in threads.ranges(n)]
-    columns = rows.indptr, heads, keys, 0
-    found = threads.map(inspect_rows, [(*columns, arcs, n, rule) for arcs in parts])
+    csr = Csr(0, rows.indptr, heads, keys)
+    found = threads.map(inspect_rows, [(csr, arcs, n, rule) for arcs in parts])
     balances = [balance for status, *_, balance in found if status == FINE]
     symmetric = len(balances) == len(found) and sum(balances) % (1 << 64) == 0
     return rows if symmetric else None

@@ -10,7 +10,11 @@ from functools import cache
 from typing import Any
 
 from ..host.errors import MissingExtraError
-from ..host.launcher import prepare_environment, slurm_started_nodes
+from ..host.launcher import (
+    prepare_environment,
+    slurm_started_nodes,
+    without_networks,
+)
 from .leftovers import remove_leftovers
 
 
@@ -48,7 +52,8 @@ def start() -> Any:
     if not mpi.Is_initialized():
         remove_leftovers()  # it may be the room, or the name, that is missing
         choose_network(mpi.Get_library_version())
-        mpi.Init_thread(mpi.THREAD_MULTIPLE)
+        with without_networks():
+            mpi.Init_thread(mpi.THREAD_MULTIPLE)
     return mpi
 
 

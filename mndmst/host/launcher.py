@@ -3,14 +3,21 @@
 import os
 import shutil
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+_BY_PMI = ("PMI_FD", "PMIX_RANK")
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
+# For Open MPI: its own code for messages, which asks no network. A process that nobody
+# has launched sends to itself alone, and needs no daemon.
+_ONE_HOST = {"OMPI_MCA_pml": "ob1"}
+_ONE_PROCESS = {
+    **_ONE_HOST, "OMPI_MCA_btl": "self", "OMPI_MCA_ess_singleton_isolated": "1"
+}  # fmt: skip
 # What Open MPI starts ranks by on other hosts.
 _DAEMONS = ("orted", "prted", "prte")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
@@ -39,6 +46,27 @@ def prepare_environment() -> None:
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         os.environ.setdefault("I_MPI_THREAD_YIELD", "3")
+
+
+@contextmanager
+def without_networks() -> Iterator[None]:
+    """Let Open MPI start without a look for networks, where all ranks are on this host.
+
+    One process is ready a third of a second sooner, ranks a sixth. Settings that the
+    user has made are kept, and programs that are started later see none of these.
+    """
+    wanted: dict[str, str] = {}
+    if not any(name in os.environ for name in (*_WORLD_SIZE, *_BY_PMI)):
+        wanted = _ONE_PROCESS
+    elif by_open_mpi() and _first_integer(_LOCAL_SIZE, 0) == launched_processes():
+        wanted = _ONE_HOST
+    made = {name: wanted[name] for name in wanted if name not in os.environ}
+    os.environ.update(made)
+    try:
+        yield
+    finally:
+        for name in made:
+            del os.environ[name]
 
 
 def slurm_started_nodes() -> int:

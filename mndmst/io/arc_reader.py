@@ -1,26 +1,24 @@
 """Read the arcs of rows in pieces, and check each while it is in the cache."""
 
-from collections.abc import Iterable
-from itertools import pairwise
+from contextlib import ExitStack
 from typing import NamedTuple
 
-import h5py
 import numpy as np
 
-from ..graph.arrival import Arrival
+from ..graph.model import Csr
 from ..graph.order import id_dtype, key_dtype, key_rule
-from ..kernels.inspect import (
-    BAD_ID,
-    FINE,
-    NOT_A_NUMBER,
-    NOT_ASCENDING,
-    inspect_rows,
-)
+from ..kernels.arrival import ArcsRead
+from ..kernels.inspect import inspect_rows
 from ..kernels.threads import Threads
-from .chunks import ChunkReader
+from .kernels.arcs import read_arcs
+from .layout import reading
+from .part_arcs import PartArcs
 from .shard_files import ShardFiles
 
-PIECE_BYTES = 4 << 20  # of a column, at the least
+# A thread reads so many pieces before the interpreter can act on a signal.
+PIECES_AT_ONCE = 32
+# As many parts are open at once, so that threads need not wait for each other's end.
+OPEN_PARTS = 32
 
 
 class Facts(NamedTuple):
@@ -51,7 +49,7 @@ class ArcReader:
     ----------
     indptr, indices, weights : ndarray
         As `ShardedGraph.read_rows` returns them; at first the latter two are empty.
-    arrival : Arrival
+    arrival : ArcsRead
         How far these have been filled and looked at.
     """
 
@@ -67,7 +65,7 @@ class ArcReader:
         self.indices = np.empty(num_arcs, id_dtype(graph.num_vertices))
         self.weights = np.empty(num_arcs, graph.weight_dtype)
         self.keys = self.weights.view(key_dtype(graph.weight_dtype))
-        self.arrival = Arrival()
+        self.arrival = ArcsRead(num_arcs)
 
     def read(self, threads: Threads, to_keys: bool = True) -> Facts:
         """Read all arcs and check them.
@@ -86,90 +84,56 @@ class ArcReader:
         rule = key_rule(self.graph.weight_dtype)
         self._rule = rule if to_keys else rule.unchanged()
         found: list[Facts] = []
+        waiting: list[PartArcs] = []
         try:
-            for part, low, high in self.graph.overlap(self.begin, self.end):
-                rows = slice(low - self.begin, high - self.begin + 1)
-                with self.graph.open(part) as file:
-                    found += self._read_part(part, file, rows, threads)
+            with ExitStack() as files:
+                for part, low, high in self.graph.overlap(self.begin, self.end):
+                    waiting += self._open(files, part, low, high)
+                    if len(waiting) == OPEN_PARTS:
+                        found += self._read_parts(waiting, threads)
+                        waiting.clear()
+                        files.close()
+                found += self._read_parts(waiting, threads)
         except BaseException:
             self.arrival.fail()
             raise
         edges, balances = zip(*found, strict=True) if found else ((), ())
         return Facts(sum(edges), sum(balances) % (1 << 64))
 
-    def _read_part(
-        self, part: int, file: h5py.File, rows: slice, threads: Threads
-    ) -> list[Facts]:
-        path, columns = (
-            self.graph.parts[part],
-            (file["graph/indices"], file["graph/data"]),
-        )
-        begin, end = self.indptr[[rows.start, rows.stop - 1]].tolist()
-        if begin == end:
+    def _open(self, files: ExitStack, part: int, low: int, high: int) -> list[PartArcs]:
+        """Open a part for the rows [low, high), if these have arcs."""
+        low, high = low - self.begin, high - self.begin
+        arcs = int(self.indptr[low]), int(self.indptr[high])
+        if arcs[0] == arcs[1]:
             return []
+        file = files.enter_context(self.graph.open(part))
         shift = self._first_arc - int(self.graph.arcdist[part])
-        source = begin + shift, end + shift
-        # Between two pieces no chunk is divided, or it would have to be read twice
-        chunk = max(column.chunks[0] for column in columns)
-        step = chunk * -(-PIECE_BYTES // (chunk * columns[0].dtype.itemsize))
-        inner = range(source[0] // step * step + step - shift, end, step)
-        ids, weights = (ChunkReader(path, column, *source) for column in columns)
+        indptr = self.indptr[low : high + 1]
+        csr = Csr(self.begin + low, indptr, self.indices, self.keys)
+        return [PartArcs(self.graph.parts[part], file, csr, arcs, shift)]
 
-        def read(low: int, high: int) -> Facts:
-            self._read_ids(part, ids, low + shift, self.indices[low:high])
-            weights.read(low + shift, self.weights[low:high])
-            facts = self._inspect(part, rows, (low, high))
+    def _read_parts(self, parts: list[PartArcs], threads: Threads) -> list[Facts]:
+        """Read parts; without the interpreter, where they are stored as usual."""
+        num_vertices, rule = self.graph.num_vertices, self._rule
+
+        def read(part: PartArcs, low: int, high: int) -> Facts:
+            with reading(part.path):
+                part.read(low, high, num_vertices)
+                found = inspect_rows(part.csr, (low, high), num_vertices, rule)
+                part.check(found)
             self.arrival.note(low, high)
-            return facts
+            return Facts(int(found[3]), int(found[4]))
 
-        found = threads.map(read, list(pairwise([begin, *inner, end])))
-        return [*found, self._inspect_seams(part, inner)]
-
-    def _read_ids(
-        self, part: int, ids: ChunkReader, source: int, target: np.ndarray
-    ) -> None:
-        """Read ids without a copy if the widths agree, else checked through one."""
-        if ids.dataset.dtype.itemsize == target.itemsize:
-            ids.read(source, target)
-            return
-        signed = np.empty(len(target), ids.dataset.dtype)
-        ids.read(source, signed)
-        wrong = signed[(signed < 0) | (signed >= self.graph.num_vertices)]
-        if len(wrong):
-            raise self.graph.wrong(part, f"an id, {wrong[0]}, is out of range")
-        target[:] = signed
-
-    def _inspect(self, part: int, rows: slice, arcs: tuple[int, int]) -> Facts:
-        """Check some arcs of rows."""
-        columns = self.indptr[rows], self.indices, self.keys
-        status, vertex, arc, edges, balance = inspect_rows(
-            *columns, self.begin + rows.start, arcs, self.graph.num_vertices, self._rule
-        )
-        if status != FINE:
-            head = self._id_in_file(arc)
-            what = {
-                BAD_ID: f"arc ({vertex}, {head}): an id is out of range",
-                NOT_ASCENDING: f"the ids of a row do not ascend (vertex {vertex})",
-                NOT_A_NUMBER: f"the weight of arc ({vertex}, {head}) is NaN",
-            }
-            raise self.graph.wrong(part, what[status])
-        return Facts(int(edges), int(balance))
-
-    def _id_in_file(self, arc: int) -> int:
-        """Return the id of an arc as the file has it, where ids are signed."""
-        return int(self.indices.view(f"i{self.indices.itemsize}")[arc])
-
-    def _inspect_seams(self, part: int, seams: Iterable[int]) -> Facts:
-        """Check rows where they were divided; count an edge on both sides once."""
-        repeats = 0
-        for arc in seams:
-            row = int(np.searchsorted(self.indptr, arc, "right")) - 1
-            if self.indptr[row] == arc:
-                continue
-            vertex, (before, head) = self.begin + row, self.indices[arc - 1 : arc + 1]
-            if head < before:
-                raise self.graph.wrong(
-                    part, f"the ids of a row do not ascend (vertex {vertex})"
-                )
-            repeats += int(head == before and head > vertex)
-        return Facts(-repeats, 0)
+        rest = num_vertices, rule, self.arrival.words
+        quick = [(p, piece) for p in parts if p.chunks for piece in p.pieces()]
+        slow = [(p, *piece) for p in parts if not p.chunks for piece in p.pieces()]
+        facts, size = threads.map(read, slow), PIECES_AT_ONCE * threads.count
+        for begin in range(0, len(quick), size):
+            some = quick[begin : begin + size]
+            calls = [(*(p.chunks or ()), p.csr, piece, *rest) for p, piece in some]
+            found = threads.map(read_arcs, calls)
+            for (part, _), one in zip(some, found, strict=True):
+                with reading(part.path):
+                    part.check(one)
+                facts.append(Facts(int(one[3]), int(one[4])))
+        return [*facts, *(Facts(-part.repeats(), 0) for part in parts)]

@@ -6,7 +6,6 @@ holds the interpreter lock.
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from ..host.errors import InputError
 from ..kernels.threads import Threads
 from .filters import FLETCHER, applied_filters, most_stored, undo
-from .kernels.checks import SUM_BYTES, read_chunks
+from .kernels.checks import SUM_BYTES, Chunks, read_chunks
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,11 @@ class ChunkReader:
     dataset : h5py.Dataset
         As `datasets.checked_dataset` returns it.
 
+    Attributes
+    ----------
+    whole : Chunks or None
+        The chunks, if all have a checksum and no other filter.
+
     Raises
     ------
     InputError
@@ -56,6 +60,7 @@ class ChunkReader:
         self._begin, self._end, self._length = begin, end, dataset.chunks[0]
         self._first = begin // self._length
         self._chunks = _chunks(path, dataset, begin, end)
+        self.whole = self._whole_chunks()
 
     def cut(self, count: int) -> list[tuple[int, int]]:
         """Return at most so many ranges of all entries, which divide no chunk."""
@@ -79,32 +84,39 @@ class ChunkReader:
         OSError
             If the file cannot be read.
         """
-        end = begin + len(target)
         raw, width = target.view(np.uint8), target.itemsize
+        end = begin + len(target)
+        if self.whole is not None:
+            done = read_chunks(self.whole, begin, raw)
+            if done < end:
+                raise self.damage(done)
+            return
         low, high = begin // self._length, -(-end // self._length)
-        whole: list[_Chunk] = []
-        others: list[_Chunk] = []
         for chunk in self._chunks[low - self._first : high - self._first]:
-            inside = begin <= chunk.first and chunk.first + self._length <= end
-            plain = self._filters == (FLETCHER,) and not chunk.skipped
-            plain &= self._length * width % 2 == 0  # sums are of words
-            (whole if inside and plain else others).append(chunk)
-        for run in _adjacent(whole):
-            self._read_plain(run, raw[(run[0].first - begin) * width :], width)
-        for chunk in others:
             self._read_part(chunk, begin, raw, width)
 
-    def _read_plain(self, run: list[_Chunk], target: np.ndarray, width: int) -> None:
-        """Read whole chunks that have a checksum and no other filter into place."""
-        nbytes = self._length * width
-        for chunk in run:
-            if chunk.size != nbytes + SUM_BYTES:
-                raise _damaged(self.path, chunk)
-        target = target[: len(run) * nbytes]
-        wrong = read_chunks(self._handle, run[0].offset, nbytes, target)
-        if wrong < len(run):
-            os.pread(self._handle, 1, run[wrong].offset)  # says so if it cannot be read
-            raise _damaged(self.path, run[wrong])
+    def damage(self, entry: int) -> InputError:
+        """Return what to raise where a chunk is not what was written.
+
+        Raises
+        ------
+        OSError
+            If it cannot be read.
+        """
+        chunk = self._chunks[entry // self._length - self._first]
+        os.pread(self._handle, 1, chunk.offset)
+        return _damaged(self.path, chunk)
+
+    def _whole_chunks(self) -> Chunks | None:
+        nbytes = self._length * self.dataset.dtype.itemsize
+        plain = self._filters == (FLETCHER,) and nbytes % 2 == 0  # sums are of words
+        for chunk in self._chunks:
+            plain &= not chunk.skipped and chunk.size == nbytes + SUM_BYTES
+        if not plain:
+            return None
+        offsets = np.array([chunk.offset for chunk in self._chunks], np.int64)
+        first = self._first * self._length
+        return Chunks(self._handle, self._length, nbytes, first, offsets)
 
     def _read_part(
         self, chunk: _Chunk, begin: int, raw: np.ndarray, width: int
@@ -143,18 +155,6 @@ def read_range(
         lambda low, high: reader.read(low, target[low - begin : high - begin]),
         reader.cut(threads.count),
     )
-
-
-def _adjacent(chunks: list[_Chunk]) -> Iterator[list[_Chunk]]:
-    """Yield runs of chunks that follow each other in the file."""
-    run: list[_Chunk] = []
-    for chunk in chunks:
-        if run and run[-1].offset + run[-1].size != chunk.offset:
-            yield run
-            run = []
-        run.append(chunk)
-    if run:
-        yield run
 
 
 def _chunks(path: Path, dataset: h5py.Dataset, begin: int, end: int) -> list[_Chunk]:

@@ -32,18 +32,13 @@ def mix(low, high, key):
 
 
 @kernel
-def inspect_rows(indptr, indices, bits, first, arcs, num_vertices, rule):
+def inspect_rows(rows, arcs, num_vertices, rule):
     """Look for the first arc that is wrong, make keys of weights, and sum arcs up.
 
     Parameters
     ----------
-    indptr : ndarray of int64, shape (rows + 1,)
-        Where the rows begin and end in the other arrays.
-    indices : ndarray of uint32 or int64
-    bits : ndarray of uint32 or uint64
-        The weights; their keys afterwards, unless something is wrong.
-    first : int
-        The vertex of the first row.
+    rows : graph.model.Csr
+        The keys are weights at first, and stay so where something is wrong.
     arcs : (int, int)
         Look at the arcs [begin, end), which may divide rows.
     rule : order.KeyRule
@@ -61,6 +56,7 @@ def inspect_rows(indptr, indices, bits, first, arcs, num_vertices, rule):
         directions: zero over all rows of a symmetric graph, and else with a
         probability of about 2^-64.
     """
+    first, indptr, indices, bits = rows
     tails = np.empty(1 + BLOCK + LANES, indices.dtype)  # from the arc before the block
     edges, balance = np.int64(0), np.uint64(0)
     begin, last = arcs

@@ -9,9 +9,9 @@ from shapes import KEYS, csr, edges_of
 
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
-from mndmst.graph.arrival import Arrival
 from mndmst.graph.model import Rows
 from mndmst.host.errors import InputError
+from mndmst.kernels.arrival import ArcsRead
 
 reason = unavailable()
 pytestmark = [
@@ -27,7 +27,7 @@ def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
     whole = csr(n, u, v, key, np.uint32)
     for rows in (whole, whole.cut(n // 3, n // 2)):
         arrays = [np.zeros_like(array) for array in (rows.indices, rows.keys)]
-        arrival = Arrival()
+        arrival = ArcsRead(rows.num_arcs)
         coming = Rows(rows.first, n, rows.indptr, *arrays, arrival)
 
         def read(rows=rows, arrays=arrays, arrival=arrival):
@@ -53,10 +53,10 @@ def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
 
 
 def test_rows_that_do_not_come_are_not_waited_for(backend):
-    arrival = Arrival()
-    arrival.fail()
     n, u, v, key = edges_of("gnm", np.random.default_rng(7), np.uint32)
     rows = csr(n, u, v, key, np.uint32)
+    arrival = ArcsRead(rows.num_arcs)
+    arrival.fail()
     with pytest.raises(InputError, match="not been read"):
         backend.place(Rows(0, n, rows.indptr, rows.indices, rows.keys, arrival))
 

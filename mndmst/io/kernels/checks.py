@@ -1,5 +1,7 @@
 """What is checked of arrays as they come from a file."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...kernels.intrinsics import read_file
@@ -9,6 +11,28 @@ SUM_BYTES = 4  # of a checksum
 LANES = 128
 ROWS = 256  # words of a lane, whose weighted sum still fits 32 bits
 MODULUS = np.uint64(65535)
+
+
+class Chunks(NamedTuple):
+    """Where the chunks of a dataset are; all have a checksum, and no other filter.
+
+    Attributes
+    ----------
+    descriptor : int
+        Of the open file.
+    length, nbytes : int
+        Entries of a chunk, and bytes without the checksum.
+    begin : int
+        The entry with which the first one begins.
+    offsets : ndarray of int64
+        Where they are in the file.
+    """
+
+    descriptor: int
+    length: int
+    nbytes: int
+    begin: int
+    offsets: np.ndarray
 
 
 @kernel
@@ -73,40 +97,55 @@ def _sum_lanes(data, plain, weighted):
 
 
 @kernel
-def read_chunks(descriptor, offset, nbytes, target):
-    """Read chunks that follow each other in a file, each with its checksum behind it.
+def read_chunks(chunks, begin, target):
+    """Read entries from one on, whose chunks have checksums behind them in the file.
 
-    A chunk is summed while it is in the cache.
+    A chunk is summed while it is in the cache. One of which but a part is wanted is
+    read elsewhere first.
 
     Parameters
     ----------
-    descriptor : int
-        Of the open file.
-    offset : int
-        Where the first one begins.
-    nbytes : int
-        Of each without its checksum.
+    chunks : Chunks
+    begin : int
+        The first entry.
     target : ndarray of uint8
-        Gets the chunks.
+        Gets as many as it has room for.
 
     Returns
     -------
     int
-        The first chunk that is cut short, or whose checksum is not its own; how many
-        there are if there is none.
+        The entry after the last that was read: its chunk is cut short, or has not the
+        checksum that it should have.
     """
-    words, found = target.view(np.uint16), np.empty(SUM_BYTES, np.uint8)
-    count = len(target) // nbytes
-    for chunk in range(count):
-        begin, end = chunk * nbytes, (chunk + 1) * nbytes
-        if not _read_all(descriptor, offset, target, begin, end):
-            return chunk
-        if not _read_all(descriptor, offset + nbytes, found, 0, SUM_BYTES):
-            return chunk
-        if fletcher32(words[begin // 2 : end // 2]) != found.view(np.uint32)[0]:
-            return chunk
-        offset += nbytes + SUM_BYTES
-    return count
+    length, width = chunks.length, chunks.nbytes // chunks.length
+    at, end = begin, begin + len(target) // width
+    while at < end:
+        number = (at - chunks.begin) // length
+        first = chunks.begin + number * length
+        stop = min(first + length, end)
+        place = target[(at - begin) * width : (stop - begin) * width]
+        if stop - at == length:
+            if not _read_chunk(chunks, number, place):
+                return at
+        else:
+            whole = np.empty(chunks.nbytes, np.uint8)
+            if not _read_chunk(chunks, number, whole):
+                return at
+            place[:] = whole[(at - first) * width : (stop - first) * width]
+        at = stop
+    return end
+
+
+@kernel
+def _read_chunk(chunks, number, target):
+    """Return whether a chunk is what was written."""
+    nbytes, offset = chunks.nbytes, chunks.offsets[number]
+    if not _read_all(chunks.descriptor, offset, target, 0, nbytes):
+        return False
+    found = np.empty(SUM_BYTES, np.uint8)
+    if not _read_all(chunks.descriptor, offset + nbytes, found, 0, SUM_BYTES):
+        return False
+    return fletcher32(target.view(np.uint16)) == found.view(np.uint32)[0]
 
 
 @kernel

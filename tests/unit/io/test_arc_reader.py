@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from shard_files import symmetric_rows, write
 
-from mndmst.graph.arrival import Arrival
 from mndmst.graph.order import keys_to_weights, weights_to_keys
 from mndmst.host.errors import InputError
 from mndmst.host.memory import Budget
 from mndmst.io.arc_reader import ArcReader
 from mndmst.io.shards import ShardedGraph, open_graph
+from mndmst.kernels.arrival import STEP, ArcsRead
 from mndmst.kernels.threads import Threads
 from mndmst.steps.read import read_rows
 
@@ -26,7 +26,7 @@ ALONE = SimpleNamespace(
 @pytest.fixture(autouse=True)
 def tiny_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mndmst.io.part_writer.CHUNK_BYTES", 16)
-    monkeypatch.setattr("mndmst.io.arc_reader.PIECE_BYTES", 24)
+    monkeypatch.setattr("mndmst.io.part_arcs.PIECE_BYTES", 24)
 
 
 def reader(graph: ShardedGraph, begin: int, end: int) -> ArcReader:
@@ -78,18 +78,18 @@ def test_a_row_that_descends_where_it_is_divided(tmp_path: Path) -> None:
 
 
 def test_who_waits_for_arcs_gets_them_in_order() -> None:
-    arrival, seen = Arrival(), []
+    arrival, seen = ArcsRead(2 * STEP + 7), []
 
     def follow() -> None:
-        for arc in (0, 3, 7):
+        for arc in (0, 3, STEP + 3, 2 * STEP + 7):
             arrival.wait(arc)
             seen.append(arc)
 
     follower = Thread(target=follow)
     follower.start()
-    arrival.note(5, 7)
-    arrival.note(3, 5)
+    arrival.note(STEP + 5, 2 * STEP + 7)
+    arrival.note(3, STEP + 5)
     assert 3 not in seen
     arrival.note(0, 3)
     follower.join(10)
-    assert seen == [0, 3, 7]
+    assert seen == [0, 3, STEP + 3, 2 * STEP + 7]

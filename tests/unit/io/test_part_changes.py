@@ -4,13 +4,15 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from graphs import random, write_graph
 
 from mndmst.host.errors import InputError
-from mndmst.io.arc_reader import ArcReader
+from mndmst.io.arc_reader import ArcReader, Facts
+from mndmst.io.part_arcs import PartArcs
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.stored_rows import Clock, StoredRows
 from mndmst.kernels.threads import ALONE
@@ -121,12 +123,12 @@ def _change_at_the_first_look(
 ) -> None:
     """Change a part when its first arcs are about to be read."""
     changed = []
-    read_ids = ArcReader._read_ids
+    read_parts = ArcReader._read_parts
 
-    def read(self: ArcReader, part: int, *arguments: object) -> None:
-        if part == PART and not changed:
-            changed.append(part)
+    def read(self: ArcReader, parts: list[PartArcs], threads: Any) -> list[Facts]:
+        if graph.parts[PART] in [part.path for part in parts] and not changed:
+            changed.append(PART)
             change(graph.parts[PART])
-        read_ids(self, part, *arguments)
+        return read_parts(self, parts, threads)
 
-    monkeypatch.setattr(ArcReader, "_read_ids", read)
+    monkeypatch.setattr(ArcReader, "_read_parts", read)

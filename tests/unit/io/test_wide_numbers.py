@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from shard_files import UUID
 
+from mndmst.graph.model import Csr
 from mndmst.graph.order import id_dtype, key_rule
 from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import EdgesInMemory
@@ -131,9 +132,8 @@ def test_the_last_rows_of_a_graph_are_read_and_checked(
     assert rows[1].dtype == id_dtype(num_vertices)
     np.testing.assert_array_equal(rows[1], heads)
     rule, keys = key_rule(rows[2].dtype), rows[2].view(np.uint32)
-    found = inspect_rows(
-        rows[0], rows[1], keys, first, (0, len(keys)), num_vertices, rule
-    )
+    csr = Csr(first, rows[0], rows[1], keys)
+    found = inspect_rows(csr, (0, len(keys)), num_vertices, rule)
     assert found[0] == FINE
     assert found[-2:] == (4, 0)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mndmst.graph.model import Csr
 from mndmst.graph.order import WEIGHT_DTYPES, KeyRule, key_rule, weights_to_keys
 from mndmst.kernels.inspect import (
     BAD_ID,
@@ -33,7 +34,7 @@ def inspect(indptr, heads, bits, rule: KeyRule | None = None, first: int = 0):
     rule = rule or key_rule(bits.dtype)
     bits = bits.copy().view(rule.sign.dtype)
     arcs = (int(indptr[0]), int(indptr[-1]))
-    return *inspect_rows(indptr, heads, bits, first, arcs, N, rule), bits
+    return *inspect_rows(Csr(first, indptr, heads, bits), arcs, N, rule), bits
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

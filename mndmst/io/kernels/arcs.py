@@ -1,0 +1,49 @@
+"""Arcs from a file into memory, without the interpreter."""
+
+import numpy as np
+
+from ...kernels.arrival import note_arcs
+from ...kernels.inspect import FINE, inspect_rows
+from ...native.kernel import kernel
+from .checks import read_chunks
+
+# What may be wrong, after what `inspect_rows` finds.
+BAD_IDS, BAD_WEIGHTS = 4, 5
+
+
+@kernel
+def read_arcs(ids, weights, rows, arcs, num_vertices, rule, words):
+    """Read arcs, look at them, and note them.
+
+    Parameters
+    ----------
+    ids, weights : checks.Chunks
+        Their entries are numbered as the arcs of the rows.
+    rows : graph.model.Csr
+        Gets them, as `inspect_rows` leaves them.
+    arcs : (int, int)
+        The arcs [begin, end).
+    num_vertices, rule : int, order.KeyRule
+        As `inspect_rows` takes them.
+    words : ndarray of int64
+        Of `kernels.arrival.ArcsRead`.
+
+    Returns
+    -------
+    tuple
+        What `inspect_rows` returns; or `BAD_IDS` or `BAD_WEIGHTS`, and an arc whose
+        chunk is not what was written.
+    """
+    begin, end = arcs
+    _, _, indices, bits = rows
+    nothing = np.int64(0)
+    done = read_chunks(ids, begin, indices[begin:end].view(np.uint8))
+    if done < end:
+        return BAD_IDS, nothing, np.int64(done), nothing, np.uint64(0)
+    done = read_chunks(weights, begin, bits[begin:end].view(np.uint8))
+    if done < end:
+        return BAD_WEIGHTS, nothing, np.int64(done), nothing, np.uint64(0)
+    status, vertex, arc, edges, balance = inspect_rows(rows, arcs, num_vertices, rule)
+    if status == FINE:
+        note_arcs(words, begin, end)
+    return status, vertex, arc, edges, balance

@@ -1,0 +1,53 @@
+"""What Open MPI is told before it starts, by who has launched us."""
+
+import os
+
+import pytest
+
+from mndmst.host.launcher import without_networks
+
+ALL = {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_ess_singleton_isolated"}
+LAUNCHED = (
+    "PMI_SIZE", "PMI_FD", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "MPI_LOCALNRANKS",
+    "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nobody_launched_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*LAUNCHED, *ALL):
+        monkeypatch.delenv(name, raising=False)
+
+
+def added() -> set[str]:
+    before = dict(os.environ)
+    with without_networks():
+        found = {name for name in os.environ if os.environ[name] != before.get(name)}
+    assert dict(os.environ) == before
+    return found
+
+
+def test_one_process_sends_to_itself() -> None:
+    assert added() == ALL
+
+
+def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_MCA_pml", "ucx")
+    assert added() == ALL - {"OMPI_MCA_pml"}
+
+
+@pytest.mark.parametrize(("here", "names"), [("4", {"OMPI_MCA_pml"}), ("2", set())])
+def test_ranks_of_one_host_need_no_network(
+    monkeypatch: pytest.MonkeyPatch, here: str, names: set[str]
+) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", here)
+    assert added() == names
+
+
+@pytest.mark.parametrize("name", ["PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"])
+def test_other_launchers_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    assert not added()
