@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import traceback
+from errno import ENOMEM
 from typing import Any
 
 from .host.errors import MndmstError, StoppedError
@@ -52,14 +53,13 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()
         return _end(128 + signal.SIGPIPE)
-    except MemoryError as error:
-        _say(
-            f"mndmst: error: {_rank()} has no more memory ({error}). Use more ranks or "
-            "machines, or keep below what there is with --memory.\n"
-        )
-        return _end(1)
     except Exception as error:
-        if isinstance(error, OSError) and not error.filename and _output_fails():
+        if isinstance(error, MemoryError) or getattr(error, "errno", 0) == ENOMEM:
+            _say(
+                f"mndmst: error: {_rank()} has no more memory ({error}). Use more "
+                "ranks or machines, or keep below what there is with --memory.\n"
+            )
+        elif isinstance(error, OSError) and not error.filename and _output_fails():
             _say(f"mndmst: error: the output cannot be written ({error.strerror})\n")
         else:
             _say(_unforeseen(error, sys.argv[1:] if argv is None else argv))

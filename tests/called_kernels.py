@@ -18,12 +18,14 @@ import graphs
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.native.registry import FILE
+from mndmst.native.store import directories, find
 
 PROGRAM = Path(__file__).parent / "mpi" / "kernels_program.py"
 RANKS = (1, 2, 3, 5)
 HEAD = """\
 # Who calls a kernel and for which types of weights, its name, and the types of its
-# arguments. Ids are 32 bits wide. Written by tests/called_kernels.py.
+# arguments. Ids are 32 bits wide. Those with the most code come first: to compile them
+# takes longest. Written by tests/called_kernels.py.
 """
 # Few edges and many, with and without a giant component, by one thread and several.
 ARRAYS = """if True:
@@ -90,10 +92,20 @@ def main() -> None:
             for name, signature in called_for_arrays(dtype.name):
                 users[name, signature].add(f"arrays:{dtype.str[1:]}")
     lines = [
-        f"{','.join(sorted(types))} {name.removeprefix('mndmst.')} {signature}\n"
-        for (name, signature), types in sorted(users.items())
+        (-_code_bytes(*entry), ",".join(sorted(types)), *entry)
+        for entry, types in users.items()
     ]
-    FILE.write_text(HEAD + "".join(lines))
+    texts = [
+        f"{types} {name.removeprefix('mndmst.')} {signature}\n"
+        for _, types, name, signature in sorted(lines)
+    ]
+    FILE.write_text(HEAD + "".join(texts))
+
+
+def _code_bytes(name: str, signature: str) -> int:
+    """Return the length of the code that a run has compiled."""
+    found = find(directories(), name, signature)
+    return len(found.code) if found else 0
 
 
 if __name__ == "__main__":

@@ -140,8 +140,16 @@ class Backend(ABC):
         """Return the device's name for reports."""
         return self.name
 
-    def start(self, ids: np.dtype, keys: np.dtype) -> None:
-        """Load what rows of some types will need, if that takes the device time."""
+    def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
+        """Load what rows of some types will need, if that takes the device time.
+
+        Kernels of the host may still be being compiled: it calls none.
+
+        Parameters
+        ----------
+        whole : bool
+            The rows are a whole graph, for `msf` alone.
+        """
         return
 
     @abstractmethod

@@ -80,9 +80,9 @@ class Fallback(Backend):
         """Return the device's name for reports."""
         return self.device.describe()
 
-    def start(self, ids: np.dtype, keys: np.dtype) -> None:
+    def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
         """See `Backend.start`."""
-        self._do(lambda backend: backend.start(ids, keys))
+        self._do(lambda backend: backend.start(ids, keys, whole))
 
     def memory(self) -> Memory:
         """Return the memory of the device."""

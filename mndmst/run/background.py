@@ -49,15 +49,17 @@ class Background:
 def start_devices(
     comm: Comm, backends: list[Backend], graph: ShardedGraph, progress: Progress
 ) -> Background:
-    """Start the devices beside what follows; compile first what nobody has compiled.
+    """Start the devices beside what follows; compile what nobody has compiled.
 
     Collective.
     """
     ids, keys = id_dtype(graph.num_vertices), key_dtype(graph.weight_dtype)
-    compile_kernels(comm, "solve", graph.weight_dtype, progress.say)
+    alone = comm.size == len(backends) == 1
 
     def load() -> None:
         for backend in backends:
-            backend.start(ids, keys)
+            backend.start(ids, keys, whole=alone)
 
-    return Background(load)
+    background = Background(load)
+    compile_kernels(comm, "solve", graph.weight_dtype, progress.say)
+    return background

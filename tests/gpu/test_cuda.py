@@ -1,5 +1,7 @@
 """The CUDA backend against an oracle, step by step."""
 
+import subprocess
+import sys
 from itertools import pairwise
 from threading import Thread
 
@@ -256,3 +258,16 @@ def test_numba_agrees(backend):
     mine, theirs = (b.msf(b.place(rows)).edges for b in (backend, host))
     theirs = theirs.take(np.lexsort((theirs.v, theirs.u)))
     check(mine, (theirs.u, theirs.v, theirs.key), np.uint32, np.uint64)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("keys", KEYS)
+def test_start_calls_no_kernel_of_the_host(keys, whole):
+    program = (
+        "import numpy as np; from mndmst.backends import cuda_device; "
+        "from mndmst.native.loader import loaded; "
+        f"cuda_device(0).start(np.dtype('u4'), np.dtype('{np.dtype(keys).str}'), "
+        f"{whole}); print(loaded())"
+    )
+    run = subprocess.run([sys.executable, "-c", program], stdout=-1, check=True)
+    assert run.stdout == b"[]\n"

@@ -12,6 +12,7 @@ from cupy.cuda.runtime import CUDARuntimeError
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...host.errors import ConfigError
+from ...kernels.columns import without_repeats
 from ..base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
 from . import unavailable
 from .band_forest import band_forest
@@ -21,8 +22,8 @@ from .msf import msf
 from .peer import CudaPeer
 from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
 from .reduced_graph import forest
-from .row_hooks import row_hooks
-from .start import run_every_step
+from .row_hooks import list_hooks
+from .start import complete_graph
 from .streamed import Need, StreamedRows
 from .tools import Tools
 from .transfer import Transfer
@@ -131,9 +132,23 @@ class CudaBackend(Backend):
         name = cupy.cuda.runtime.getDeviceProperties(self.device.id)["name"]
         return f"{name.decode()} ({self.device.id})"
 
-    def start(self, ids: np.dtype, keys: np.dtype) -> None:
-        """See `Backend.start`; what is not in CuPy's cache is compiled."""
-        run_every_step(self, ids, keys)
+    def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
+        """See `Backend.start`: it takes every step, on a tiny graph.
+
+        What has to be compiled then is, unless CuPy has it in its cache.
+        """
+        self._kernels_for(np.dtype(keys)).load(self.device)
+        rows = complete_graph(64, ids, keys)
+        self.msf(self.place(rows))
+        if whole:
+            return
+        part = rows.cut(8, 40)
+        placed = self.place(part)
+        middle = int(np.median(part.keys))
+        self.band_forest(placed, Band(None, middle), None)
+        self.band_forest(placed, Band(middle, None), np.arange(8, 40))
+        if isinstance(placed, PlacedRows):
+            self.list_hooks(placed, Band(None, middle))
 
     def memory(self) -> Memory:
         """Return what may be taken; what CuPy's pool holds back is free.
@@ -196,8 +211,15 @@ class CudaBackend(Backend):
         """See `Backend.row_hooks`."""
         if isinstance(rows, StreamedRows):
             return self.host.row_hooks(rows.rows, band)
+        hook, best, edges = self.list_hooks(rows, band)
+        return hook, best, without_repeats(edges.u, edges.v, edges.key)
+
+    def list_hooks(
+        self, rows: PlacedRows, band: Band
+    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+        """Return what `row_hooks` does, parallel edges side by side."""
         with self._current():
-            return row_hooks(rows, band, self._tools(rows.keys.dtype))
+            return list_hooks(rows, band, self._tools(rows.keys.dtype))
 
     def peer(
         self, rows: PlacedRows | StreamedRows, num_vertices: int

@@ -4,6 +4,7 @@ One module per file and key width; CuPy keeps the binaries in its cache on disk.
 """
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,16 @@ class Kernels:
         self._functions: dict[str, Any] = {}
         self._resident: dict[str, int] = {}
 
+    def load(self, device: cupy.cuda.Device) -> None:
+        """Load all kernels; those that are not in CuPy's cache compile side by side."""
+
+        def load_file(file: str) -> None:
+            with device:
+                self._load(file)
+
+        with ThreadPoolExecutor(len(FILES)) as pool:
+            list(pool.map(load_file, FILES))
+
     def launch(self, name: str, threads: int, *args: Any, block: int = 256) -> None:
         """Run a kernel with at least `threads` threads on the current stream."""
         blocks = -(-threads // block)
@@ -67,15 +78,17 @@ class Kernels:
 
     def _function(self, name: str) -> Any:
         if name not in self._functions:
-            file = next(file for file, names in FILES.items() if name in names)
-            module = cupy.RawModule(
-                code=_source(file),
-                options=("-std=c++17", f"-DKEY_BITS={8 * np.dtype(self.key).itemsize}"),
-                enable_cooperative_groups=file in COOPERATIVE,
-            )
-            for other in FILES[file]:
-                self._functions[other] = module.get_function(other)
+            self._load(next(file for file, names in FILES.items() if name in names))
         return self._functions[name]
+
+    def _load(self, file: str) -> None:
+        module = cupy.RawModule(
+            code=_source(file),
+            options=("-std=c++17", f"-DKEY_BITS={8 * np.dtype(self.key).itemsize}"),
+            enable_cooperative_groups=file in COOPERATIVE,
+        )
+        for name in FILES[file]:
+            self._functions[name] = module.get_function(name)
 
 
 def _source(file: str) -> str:

@@ -4,7 +4,6 @@ import cupy
 import numpy as np
 
 from ...graph.model import EdgeList
-from ...kernels.columns import without_repeats
 from ..base import Band
 from .placed import PlacedRows
 from .row_solver import RowSolver
@@ -13,10 +12,10 @@ from .state import NONE
 from .tools import Tools
 
 
-def row_hooks(
+def list_hooks(
     rows: PlacedRows, band: Band, tools: Tools
 ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-    """See `Backend.row_hooks`."""
+    """See `Backend.row_hooks`; of parallel edges all are listed, side by side."""
     solver = RowSolver(tools.kernels, rows.vertices, rows, Band())
     best, edges = solver.lightest_arcs(band.high)
     far = cupy.arange(rows.own, dtype=np.uint32)
@@ -28,7 +27,6 @@ def row_hooks(
     key[some] = rows.keys[arc]
     others = edges.v != far[edges.u - np.uint32(rows.first)]
     edges = Edges(*(column[others] for column in edges))
-    listed = tools.edge_list(rows, edges)
     to_host = tools.transfer.to_host
     hook = to_host(rows.to_global(far).astype(np.uint32))
-    return hook, to_host(key), without_repeats(listed.u, listed.v, listed.key)
+    return hook, to_host(key), tools.edge_list(rows, edges)
