@@ -17,7 +17,7 @@ if (($# > 0)); then
     exec "$venv/bin/python" -m pytest "$@"
 fi
 status=0
-"$venv/bin/python" -m pytest tests/mpi/test_solve.py \
+"$venv/bin/python" -m pytest tests/mpi/test_solve.py tests/mpi/test_points.py \
     tests/system/test_kill_points.py tests/system/test_restart_kills.py \
     tests/system/test_canaries.py || status=1
 "$venv/bin/python" -m tests.campaign --minutes 60 --seed "$RANDOM" || status=1

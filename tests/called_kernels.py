@@ -1,9 +1,12 @@
-"""Write `signatures.txt`: the kernels that solving calls, for every type of weights.
+"""Write `signatures.txt`: the kernels that commands call, for every type of weights.
 
 python -m tests.called_kernels
+
+It takes half an hour: what the tests of some rooms call is what these compile.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,10 +21,15 @@ import graphs
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.native.registry import FILE
-from mndmst.native.store import directories, find
+from mndmst.native.store import RUNTIME_NAME, directories, find
 
 PROGRAM = Path(__file__).parent / "mpi" / "kernels_program.py"
 RANKS = (1, 2, 3, 5)
+TESTS = {
+    "points": ("tests/unit/points", "tests/mpi/test_points.py"),
+    "service": ("tests/unit/service", "tests/mpi/test_service.py"),
+    "others": ("tests/unit",),
+}
 HEAD = """\
 # Who calls a kernel and for which types of weights, its name, and the types of its
 # arguments. Ids are 32 bits wide. Those with the most code come first: to compile them
@@ -75,6 +83,19 @@ def called_for_arrays(dtype: str) -> list[tuple[str, str]]:
     return [tuple(entry) for entry in json.loads(run.stdout)]
 
 
+def stored_by_tests(*paths: str) -> set[tuple[str, str]]:
+    """Return the kernels of this package that some tests call."""
+    with tempfile.TemporaryDirectory() as place:
+        environment = dict(os.environ, MNDMST_CACHE_DIR=place, MNDMST_KERNELS="")
+        command = [sys.executable, "-m", "pytest", "-q", *paths]
+        subprocess.run(command, env=environment, check=True)
+        heads = [file.open("rb").readline() for file in Path(place).rglob("*.o")]
+    facts = [json.loads(head) for head in heads]
+    entries = {(fact["name"], fact["signature"]) for fact in facts}
+    ours = {entry for entry in entries if entry[0].startswith("mndmst.")}
+    return ours - {(RUNTIME_NAME, "")}
+
+
 def main() -> None:
     """Run all, and write the file."""
     users: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -91,6 +112,9 @@ def main() -> None:
                         users[name, signature].add(f"{user}:{dtype.str[1:]}")
             for name, signature in called_for_arrays(dtype.name):
                 users[name, signature].add(f"arrays:{dtype.str[1:]}")
+    for user, paths in TESTS.items():
+        for entry in stored_by_tests(*paths) - users.keys():
+            users[entry].add(user)
     lines = [
         (-_code_bytes(*entry), ",".join(sorted(types)), *entry)
         for entry, types in users.items()

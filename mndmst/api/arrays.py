@@ -15,7 +15,7 @@ from ..host.errors import InputError
 from ..host.extras import optional
 from ..io.edges import Edges, supported_weights
 from ..kernels.threads import Threads
-from ..native.ahead import compile_for_arrays
+from ..native.ahead import compile_for
 from .forest import Forest
 from .inputs import as_edges, check_columns, on_device
 from .matrices import (
@@ -255,7 +255,7 @@ def _forest_of(edges: Edges, maximum: bool, backend: "Backend") -> Forest:
             "on. Write the edges to a file, and use mndmst partition and solve."
         )
     columns = edges.src, edges.dst, edges.weight
-    compile_for_arrays(edges.weight.dtype)
+    compile_for("arrays", edges.weight.dtype)
     found = backend.msf_of_edges(edges.num_vertices, *columns, maximum)
     return _public(found, edges.weight.dtype, maximum)
 

@@ -118,9 +118,11 @@ def _with_ranks(
     from ..host.errors import ConfigError
     from ..points.deal import read_part
     from ..points.dealt import dealt_forest
+    from ..run.compile import compile_kernels
     from .ranks import begin
 
-    comm = begin(argparse.Namespace(quiet=True)).comm
+    comm, _, progress = begin(argparse.Namespace(quiet=True))
+    compile_kernels(comm, "points", None, progress.say)
     points = None
     with comm.raise_on_all():
         min_samples = samples()

@@ -22,12 +22,12 @@ RECORD = 2048
 
 
 @functools.cache
-def compile_for_arrays(weights: np.dtype) -> None:
-    """Compile what graphs in memory take and nobody has compiled, on all cores."""
-    compile_side_by_side(uncompiled("arrays", weights))
+def compile_for(user: str, weights: np.dtype | None = None) -> None:
+    """Compile what somebody calls and nobody has compiled, on all cores."""
+    compile_side_by_side(uncompiled(user, weights))
 
 
-def uncompiled(user: str, weights: np.dtype) -> list[Entry]:
+def uncompiled(user: str, weights: np.dtype | None = None) -> list[Entry]:
     """Return what somebody calls and nobody has compiled; see `registry.entries`.
 
     It is empty if there is no place to keep code in.

@@ -1,9 +1,10 @@
 """The kernels that are called, and for which types: what can be compiled ahead.
 
 `signatures.txt` lists them under who calls them, `solve`, `verify` and `update` for
-graphs in files or `arrays` for those in memory, and for which types of weights. It is
-written by watching runs (`python -m tests.called_kernels`), and a test holds it to
-them. A kernel that is missing there is compiled when it is first called.
+graphs in files or `arrays` for those in memory, and for which types of weights; under
+`points` and `service`; and under `others`, for which no command waits. It is written
+by watching runs (`python -m tests.called_kernels`), and a test holds it to them. A
+kernel that is missing there is compiled when it is first called.
 """
 
 from collections.abc import Sequence
@@ -25,20 +26,22 @@ class Entry(NamedTuple):
 
 
 def entries(user: str = "", weights: np.dtype | None = None) -> list[Entry]:
-    """Return the kernels that somebody calls for a type of weights; all without.
+    """Return the kernels that somebody calls, or all.
 
     The first is what takes memory for the others.
 
     Parameters
     ----------
-    user : {"solve", "verify", "update", "arrays"}
+    user : {"solve", "verify", "update", "arrays", "points", "service"}
+    weights : dtype, optional
+        For the first four.
     """
-    wanted = None if weights is None else f"{user}:{weights.str[1:]}"
+    wanted = user if weights is None else f"{user}:{weights.str[1:]}"
     found = [Entry(RUNTIME_NAME, "")]
     for line in FILE.read_text().splitlines():
         if not line.startswith("#"):
             users, name, signature = line.split(" ", 2)
-            if wanted is None or wanted in users.split(","):
+            if not wanted or wanted in users.split(","):
                 found.append(Entry(f"mndmst.{name}", signature))
     return found
 

@@ -24,6 +24,7 @@ from ..graph.order import weights_to_keys
 from ..host.errors import ConfigError, InputError
 from ..kernels.sorting import sort_positions
 from ..kernels.threads import Threads
+from ..native.ahead import compile_for
 from .duplicates import join_equal
 from .kernels.edges import Edges, certify, no_edges
 from .kernels.rounds import join
@@ -113,6 +114,7 @@ def points_forest(
         return PointForest(
             _as_forest(np.zeros(1, np.uint32), no_edges(), metric), 0, True
         )
+    compile_for("points")
     min_samples = min(min_samples, n - 1)
     usual = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or usual, min_samples, n)

@@ -9,7 +9,7 @@ from ..native.ahead import compile_side_by_side, uncompiled
 
 
 def compile_kernels(
-    comm: Comm, user: str, weights: np.dtype, say: Callable[[str], object]
+    comm: Comm, user: str, weights: np.dtype | None, say: Callable[[str], object]
 ) -> None:
     """Compile kernels; the ranks of a host divide them, and use all of its cores.
 
@@ -17,7 +17,7 @@ def compile_kernels(
 
     Parameters
     ----------
-    user : {"solve", "verify", "update"}
+    user, weights
         See `registry.entries`.
     say : callable
         Writes a message if there is anything to compile.

@@ -19,6 +19,7 @@ from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
 from ..io.whole_file import whole_file
+from ..run.compile import compile_kernels
 from ..run.config import Config
 from .access import Access
 from .executor import Executor, FatalError
@@ -75,6 +76,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     StoppedError
         On every rank, after a signal to stop; everything asked for has been answered.
     """
+    compile_kernels(comm, "service", None, progress.say)
     jobs, told = Jobs(), (config, progress)
     executor = Executor(comm, {}, Uploads(config.memory))
     for name, path in setting.graphs.items():
@@ -122,6 +124,8 @@ def _loaded(
             found = journal.begin(path)
     found = comm.bcast(found)
     graph = HeldGraph.load(comm, name, found.path, *told, version=found.version)
+    weights = graph.resident.run.graph.weight_dtype
+    compile_kernels(comm, "update", weights, told[1].say)
     graph.journal, graph.journaled = journal, folder is not None
     return graph
 

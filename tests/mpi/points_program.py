@@ -1,6 +1,11 @@
-"""Find forests of points by all ranks, and by one alone; rank 0 prints what differs."""
+"""Find forests of points by all ranks, and by one alone; rank 0 prints what differs.
+
+Argument: a stride. Of all cases those are taken whose number and the number of ranks
+add up to a multiple of it.
+"""
 
 import json
+import sys
 
 import numpy as np
 
@@ -49,10 +54,12 @@ def cases():
     yield sphere, "cosine", 0, 2
 
 
-comm = world()
+comm, stride = world(), int(sys.argv[1])
 dealt.FEW, others.BATCH, deal.SAMPLE = 1, 128, 64
 differing, done, kept = [], 0, 0
-for points, metric, samples, neighbours in cases():
+for number, (points, metric, samples, neighbours) in enumerate(cases()):
+    if (number + comm.size) % stride:
+        continue
     n = len(points)
     first, last = n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
     found = dealt.dealt_forest(
@@ -66,7 +73,7 @@ for points, metric, samples, neighbours in cases():
         )
         done += 1
         if not same:
-            differing.append([done - 1, n, metric, samples, neighbours])
+            differing.append([number, n, metric, samples, neighbours])
 mine = deal.deal(comm, np.random.default_rng(comm.rank).random((3000, 3)), 0)
 shares = comm.allgather(len(mine.rows)).tolist()
 if comm.rank == 0:
