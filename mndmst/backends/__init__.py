@@ -8,11 +8,15 @@ is imported when it is made.
 from typing import TYPE_CHECKING
 
 from .cuda import device_ids, device_names, unavailable
+from .cuda.driver import start_driver
 
 if TYPE_CHECKING:
     from .base import Backend
 
-__all__ = ["cpu_device", "cuda_device", "device_ids", "device_names", "unavailable"]
+__all__ = [
+    "cpu_device", "cuda_device", "device_ids", "device_names", "start_driver",
+    "unavailable",
+]  # fmt: skip
 
 
 def cpu_device(threads: int = 1) -> "Backend":

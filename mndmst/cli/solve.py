@@ -72,6 +72,12 @@ def _add_thresholds(parser: Any) -> None:
 
 
 def _solve(arguments: argparse.Namespace) -> int:
+    from ..backends import start_driver
+    from ..host.launcher import launched_processes
+
+    # Several ranks may get other devices than the first one
+    if arguments.backend == "cuda" and launched_processes() == 1:
+        start_driver()
     from .ranks import begin
 
     job = begin(arguments)

@@ -8,6 +8,7 @@ import numpy as np
 from ..graph.model import EdgeColumns, EdgeList, Rows, positions
 from ..native.kernel import kernel
 from .edge_ops import copy_kept, count_kept, first_of_pairs, repeats
+from .intrinsics import copy_memory
 from .threads import Threads
 
 # Where in a page a column begins, times its number; a multiple of a cache line.
@@ -100,8 +101,8 @@ def keep_in_place(
 
 @kernel
 def copy_bytes(into, of):
-    """Copy an array."""
-    into[:] = of
+    """Copy an array of bytes into one of its length."""
+    copy_memory(into, of, len(of))
 
 
 def add_marked(

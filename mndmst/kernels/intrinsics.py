@@ -10,6 +10,7 @@ _MADE_BY, _CALLING = "mndmst.kernels.lowering", "mndmst.kernels.calling"
 add_atomic = Instruction(_MADE_BY, "add_atomic")
 bits_to_float = Instruction(_MADE_BY, "bits_to_float")
 choose = Instruction(_MADE_BY, "choose")
+copy_memory = Instruction(_MADE_BY, "copy_memory")
 leading_zeros = Instruction(_MADE_BY, "leading_zeros")
 load_atomic = Instruction(_MADE_BY, "load_atomic")
 load_byte = Instruction(_MADE_BY, "load_byte")

@@ -36,7 +36,10 @@ def tree_names(
     ranges = threads.ranges(len(component)) if several else [(0, len(component))]
     # Each thread has a line of its own, behind the trees, for names nobody needs.
     spares = [len(parent) + LINE * (1 + i) for i in range(len(ranges))]
-    smallest = np.full(spares[-1] + LINE, len(component), np.uint32)
+    smallest = np.empty(spares[-1] + LINE, np.uint32)
+    none = len(component)
+    filled = threads.ranges(len(smallest))
+    threads.map(fill, [(smallest, *bounds, none) for bounds in filled])
 
     def share(spare: int, begin: int, end: int) -> tuple:
         return component, parent, smallest, spare, begin, end, label
@@ -49,6 +52,13 @@ def tree_names(
     if len(shares) > 1 and any(threads.map(name_range, shares)):
         name_range(*share(len(parent), 0, len(component)))
     return label, smallest[: len(parent)]
+
+
+@kernel
+def fill(names, begin, end, name):
+    """Set the names in [begin, end) to one."""
+    for i in range(np.uint64(begin), np.uint64(end)):
+        names[i] = name
 
 
 @kernel
