@@ -25,6 +25,12 @@ from mndmst.native.store import RUNTIME_NAME, directories, find
 
 PROGRAM = Path(__file__).parent / "mpi" / "kernels_program.py"
 RANKS = (1, 2, 3, 5)
+# Called by `solve` where there is a GPU, or ids are many and far apart.
+AT_TIMES = {
+    ("mndmst.kernels.arrival._wait", "i8[],i8,i8"),
+    ("mndmst.kernels.edge_ops.compact", "u4[],u4[],i8,i8"),
+    ("mndmst.kernels.sorting._sort_runs", "u8[],u8[],i8,i8,i8"),
+}
 TESTS = {
     "points": ("tests/unit/points", "tests/mpi/test_points.py"),
     "service": ("tests/unit/service", "tests/mpi/test_service.py"),
@@ -112,6 +118,8 @@ def main() -> None:
                         users[name, signature].add(f"{user}:{dtype.str[1:]}")
             for name, signature in called_for_arrays(dtype.name):
                 users[name, signature].add(f"arrays:{dtype.str[1:]}")
+    for entry in AT_TIMES:
+        users[entry] |= {f"solve:{dtype.str[1:]}" for dtype in WEIGHT_DTYPES}
     for user, paths in TESTS.items():
         for entry in stored_by_tests(*paths) - users.keys():
             users[entry].add(user)
