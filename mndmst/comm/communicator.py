@@ -173,6 +173,15 @@ class Comm:
         """Return the cores that any of these ranks, on one machine, may use."""
         return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
 
+    def host(self) -> int:
+        """Return the number of this rank's host, in the order of ranks. Collective."""
+        node = self.node()
+        first = int(node.min(self.rank))
+        before = self.exscan(int(first == self.rank))
+        number = int(node.max(before if first == self.rank else 0))
+        node.free()
+        return number
+
     def is_one_host(self) -> bool:
         """Return whether all ranks are on one host. Collective."""
         node = self.node()

@@ -1,15 +1,20 @@
-"""Write columns to an HDF5 file rank by rank, so that no rank gathers them."""
+"""Write columns to an HDF5 file from all ranks, so that no rank gathers them.
 
+HDF5 writes through one process, one chunk after the other. So the ranks only have it
+find a place for each chunk, in turn, and write there by themselves.
+"""
+
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
 
 from ..kernels.threads import ALONE, Threads
 from .filters import SUM_BYTES, checksum
-from .hdf5_file import hdf5_file
+from .hdf5_file import Reserving, hdf5_file, reserving_file
 from .layout import writing
 from .outputs import Outputs
 
@@ -26,8 +31,8 @@ def write_columns(
 ) -> None:
     """Write columns that are spread over the ranks; every rank calls it.
 
-    The ranks append, one after the other, to the file that becomes `path` with the
-    other outputs.
+    The file becomes `path` with the other outputs. Hosts write one after the other: of
+    two that change a page of a network's file system, one may lose what it wrote.
 
     Parameters
     ----------
@@ -42,7 +47,7 @@ def write_columns(
     dtypes : dict of str to dtype, optional
         The types to store, where they are not the arrays'.
     threads : Threads
-        Convert the columns to these types, and sum them up.
+        Convert the columns to these types, sum them up and write them.
 
     Raises
     ------
@@ -59,11 +64,17 @@ def write_columns(
             with hdf5_file(temporary) as file:
                 for name in columns:
                     create_dataset(file, name, lengths[name], kinds[name])
+    chunks: list[_Chunk] = []
     for turn in range(comm.size):
         # `raise_on_all` lets the next rank open the file when this one has closed it.
         with comm.raise_on_all(), writing(path):
             if turn == comm.rank:
-                _append(temporary, columns, places, threads)
+                chunks = _append(temporary, columns, places)
+    host = comm.host()
+    for turn in range(comm.max(host) + 1):
+        with comm.raise_on_all(), writing(path):
+            if turn == host:
+                _write_chunks(temporary, chunks, threads)
     facts = attributes()
     with comm.raise_on_all(), writing(path):
         if comm.rank == 0:
@@ -79,45 +90,74 @@ def create_dataset(
     return file.create_dataset(name, (length,), dtype, **(chunked if length else {}))
 
 
+class _Chunk(NamedTuple):
+    """A chunk that has a place in the file, but is not written yet.
+
+    Attributes
+    ----------
+    entries : ndarray
+        What it is to hold.
+    dtype : dtype
+        As what.
+    place : int
+        Where in the file it begins.
+    """
+
+    entries: np.ndarray
+    dtype: np.dtype
+    place: int
+
+
 def _append(
-    path: Path,
-    columns: dict[str, np.ndarray],
-    places: dict[str, int],
-    threads: Threads,
-) -> None:
+    path: Path, columns: dict[str, np.ndarray], places: dict[str, int]
+) -> list[_Chunk]:
+    """Add this rank's part of all columns, and return the chunks that are to follow.
+
+    Those that it shares with another rank, or with which a dataset ends, HDF5 writes.
+    """
+    chunks: list[_Chunk] = []
     if not any(len(column) for column in columns.values()):
-        return
-    with hdf5_file(path, "r+") as file:
+        return chunks
+    with reserving_file(path) as reserving:
         for name, column in columns.items():
             if len(column):
-                _write_range(file[name], places[name], column, threads)
+                chunks += _reserve(reserving, name, places[name], column)
+    return chunks
 
 
-def _write_range(
-    dataset: h5py.Dataset, begin: int, column: np.ndarray, threads: Threads
-) -> None:
-    """Write entries from `begin` on: whole chunks past HDF5's filter, which is slow.
-
-    HDF5 itself writes what shares a chunk with another rank, or ends the dataset.
-    """
-    length, end = dataset.chunks[0], begin + len(column)
+def _reserve(
+    reserving: Reserving, name: str, begin: int, column: np.ndarray
+) -> list[_Chunk]:
+    dataset = reserving.file[name]
+    dtype, length, end = dataset.dtype, dataset.chunks[0], begin + len(column)
     low = min(-(-begin // length) * length, end)
     high = max(end // length * length, low)
     dataset[begin:low] = column[: low - begin]
-    buffers = [
-        np.empty(length * dataset.dtype.itemsize + SUM_BYTES, np.uint8)
-        for _ in range(threads.count)
-    ]
-
-    def fill(first: int, raw: np.ndarray) -> None:
-        entries = column[first - begin : first - begin + length]
-        raw[:-SUM_BYTES].view(dataset.dtype)[:] = entries
-        raw[-SUM_BYTES:].view("<u4")[0] = checksum(raw[:-SUM_BYTES])
-
-    chunks = range(low, high, length)
-    for some in range(0, len(chunks), len(buffers)):
-        filled = list(zip(chunks[some : some + len(buffers)], buffers, strict=False))
-        threads.map(fill, filled)
-        for first, raw in filled:
-            dataset.id.write_direct_chunk((first,), raw)
     dataset[high:end] = column[high - begin :]
+    stand_in = np.empty(length * dtype.itemsize + SUM_BYTES, np.uint8)
+    chunks = []
+    for first in range(low, high, length):
+        entries = column[first - begin : first - begin + length]
+        place = reserving.reserve(dataset, first, stand_in)
+        chunks.append(_Chunk(entries, dtype, place))
+    return chunks
+
+
+def _write_chunks(path: Path, chunks: list[_Chunk], threads: Threads) -> None:
+    """Write chunks past HDF5, which would do so one after the other."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def write(chunk: _Chunk) -> None:
+        nbytes = len(chunk.entries) * chunk.dtype.itemsize
+        raw = np.empty(nbytes + SUM_BYTES, np.uint8)
+        raw[:nbytes].view(chunk.dtype)[:] = chunk.entries
+        raw[nbytes:].view("<u4")[0] = checksum(raw[:nbytes])
+        rest, place = raw.data, chunk.place
+        while len(rest):
+            done = os.pwrite(descriptor, rest, place)
+            rest, place = rest[done:], place + done
+
+    try:
+        threads.map(write, [(chunk,) for chunk in chunks])
+    finally:
+        os.close(descriptor)

@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from unittest.mock import patch
 
 import numpy as np
 
@@ -225,6 +226,15 @@ def check_node(comm: Comm) -> None:
     node = comm.node()
     assert node.size == comm.size  # the tests run on one machine
     node.free()
+
+
+def check_hosts_are_numbered_by_their_first_ranks(comm: Comm) -> None:
+    assert comm.host() == 0
+    for host_of in (lambda rank: rank // 3, lambda rank: rank % 2):
+        with patch.object(
+            Comm, "node", lambda comm, of=host_of: comm.part(of(comm.rank))
+        ):
+            assert comm.host() == host_of(comm.rank)
 
 
 def check_raise_on_all(comm: Comm) -> None:

@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mndmst.io.columns import _append
+from mndmst.io.columns import _append, _write_chunks
 from mndmst.io.hdf5_file import hdf5_file
 from mndmst.kernels.threads import Threads
 
@@ -24,7 +24,8 @@ def test_ranges_of_a_column_make_the_same_chunks(
         file.create_dataset("numbers", (len(numbers),), "i8", **options)
     for begin, end in pairwise(bounds):
         columns = {"numbers": numbers[begin:end]}
-        _append(tmp_path / "f", columns, {"numbers": begin}, Threads(threads))
+        chunks = _append(tmp_path / "f", columns, {"numbers": begin})
+        _write_chunks(tmp_path / "f", chunks, Threads(threads))
     with h5py.File(tmp_path / "f") as file:  # HDF5 checks the sums
         np.testing.assert_array_equal(file["numbers"][:], numbers)
         assert file["numbers"].id.get_num_chunks() == 5
