@@ -173,21 +173,16 @@ class Comm:
         """Return the cores that any of these ranks, on one machine, may use."""
         return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
 
-    def host(self) -> int:
-        """Return the number of this rank's host, in the order of ranks. Collective."""
+    def hosts(self) -> np.ndarray:
+        """Return the host of every rank, named by its first rank. Collective."""
         node = self.node()
-        first = int(node.min(self.rank))
-        before = self.exscan(int(first == self.rank))
-        number = int(node.max(before if first == self.rank else 0))
+        first = node.bcast(self.rank)
         node.free()
-        return number
+        return self.allgather(first)
 
     def is_one_host(self) -> bool:
         """Return whether all ranks are on one host. Collective."""
-        node = self.node()
-        one_host = self.min(int(node.size == self.size))
-        node.free()
-        return bool(one_host)
+        return not self.hosts().any()
 
     def lacks_cores(self) -> bool:
         """Return whether ranks of this machine have to share a core. Collective."""

@@ -70,10 +70,10 @@ def write_columns(
         with comm.raise_on_all(), writing(path):
             if turn == comm.rank:
                 chunks = _append(temporary, columns, places)
-    host = comm.host()
-    for turn in range(comm.max(host) + 1):
+    hosts = comm.hosts()
+    for turn in np.unique(hosts):
         with comm.raise_on_all(), writing(path):
-            if turn == host:
+            if turn == hosts[comm.rank]:
                 _write_chunks(temporary, chunks, threads)
     facts = attributes()
     with comm.raise_on_all(), writing(path):

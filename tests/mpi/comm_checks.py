@@ -228,13 +228,18 @@ def check_node(comm: Comm) -> None:
     node.free()
 
 
-def check_hosts_are_numbered_by_their_first_ranks(comm: Comm) -> None:
-    assert comm.host() == 0
-    for host_of in (lambda rank: rank // 3, lambda rank: rank % 2):
+def check_hosts_are_named_by_their_first_ranks(comm: Comm) -> None:
+    assert not comm.hosts().any()
+    assert comm.is_one_host()
+    for host_of, first_of in (
+        (lambda rank: rank // 3, lambda rank: rank // 3 * 3),
+        (lambda rank: rank % 2, lambda rank: rank % 2),
+    ):
         with patch.object(
             Comm, "node", lambda comm, of=host_of: comm.part(of(comm.rank))
         ):
-            assert comm.host() == host_of(comm.rank)
+            assert comm.hosts().tolist() == [*map(first_of, range(comm.size))]
+            assert comm.is_one_host() == (comm.hosts().max() == 0)
 
 
 def check_raise_on_all(comm: Comm) -> None:
