@@ -13,12 +13,16 @@ source launch/env.sh
 export MNDMST_EVERY_RUN=1 MNDMST_KILL_POINTS=${MNDMST_KILL_POINTS:-800}
 export MNDMST_RESTART_KILLS=${MNDMST_RESTART_KILLS:-200}
 export MNDMST_CANARY_KILLS=${MNDMST_CANARY_KILLS:-50}
+export MNDMST_SERVICE_KILLS=${MNDMST_SERVICE_KILLS:-200}
+export MNDMST_SERVICE_BATCHES=${MNDMST_SERVICE_BATCHES:-1250}
+export MNDMST_SOAK_SECONDS=${MNDMST_SOAK_SECONDS:-600}
 if (($# > 0)); then
     exec "$venv/bin/python" -m pytest "$@"
 fi
 status=0
 "$venv/bin/python" -m pytest tests/mpi/test_solve.py tests/mpi/test_points.py \
     tests/system/test_kill_points.py tests/system/test_restart_kills.py \
-    tests/system/test_canaries.py || status=1
+    tests/system/test_canaries.py tests/system/test_service_kills.py \
+    tests/system/test_service_soak.py tests/mpi/test_service.py || status=1
 "$venv/bin/python" -m tests.campaign --minutes 60 --seed "$RANDOM" || status=1
 exit "$status"

@@ -16,8 +16,8 @@ from .parser import OTHER_NAMES, Parser, UsageError, advice
 # Each has a file of its name here.
 COMMANDS = (
     "solve", "update", "components", "cluster", "hdbscan", "linkage", "serve", "client",
-    "partition", "generate", "neighbours", "convert", "verify", "info", "report",
-    "compile", "bench",
+    "partition", "generate", "neighbours", "column", "convert", "verify", "info",
+    "report", "compile", "bench",
 )  # fmt: skip
 
 

@@ -1,15 +1,10 @@
 """Further weights of a graph: files beside its shards, one for each column.
 
-`GRAPH/columns/NAME.h5`::
-
-    @ format "mndmst-column", version, creator
-    @ graph-uuid, num_edges      of the graph
-    weight                       any type of weights [edges]
-
-The weights are in the order of edges: by (src, dst) with src < dst, each edge once. A
-graph that stores parallel edges has a weight for each of them.
+docs/files.md describes them.
 """
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,14 +15,20 @@ from ..host.errors import ConfigError, InputError
 from ..host.version import __version__
 from .datasets import checked_dataset, read_dataset
 from .hdf5_file import hdf5_file
+from .kernels.build import forward_arcs
 from .layout import open_hdf5, read_attribute, reading, write_attributes, writing
 from .part_writer import Column
 from .shard_files import ShardFiles
+from .shards import ShardedGraph
 from .whole_file import whole_file
 
 FORMAT = "mndmst-column"
 VERSION = 1
 FOLDER = "columns"
+# The graph's own weights, in the place of a column.
+OWN = "weight"
+# So many rows are compared at a time, and fewer if they have more arcs than that.
+_ROWS, _ARCS = 1 << 20, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -78,21 +79,31 @@ def find_columns(graph: ShardFiles) -> dict[str, WeightColumn]:
     return {path.stem: _open(path, graph) for path in sorted(folder.glob("*.h5"))}
 
 
-def write_column(graph: ShardFiles, name: str, weights: np.ndarray) -> Path:
+def write_column(
+    graph: ShardFiles, name: str, dtype: np.dtype, weights: Iterable[np.ndarray]
+) -> WeightColumn:
     """Write a column beside the shards of a graph, whole or not at all.
 
     Parameters
     ----------
-    weights : ndarray, one of `WEIGHT_DTYPES`
-        In the order of edges.
+    name : str
+        Letters, digits and underscores, as expressions name columns.
+    dtype : dtype, one of `WEIGHT_DTYPES`
+    weights : iterable of ndarray
+        In the order of edges, piece by piece.
 
     Raises
     ------
     ConfigError
-        If a column of that name is there.
+        If a column of that name is there, or the name is none for a column.
     OutputError
         If it cannot be written.
     """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name == OWN:
+        raise ConfigError(
+            f"{name!r} cannot name a column. Give letters, digits and underscores, a "
+            f"letter first; {OWN!r} is the graph's own."
+        )
     folder = graph.path.parent / FOLDER
     target = folder / f"{name}.h5"
     if target.exists():
@@ -104,14 +115,60 @@ def write_column(graph: ShardFiles, name: str, weights: np.ndarray) -> Path:
         "version": VERSION,
         "creator": f"mndmst {__version__}",
         "graph-uuid": graph.uuid,
-        "num_edges": len(weights),
     }
     with whole_file(target) as path, hdf5_file(path, "w") as file:
-        write_attributes(file, header)
-        column = Column(file, "weight", len(weights), weights.dtype)
-        column.append(weights)
-        column.finish()
-    return target
+        column = Column(file, "weight", graph.num_arcs // 2, dtype)
+        for piece in weights:
+            column.append(piece)
+        count = column.finish()
+        write_attributes(file, header | {"num_edges": count})
+    return WeightColumn(target, dtype, count)
+
+
+def weights_of_same_edges(
+    graph: ShardedGraph, other: ShardedGraph
+) -> Iterator[np.ndarray]:
+    """Yield the weights of a graph that has the same edges, in the order of edges.
+
+    Holds a piece of both graphs at a time.
+
+    Raises
+    ------
+    InputError
+        If the edges are not the same, naming the rows, or a file is damaged.
+    """
+    sizes = [(g.num_vertices, g.num_arcs // 2) for g in (graph, other)]
+    if sizes[0] != sizes[1]:
+        (n, m), (other_n, other_m) = sizes
+        raise InputError(
+            f"{other.path}: has {other_n:,} vertices and {other_m:,} edges, and "
+            f"{graph.path} has {n:,} and {m:,}. Give a graph with the same edges."
+        )
+    for begin, end in _pieces(graph):
+        indptr, indices, _ = graph.read_rows(begin, end)
+        ids = graph.read_original_ids(begin, end)
+        other_indptr, other_indices, weights = other.read_rows(begin, end)
+        other_ids = other.read_original_ids(begin, end)
+        pairs = (indptr, other_indptr), (indices, other_indices), (ids, other_ids)
+        if not all(np.array_equal(*pair) for pair in pairs):
+            raise InputError(
+                f"{other.path}: has other edges than {graph.path} at the vertices "
+                f"from {begin:,} to {end - 1:,}. Give a graph with the same edges and "
+                "ids, such as one made with the same options."
+            )
+        yield forward_arcs(begin, indptr, indices, weights)[2]
+
+
+def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
+    """Yield the rows [begin, end) of pieces with few arcs, or of one row."""
+    for first in range(0, graph.num_vertices, _ROWS):
+        last = min(first + _ROWS, graph.num_vertices)
+        indptr, begin = graph.read_indptr(first, last), 0
+        while begin < last - first:
+            most = np.searchsorted(indptr, indptr[begin] + _ARCS, side="right")
+            end = max(begin + 1, int(most) - 1)
+            yield first + begin, first + end
+            begin = end
 
 
 def _open(path: Path, graph: ShardFiles) -> WeightColumn:

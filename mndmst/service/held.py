@@ -15,14 +15,11 @@ from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError
 from ..host.progress import Progress
-from ..io.weight_columns import WeightColumn, find_columns
+from ..io.weight_columns import OWN, WeightColumn, find_columns
 from ..run.config import Config
 from ..tree.index import ForestIndex
 from .journal import Journal
 from .resident import Choice, Found, Resident, Weighed
-
-# The graph's own weights, among the columns
-OWN = "weight"
 
 
 class Present(NamedTuple):

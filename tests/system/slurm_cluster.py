@@ -81,7 +81,9 @@ class Job:
         pairs = shown.split("\n\n")[0].split()
         return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
-    def wait_for(self, what: str, done: Callable[[], bool], limit: float) -> None:
+    def wait_for(
+        self, what: str, done: Callable[[], bool], limit: float, pause: float = 0.2
+    ) -> None:
         """Wait for something; fail with the job's output if it does not come."""
         deadline = time.monotonic() + limit
         while not done():
@@ -89,7 +91,7 @@ class Job:
                 self.cluster.ask("scancel", self.number)
                 state = self.cluster.ask("squeue")
                 pytest.fail(f"no {what} in {limit} s\n{state}\n{self.text()}")
-            time.sleep(0.2)
+            time.sleep(pause)
 
     def finish(self, limit: float = LIMIT) -> str:
         """Wait for the end of the job and return its state, such as COMPLETED."""

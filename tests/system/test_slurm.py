@@ -92,10 +92,9 @@ def test_a_signal_before_the_end_checkpoints_requeues_and_resumes(
 ) -> None:
     forest = tmp_path / "forest.h5"
     job = cluster.submit("requeue.sbatch", tmp_path / "out", "--", GRAPH, forest)
-    job.wait_for("start", lambda: " start\n" in job.text(), slurm_cluster.LIMIT)
     # As Slurm does before the time limit: to the batch script alone. So small a graph
     # is solved in a moment, so time stands still until the signal is there.
-    ranks = ranks_of(job)
+    ranks = running_ranks(job)
     for rank in ranks:
         os.kill(rank, signal.SIGSTOP)
     cluster.ask("scancel", "--batch", "--signal=USR1", job.number)
@@ -107,6 +106,30 @@ def test_a_signal_before_the_end_checkpoints_requeues_and_resumes(
     # What had been computed was saved, if the signal did not come before that.
     text = job.text()
     assert "] resumed from" in text or "nothing had been computed yet" in text
+
+
+def running_ranks(job: Job) -> list[int]:
+    """Return the processes of both ranks of a job, when they hold signals."""
+    found: list[int] = []
+
+    def both() -> bool:
+        found[:] = filter(holds_signals, ranks_of(job))
+        return len(found) == 2
+
+    job.wait_for("ranks", both, slurm_cluster.LIMIT, pause=0.02)
+    return found
+
+
+def holds_signals(process: int) -> bool:
+    """Return whether a process blocks or catches SIGUSR1, which else would end it."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+    masks = [
+        int(word, 16) for word in re.findall(r"^Sig(?:Blk|Cgt):\s(\w+)", status, re.M)
+    ]
+    return any(mask >> (signal.SIGUSR1 - 1) & 1 for mask in masks)
 
 
 def ranks_of(job: Job) -> list[int]:
@@ -127,7 +150,6 @@ def ranks_of(job: Job) -> list[int]:
 def test_a_rank_that_is_killed_ends_the_job(cluster: Cluster, tmp_path: Path) -> None:
     forest = tmp_path / "forest.h5"
     job = cluster.submit("nodes-srun.sbatch", tmp_path / "out", "--", GRAPH, forest)
-    job.wait_for("start", lambda: " start\n" in job.text(), slurm_cluster.LIMIT)
-    os.kill(ranks_of(job)[-1], signal.SIGKILL)
+    os.kill(running_ranks(job)[-1], signal.SIGKILL)
     assert job.finish(limit=30) == "FAILED"
     assert not forest.exists()

@@ -1,0 +1,37 @@
+"""The command `column`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .options import add_graph
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    column = commands.add_parser(
+        "column",
+        help="give a graph further weights, from a graph with the same edges",
+        description="Write the weights of another graph with the same edges as a "
+        "column beside the shards of this one. A service solves by it, or by an "
+        "expression of several.",
+        epilog="Such as: mndmst partition times.gr times; mndmst column roads "
+        "travel_time times. Both graphs are read piece by piece.",
+    )
+    add_graph(column)
+    column.add_argument("name", help="of the column: letters, digits and underscores")
+    column.add_argument(
+        "other", type=Path, help="graph with the same vertices and edges"
+    )
+    column.set_defaults(process=_column)
+
+
+def _column(arguments: argparse.Namespace) -> int:
+    from ..io.shards import open_graph
+    from ..io.weight_columns import weights_of_same_edges, write_column
+
+    graph, other = open_graph(arguments.graph), open_graph(arguments.other)
+    weights = weights_of_same_edges(graph, other)
+    column = write_column(graph, arguments.name, other.weight_dtype, weights)
+    print(f"{column.path}: {column.num_edges:,} weights of type {column.dtype}")
+    return 0
