@@ -20,7 +20,7 @@ from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
 from ..io.outputs import Outputs
 from ..io.totals import begin_digest, exact_total
-from ..kernels.columns import joined
+from ..kernels.columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.owners import by_owner
 from ..kernels.threads import ALONE, Threads
@@ -160,21 +160,19 @@ def owned_edges(
 
     Collective. Of parallel edges only the lightest is left.
     """
-    here, away = zip(*(_parted(directory, edges) for edges in lists), strict=True)
-    u, v, key = _joined(away, threads)
-    order, counts = by_owner(u, directory.vtxdist)
-    columns = (column[order] for column in (u, v, key))
-    _, arrived = directory.comm.alltoallv(counts, *columns)
+    none = lists[0].take(np.empty(0, np.int64))
+    here = [edges for edges in lists if _owned(directory, edges.u)]
+    away = [edges for edges in lists if not _owned(directory, edges.u)]
+    columns = _joined([*away, none], threads)
+    order, counts = by_owner(columns[0], directory.vtxdist)
+    _, arrived = directory.comm.alltoallv(counts, *taken(columns, order, threads))
     every = _joined([*here, EdgeList(*arrived)], threads)
     return in_order(EdgeList(*every), threads)
 
 
-def _parted(directory: Directory, edges: EdgeList) -> tuple[EdgeList, EdgeList]:
-    """Return the edges whose smaller end this rank owns, and the others."""
-    here = (edges.u >= directory.first) & (edges.u < directory.last)
-    if here.all():  # as most of them are where there is locality
-        return edges, edges.take(np.empty(0, np.int64))
-    return edges.take(here), edges.take(~here)
+def _owned(directory: Directory, u: np.ndarray) -> bool:
+    """Return whether this rank owns all of some vertices, as alone it does."""
+    return len(u) == 0 or bool(u.min() >= directory.first and u.max() < directory.last)
 
 
 def _joined(lists: Sequence[EdgeList], threads: Threads) -> list[np.ndarray]:
