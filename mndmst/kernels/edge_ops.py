@@ -3,6 +3,9 @@
 import numpy as np
 
 from ..native.kernel import kernel
+from .ascents import merge_ascents
+from .intrinsics import copy_memory
+from .search import first_above
 
 
 @kernel
@@ -61,7 +64,7 @@ def _distinct_outside(ids, first, last, found, count, table):
             place = _slot(table, found, value)
         if count == len(found):
             more = np.empty(2 * len(found), np.int64)
-            more[:count] = found[:count]
+            copy_memory(more, found, count)
             found = more
         found[count] = value
         table[place] = count
@@ -103,14 +106,19 @@ def compact(ids_a, ids_b, first, last):
             used[np.int64(ids_a[i]) - first] = True
         if first <= np.int64(ids_b[i]) < last:
             used[np.int64(ids_b[i]) - first] = True
+    inside = 0
+    for i in range(len(used)):
+        inside += used[i]
     found = np.empty(64, np.int64)
     table = np.full(256, -1, np.int64)
     found, count, table = _distinct_outside(ids_a, first, last, found, 0, table)
     found, count, table = _distinct_outside(ids_b, first, last, found, count, table)
-    found = found[:count]
-    order = np.argsort(found)
-    below = np.searchsorted(found[order], first)
-    labels = np.empty(count + used.sum(), np.int64)
+    outside, order = np.empty(count, np.int64), np.empty(count, np.int64)
+    for i in range(count):
+        outside[i], order[i] = found[i], i
+    merge_ascents(outside, order)
+    below = first_above(outside, first - 1)
+    labels = np.empty(count + inside, np.int64)
     rank_of = np.empty(count, np.uint32)
     number = np.empty(last - first, np.uint32)
     position = below
@@ -122,7 +130,7 @@ def compact(ids_a, ids_b, first, last):
     for i in range(count):
         place = i if i < below else position + i - below
         rank_of[order[i]] = place
-        labels[place] = found[order[i]]
+        labels[place] = outside[i]
     a = _numbered(ids_a, first, number, table, found, rank_of)
     b = _numbered(ids_b, first, number, table, found, rank_of)
     return labels, a, b

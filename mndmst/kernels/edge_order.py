@@ -9,6 +9,7 @@ import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
 from ..native.kernel import kernel
+from .ascents import merge_ascents
 from .columns import joined
 from .intrinsics import prefetch
 from .sorting import SHORT_RUN, sort_positions
@@ -95,7 +96,8 @@ def _order_runs(u, v, key, begin, stop):
 def _order_run(v, key, low, high):
     """Order edges in [low, high) by (v, key)."""
     if high - low > SHORT_RUN:
-        _merge_ascents(v[low:high], key[low:high])
+        # What rows have chosen comes in the order of the rows: a few ascents
+        merge_ascents(v[low:high], key[low:high])
         return
     for i in range(low + 1, high):
         head, least = v[i], key[i]
@@ -106,58 +108,6 @@ def _order_run(v, key, low, high):
             v[j], key[j] = v[j - 1], key[j - 1]
             j -= 1
         v[j], key[j] = head, least
-
-
-@kernel
-def _merge_ascents(v, key):
-    """Order edges by (v, key), by merging the ascents there are: mostly few.
-
-    What rows have chosen comes in the order of the rows.
-    """
-    count = 1
-    for i in range(1, len(v)):
-        count += v[i] < v[i - 1] or (v[i] == v[i - 1] and key[i] < key[i - 1])
-    if count == 1:
-        return
-    begins = np.empty(count + 1, np.int64)
-    begins[0] = 0
-    place = 1
-    for i in range(1, len(v)):
-        if v[i] < v[i - 1] or (v[i] == v[i - 1] and key[i] < key[i - 1]):
-            begins[place] = i
-            place += 1
-    begins[count] = len(v)
-    of, into = (v, key), (v.copy(), key.copy())
-    moved = False
-    while count > 1:
-        for pair in range((count + 1) // 2):
-            first, last = 2 * pair, min(2 * pair + 2, count)
-            middle = begins[min(first + 1, count)]
-            _merge(of, begins[first], middle, begins[last], into)
-            begins[pair] = begins[first]
-        count = (count + 1) // 2
-        begins[count] = len(v)
-        of, into = into, of
-        moved = not moved
-    if moved:
-        into[0][:], into[1][:] = of[0], of[1]
-
-
-@kernel
-def _merge(of, begin, middle, end, into):
-    """Merge the ascents [begin, middle) and [middle, end)."""
-    v, key = of
-    left, right = begin, middle
-    for place in range(begin, end):
-        take = left < middle and (
-            right == end
-            or v[left] < v[right]
-            or (v[left] == v[right] and key[left] <= key[right])
-        )
-        source = left if take else right
-        left += take
-        right += not take
-        into[0][place], into[1][place] = v[source], key[source]
 
 
 @kernel

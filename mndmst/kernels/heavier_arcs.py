@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..native.kernel import kernel
-from .intrinsics import prefetch
+from .intrinsics import copy_memory, prefetch
 from .row_order import following, lightest_from
 
 ROWS_AHEAD = 6
@@ -94,7 +94,7 @@ def _first_at(indices, keys, begin, end, above, vertex):
 def _grown(array, used, more):
     """Return an array twice as long and more, with what is used of this one."""
     larger = np.empty(2 * len(array) + more, array.dtype)
-    larger[:used] = array[:used]
+    copy_memory(larger, array, used)
     return larger
 
 

@@ -8,6 +8,7 @@ beside every arc.
 import numpy as np
 
 from ..native.kernel import kernel
+from .search import first_above
 
 FINE, BAD_ID, NOT_ASCENDING, NOT_A_NUMBER = range(4)
 BLOCK = 2048
@@ -60,8 +61,8 @@ def inspect_rows(rows, arcs, num_vertices, rule):
     tails = np.empty(1 + BLOCK + LANES, indices.dtype)  # from the arc before the block
     edges, balance = np.int64(0), np.uint64(0)
     begin, last = arcs
-    row = np.searchsorted(indptr, begin, "right") - 1
-    bounds = indptr[: np.searchsorted(indptr, last) + 1]
+    row = first_above(indptr, begin) - 1
+    bounds = indptr[: first_above(indptr, last - 1) + 1]
     while begin < last:
         end = min(begin + BLOCK, last)
         row = _fill_tails(bounds, row, first, begin, end, tails[1:])
@@ -92,7 +93,7 @@ def _fill_tails(indptr, row, first, begin, end, tails):
     row : int
         That of the first arc, or one before it.
     """
-    count = np.searchsorted(indptr[row + 1 :], end)
+    count = first_above(indptr[row + 1 :], end - 1)
     bounds = indptr[row : row + count + 1]
     for i in range(count):
         place, stop = max(bounds[i] - begin, 0), bounds[i + 1] - begin

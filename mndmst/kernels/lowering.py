@@ -5,6 +5,7 @@ This file is imported when kernels are compiled, and `intrinsics` names what it 
 
 from llvmlite import ir
 from numba import types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 
@@ -137,19 +138,26 @@ def load_word(typingctx, address):
 
 @intrinsic
 def copy_memory(typingctx, into, of, count):
-    """Copy the first so many bytes of an array of bytes; the two do not overlap.
+    """Copy the first so many entries of an array to one of its type, not overlapping.
 
-    An assignment goes byte by byte: it takes three to four times as long.
+    An assignment goes byte by byte where they are bytes, and takes three to four times
+    as long. Of other types it takes Numba long to compile.
     """
+    if into.dtype != of.dtype:
+        raise TypingError(f"{of} is not to be copied to {into}")
 
     def codegen(context, builder, signature, args):
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
         pointers = [
-            context.make_array(kind)(context, builder, array).data
+            builder.bitcast(
+                context.make_array(kind)(context, builder, array).data, byte
+            )
             for kind, array in zip(signature.args[:2], args[:2], strict=True)
         ]
-        kinds = [*(pointer.type for pointer in pointers), ir.IntType(64)]
-        copy = builder.module.declare_intrinsic("llvm.memcpy", kinds)
-        builder.call(copy, [*pointers, args[2], ir.Constant(ir.IntType(1), 0)])
+        item = context.get_abi_sizeof(context.get_data_type(into.dtype))
+        nbytes = builder.mul(args[2], ir.Constant(word, item))
+        copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, word])
+        builder.call(copy, [*pointers, nbytes, ir.Constant(ir.IntType(1), 0)])
         return context.get_dummy_value()
 
     return types.void(into, of, types.int64), codegen

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..native.kernel import kernel
+from .search import first_above
 
 
 @kernel
@@ -27,7 +28,7 @@ def by_owner(ids, vtxdist):
     for i in range(len(ids)):
         value = np.int64(ids[i])
         if value < vtxdist[rank] or value >= vtxdist[rank + 1]:
-            rank = np.searchsorted(vtxdist, value, side="right") - 1
+            rank = first_above(vtxdist, value) - 1
         home[i] = rank
         counts[rank] += 1
     place = np.zeros(len(counts), np.int64)

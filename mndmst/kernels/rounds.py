@@ -17,6 +17,7 @@ its minimum again and again. The other ends of its edges choose.
 import numpy as np
 
 from ..native.kernel import kernel
+from .ascents import merge_ascents
 from .intrinsics import lower_atomic
 from .kruskal import HALF, LOW, flatten
 from .minima import NONE, Edges, Rounds, light_cuts, name, settle, take
@@ -109,7 +110,7 @@ def _choose_idle(member, shared):
             while parent[root] != root:
                 root = np.uint64(parent[root])
             sample[i] = root
-    sample.sort()
+    merge_ascents(sample, sample.copy())
     shared.idle[0] = LOW
     run = most = 0
     for i in range(len(sample)):

@@ -1,9 +1,8 @@
 """Rows of a CSR graph: how many have arcs, and chosen ones side by side."""
 
-import numpy as np
-
 from ..native.kernel import kernel
 from .intrinsics import prefetch
+from .search import first_above
 
 AHEAD = 16  # short rows that lie apart are asked for before they are needed
 
@@ -33,7 +32,7 @@ def copy_rows(source, indptr, row, offset, low, out):
     low : int
         The first arc to copy; as many follow as `out` has room for.
     """
-    i = np.searchsorted(offset, low, side="right") - 1
+    i = first_above(offset, low) - 1
     done = 0
     while done < len(out):
         if i + AHEAD < len(row):

@@ -15,6 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from ..native.kernel import kernel
+from .ascents import merge_ascents
+from .intrinsics import copy_memory
 from .threads import ALONE, Threads
 
 SHORT_RUN = 24
@@ -189,9 +191,8 @@ def _sort_runs(words, keys, position_bits, begin, stop):
             run_keys = np.empty(end - begin, keys.dtype)
             for i in range(end - begin):
                 run_keys[i] = keys[run[i] & mask]
-            order = np.argsort(run_keys, kind="mergesort")
-            for i in range(end - begin):
-                words[begin + i] = run[order[i]]
+            merge_ascents(run_keys, run)  # which ascend by their positions
+            copy_memory(words[begin:end], run, end - begin)
         else:
             _insertion_sort(words, keys, begin, end, mask)
         begin = end

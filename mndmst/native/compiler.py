@@ -7,6 +7,7 @@ What is used here of Numba is not all its public interface. It was tried with 0.
 import ctypes
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ import numba  # noqa: E402, what comes first is a setting of it
 import numpy as np  # noqa: E402
 from llvmlite import binding as llvm  # noqa: E402
 from numba import types  # noqa: E402
-from numba.core import compiler, registry  # noqa: E402
+from numba.core import codegen, compiler, registry  # noqa: E402
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.runtime import nrtdynmod  # noqa: E402
 
@@ -79,10 +80,11 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     flags.release_gil = flags.nrt = True
     typing, context = registry.cpu_target.typing_context, _context(processors)
-    made = compiler.compile_extra(
-        typing, context, function, _numba_types(parse(signature)), None, flags, {}
-    )
-    code = made.library.emit_native_object()
+    with _only_linked(processors):
+        made = compiler.compile_extra(
+            typing, context, function, _numba_types(parse(signature)), None, flags, {}
+        )
+        code = made.library.emit_native_object()
     unknown = [n for n in _needed(made.library._final_module) if not _known(n)]
     if unknown:
         raise TypeError(f"{function.__qualname__} needs {', '.join(unknown)}")
@@ -100,14 +102,43 @@ def compile_runtime(processors: str) -> Code:
     return Code(RELEASE, "none", library.emit_native_object())
 
 
+class _Part(codegen.AOTCodeLibrary):
+    """A function that kernels call, but nobody else."""
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0
+
+
+class _Parts(codegen.AOTCPUCodegen):
+    _library_class = _Part
+
+    def set_env(self, name: str, environment: Any) -> None:
+        pass
+
+
+@contextmanager
+def _only_linked(processors: str) -> Iterator[None]:
+    """Let Numba make no machine code of functions that are parts of kernels."""
+    context = registry.cpu_target.target_context
+    before = context._internal_codegen
+    context._internal_codegen = _Parts("mndmst", cpu_name=_cpu(processors))
+    try:
+        yield
+    finally:
+        context._internal_codegen = before
+
+
 def _context(processors: str) -> Any:
     """Return the context in which Numba makes objects and loads none."""
     typing = registry.cpu_target.typing_context
     context = registry.cpu_target.target_context
     typing.refresh()
     context.refresh()
-    name = "host" if processors == NATIVE else processors
-    return context.with_aot_codegen("mndmst", cpu_name=name)
+    return context.with_aot_codegen("mndmst", cpu_name=_cpu(processors))
+
+
+def _cpu(processors: str) -> str:
+    return "host" if processors == NATIVE else processors
 
 
 def _needed(module: Any) -> Iterator[str]:

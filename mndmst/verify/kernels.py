@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels.search import first_above
 from ..native.kernel import kernel
 
 FINE, APART, LIGHTER, MISSING, UNEQUAL = range(5)  # what can be wrong with an edge
@@ -169,7 +170,7 @@ def match_edges(csr, src, dst, edge_keys, found, flaw):
     for position in range(len(src)):
         row = np.int64(src[position]) - first
         begin, end = indptr[row], indptr[row + 1]
-        arc = begin + np.searchsorted(indices[begin:end], dst[position])
+        arc = begin + first_above(indices[begin:end], np.int64(dst[position]) - 1)
         if arc == end or indices[arc] != dst[position]:
             flaw[position] = MISSING
             continue

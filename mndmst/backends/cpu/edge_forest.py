@@ -10,7 +10,7 @@ import numpy as np
 from ...graph.giant import most_frequent
 from ...graph.model import EdgeColumns, EdgeList
 from ...kernels.edge_order import in_order
-from ...kernels.intrinsics import trailing_zeros
+from ...kernels.intrinsics import copy_memory, trailing_zeros
 from ...kernels.spanning import spanning_edges
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
@@ -149,5 +149,5 @@ def joining_edges(edges, least, most, parent, outside):
 @kernel
 def _larger(array, room):
     larger = np.empty(room, array.dtype)
-    larger[: len(array)] = array
+    copy_memory(larger, array, len(array))
     return larger

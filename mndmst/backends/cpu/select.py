@@ -10,7 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph.model import EdgeColumns
-from ...kernels.intrinsics import choose, prefetch, set_bits, trailing_zeros
+from ...kernels.intrinsics import (
+    choose,
+    copy_memory,
+    prefetch,
+    set_bits,
+    trailing_zeros,
+)
 from ...native.kernel import kernel
 from .lightest import chosen, lightest_elsewhere
 
@@ -193,7 +199,9 @@ def with_room(edges, used, more):
     length = 2 * len(edges.key) + more
     u, v = np.empty(length, edges.u.dtype), np.empty(length, edges.v.dtype)
     key = np.empty(length, edges.key.dtype)
-    u[:used], v[:used], key[:used] = edges.u[:used], edges.v[:used], edges.key[:used]
+    copy_memory(u, edges.u, used)
+    copy_memory(v, edges.v, used)
+    copy_memory(key, edges.key, used)
     return EdgeColumns(u, v, key)
 
 

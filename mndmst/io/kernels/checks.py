@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.intrinsics import read_file
+from ...kernels.intrinsics import copy_memory, read_file
 from ...native.kernel import kernel
 
 SUM_BYTES = 4  # of a checksum
@@ -131,7 +131,7 @@ def read_chunks(chunks, begin, target):
             whole = np.empty(chunks.nbytes, np.uint8)
             if not _read_chunk(chunks, number, whole):
                 return at
-            place[:] = whole[(at - first) * width : (stop - first) * width]
+            copy_memory(place, whole[(at - first) * width :], len(place))
         at = stop
     return end
 

@@ -6,6 +6,7 @@ many they are (counter-based random numbers; Salmon, Moraes, Dror and Shaw, SC 2
 
 import numpy as np
 
+from ...kernels.search import first_above
 from ...native.kernel import kernel
 from .build import scatter
 
@@ -152,7 +153,7 @@ def ssca2(seed, bounds, between, begin, end, src, dst):
         How many edges there are.
     """
     cliques = len(bounds) - 1
-    clique = np.searchsorted(bounds, begin, side="right") - 1
+    clique = first_above(bounds, begin) - 1
     count = 0
     for v in range(begin, end):
         while bounds[clique + 1] <= v:

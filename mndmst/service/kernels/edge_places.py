@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.search import first_above
 from ...native.kernel import kernel
 
 
@@ -88,7 +89,7 @@ def choose_buckets(csr, upward, rows, bounds, vtxdist, own):
                 chosen = indptr[head - first] >> shift
             else:
                 if head < vtxdist[rank] or head >= vtxdist[rank + 1]:
-                    rank = np.searchsorted(vtxdist, head, side="right") - 1
+                    rank = first_above(vtxdist, head) - 1
                 chosen = blocks + rank
             bucket[edge] = chosen
             counts[chosen] += 1

@@ -1,0 +1,27 @@
+"""Where a value stands among ascending ones.
+
+NumPy's own function, compiled by Numba, takes a kernel five times as long to compile.
+"""
+
+import numpy as np
+
+from ..native.kernel import kernel
+
+
+@kernel
+def first_above(values, bound):
+    """Return the position of the first value above a bound; where none is, the end.
+
+    Parameters
+    ----------
+    values : ndarray
+        Ascending.
+    """
+    low, high = np.int64(0), np.int64(len(values))
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] > bound:
+            high = middle
+        else:
+            low = middle + 1
+    return low
