@@ -2,7 +2,7 @@
 
 1. Every vertex hooks to the far end of its lightest edge. The trees of hooks are
    numbered: first those that may have other edges, then vertices without any.
-2. Edges between components are joined, band by band; a number stays what it is, and
+2. Edges between components are joined, list by list; a number stays what it is, and
    the component it stands for now is looked up in `parent`.
 """
 

@@ -17,8 +17,6 @@ from .sparse import all_edges, lower_edges
 
 # How many arcs take as long as what is done once for a row.
 ARCS_PER_ROW = 8
-# About how many arcs are looked at in one piece.
-PIECE = 1 << 18
 
 
 def band_chunks(
@@ -62,18 +60,6 @@ def all_chunks(
     seen = [(csr, begin, end if rows.first else begin) for begin, end in ranges]
     lower = threads.map(lower_edges, seen)
     return [(*one, *other) for one, other in zip(upper, lower, strict=True)]
-
-
-def pieces(rows: Rows, parts: list[Segment]) -> list[tuple[Segment]]:
-    """Cut parts so that the edges of one, before most are dropped, stay in cache."""
-    found = []
-    for part in parts:
-        first, last = rows.indptr[part.begin], rows.indptr[part.end]
-        targets = np.arange(first + PIECE, last, PIECE)
-        cuts = np.searchsorted(rows.indptr[part.begin : part.end], targets)
-        bounds = [part.begin, *np.unique(part.begin + cuts).tolist(), part.end]
-        found += [(part._replace(begin=b, end=e),) for b, e in pairwise(bounds)]
-    return found
 
 
 def edges_expected(rows: Rows, sample: Sample, part: Segment) -> int:

@@ -14,8 +14,6 @@ from ..base import SPARSE_ARCS_PER_VERTEX, Band
 
 # Edges of the first band per vertex: fewer leave no giant component, more cost sort.
 LIGHT_EDGES_PER_VERTEX = 1.3
-# Edges between components per vertex of a later band: memory goes with them.
-LATER_EDGES_PER_VERTEX = 1.0
 SAMPLE = 4096
 _NOTHING = (1, 0)
 
@@ -63,35 +61,19 @@ class Sample(NamedTuple):
         return cls(tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs])
 
 
-def next_cut(
-    rows: Rows, sample: Sample, apart: np.ndarray, low: Cut | None = None
-) -> Cut | None:
-    """Choose where the band behind a cut ends.
-
-    Parameters
-    ----------
-    apart : ndarray of bool, shape (sample,)
-        Which arcs lead to another component.
-    low : Cut, optional
-        Where the band begins, at the lightest edge by default.
+def first_cut(rows: Rows, sample: Sample) -> Cut | None:
+    """Choose where the first band ends, for a number of edges that the vertices set.
 
     Returns
     -------
     Cut or None
-        None if the band is open above. Else it has a number of edges between
-        components that the vertices set, or as many edges as all before it.
+        None if it has all edges, as that of sparse graphs does.
     """
     occupied = _occupied(rows)
-    if low is None and rows.num_arcs <= SPARSE_ARCS_PER_VERTEX * occupied:
+    if rows.num_arcs <= SPARSE_ARCS_PER_VERTEX * occupied:
         return None
-    order, keys, vertices = _in_order(rows, sample)
-    behind = np.ones(SAMPLE, np.bool_)
-    if low is not None:
-        behind = (keys > low.key) | ((keys == low.key) & (vertices > low.vertex))
-    edges = LIGHT_EDGES_PER_VERTEX if low is None else LATER_EDGES_PER_VERTEX
-    wanted = 2 * edges * occupied / rows.num_arcs * SAMPLE
-    place = int(np.searchsorted(np.cumsum(apart[order] & behind), wanted))
-    place = max(place, 2 * np.count_nonzero(~behind))
+    keys, vertices = _in_order(rows, sample)
+    place = int(2 * LIGHT_EDGES_PER_VERTEX * occupied / rows.num_arcs * SAMPLE)
     return Cut(int(keys[place]), int(vertices[place])) if place < SAMPLE else None
 
 
@@ -103,8 +85,8 @@ def _occupied(rows: Rows) -> float:
     return len(rows) * float((rows.indptr[picked + 1] > rows.indptr[picked]).mean())
 
 
-def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a sample's order, and the cuts right after its edges as columns.
+def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cuts right after the edges of a sample as columns, in order.
 
     A key that the sample has once is not split by vertex, which would cost a seam.
     """
@@ -114,23 +96,22 @@ def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.nd
     repeated = keys[1:] == keys[:-1]
     single = ~(np.r_[repeated, False] | np.r_[False, repeated])
     vertices[single] = len(rows)
-    return order, keys, vertices
+    return keys, vertices
 
 
-def segments(rows: Rows, low: Cut | None, high: Cut | None) -> list[Segment]:
-    """Return the arcs between two cuts of rows that are the whole graph.
+def segments(rows: Rows, high: Cut | None) -> list[Segment]:
+    """Return the arcs before a cut of rows that are the whole graph.
 
-    An edge is taken from the row of its smaller end, so above the vertex of a cut
-    its key counts as not yet (or no longer) reached.
+    An edge is taken from the row of its smaller end, so from the vertex of the cut on
+    its key counts as no longer reached.
     """
-    largest = int(np.iinfo(rows.keys.dtype).max)
-    seams = {cut.vertex for cut in (low, high) if cut} - {len(rows)}
-    found = []
-    for first, last in pairwise([0, *sorted(seams), len(rows)]):
-        least = 0 if low is None else low.key + (first < low.vertex)
-        most = largest if high is None else high.key - (first >= high.vertex)
-        found.append(Segment.of(rows, first, last, least, most))
-    return found
+    if high is None:
+        return [Segment.of(rows, 0, len(rows), 0, int(np.iinfo(rows.keys.dtype).max))]
+    bounds = pairwise([0, *({high.vertex} - {len(rows)}), len(rows)])
+    return [
+        Segment.of(rows, first, last, 0, high.key - (first >= high.vertex))
+        for first, last in bounds
+    ]
 
 
 def band_segments(rows: Rows, band: Band) -> list[Segment]:

@@ -5,13 +5,16 @@
    vertex hooks to the far end of its lightest edge, a Borůvka round.
 2. The edges that are left between components are joined (`contraction`).
 3. Usually there is one giant component now. Every heavier edge of the forest has an
-   end outside it, and only the rows there are read again. Without a giant component
-   the next band follows, as wide as has about an edge between components per vertex.
+   end outside it, and only the rows there are read again: in their order until they
+   lead to the giant component, where they are few and do so soon; else whole, for the
+   lightest edge of each pair of components.
 
 [1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
     ALENEX 2009. [2] Fallin, Gonzalez, Seo, Burtscher: A high-performance MST
     implementation for GPUs, SC 2023.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,9 +27,9 @@ from ...kernels.hooks import NUMBER, Hooks, outside_of
 from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ..base import Forest
-from .band_edges import BandEdges, joining_edges
-from .bands import all_chunks, band_chunks, pieces
-from .cuts import Cut, Sample, next_cut, segments
+from .bands import all_chunks, band_chunks
+from .cuts import Cut, Sample, first_cut, segments
+from .lightest_pairs import Labels, lightest_pairs
 from .tree_names import tree_names
 
 # Walk the rows outside the giant component if they are so small a share of all, and
@@ -47,15 +50,11 @@ class _Solver:
         self.components = Contraction(Team(threads), len(rows), (0, len(rows)))
 
     def solve(self) -> Forest:
-        sample, components = self.sample, self.components
-        apart = np.ones(len(sample.keys), np.bool_)
-        high = next_cut(self.rows, sample, apart)
+        components = self.components
+        high = first_cut(self.rows, self.sample)
         self.join(self.first_band(high))
-        while high is not None and not self.join_heavy(high):
-            component = components.component
-            apart = component[sample.tails] != component[sample.heads]
-            low, high = high, next_cut(self.rows, sample, apart, high)
-            self.join(self.band(low, high))
+        if high is not None:
+            self.join_heavier(high)
         edges = EdgeList(*(column[: self.count] for column in self.forest))
         label, _ = tree_names(components.component, components.parent, self.threads)
         return Forest(edges, label)
@@ -67,31 +66,18 @@ class _Solver:
         if high is None and rows.num_arcs:
             chunks = all_chunks(rows, threads, hooks)
         else:
-            parts = segments(rows, None, high)
+            parts = segments(rows, high)
             chunks = band_chunks(rows, parts, self.sample, threads, hooks, True)
         self.count = self.components.link(hooks.best, self.forest)
         return self.components.joining([chunk[:3] for chunk in chunks])
-
-    def band(self, low: Cut, high: Cut | None) -> list[JoiningEdges]:
-        """Return the edges of a later band between components, which are few."""
-        rows, component = self.rows, self.components.component
-
-        def joining(part):
-            room = int(rows.indptr[part.end] - rows.indptr[part.begin]) + 1
-            out = BandEdges(*room_for(rows, room), np.empty(room, np.uint64))
-            count = joining_edges(rows.csr, component, part, out)
-            u, v, key, pairs = (column[:count].copy() for column in out)
-            return JoiningEdges(u, v, key, pairs)
-
-        return self.threads.map(joining, pieces(rows, segments(rows, low, high)))
 
     def join(self, parts: list[JoiningEdges]) -> None:
         """Add the forest of edges between components to the forest."""
         masks = self.components.join(parts)
         self.count = add_marked(parts, masks, self.forest, self.count, self.threads)
 
-    def join_heavy(self, above: Cut) -> bool:
-        """Add the edges behind a cut, if most walks soon meet a giant component."""
+    def join_heavier(self, above: Cut) -> None:
+        """Add the edges behind a cut: they lead out of the giant component."""
         rows, components = self.rows, self.components
         tails = components.component[self.sample.tails] & NUMBER
         sampled, counts = np.unique(components.parent[tails], return_counts=True)
@@ -102,18 +88,32 @@ class _Solver:
         found = self.threads.map(outside_of, [(*known, *bounds) for bounds in ranges])
         outside = np.concatenate(found)
         tree = Components.of_rows(label, giant)
-        behind = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
+        walk = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
-        if len(outside) > OUTSIDE_SHARE * len(rows):
-            return False
-        if len(heavier_edges(*behind, trial)[0]) > EDGES_PER_WALK * len(trial):
-            return False
-        ranges = self.threads.ranges(len(outside), grain=WALKS)
-        walks = [(*behind, outside[begin:end]) for begin, end in ranges]
-        parts = self.threads.map(heavier_edges, walks)
+        small = len(outside) <= OUTSIDE_SHARE * len(rows)
+        if small and len(heavier_edges(*walk, trial)[0]) <= EDGES_PER_WALK * len(trial):
+            ranges = self.threads.ranges(len(outside), grain=WALKS)
+            walks = [(*walk, outside[begin:end]) for begin, end in ranges]
+            self.join(self.joining(self.threads.map(heavier_edges, walks)))
+        else:
+            self.join_pairs(Labels(label, giant), outside)
+
+    def join_pairs(self, labels: Labels, left: np.ndarray) -> None:
+        """Add the lightest edges from some rows to other components."""
+        forest: list[Sequence[np.ndarray]] = []
+        while True:
+            parts, left = lightest_pairs(self.rows, labels, left, self.threads)
+            edges = self.joining([*forest, *parts])
+            if not len(left):
+                return self.join(edges)
+            # What is in no forest of a part of the edges is in none of all
+            (mask,) = self.components.cycle_filter(edges)
+            forest = [[column[mask] for column in edges[0][:3]]]
+
+    def joining(self, parts: Sequence[Sequence[np.ndarray]]) -> list[JoiningEdges]:
+        """Return the edges of lists in any order, each once."""
         edges = in_order(EdgeList(*joined(parts, self.threads)), self.threads)
-        self.join(components.joining([edges.columns]))
-        return True
+        return self.components.joining([edges.columns])
 
 
 def msf(rows: Rows, threads: Threads) -> Forest:
