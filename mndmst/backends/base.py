@@ -16,6 +16,7 @@ import numpy as np
 
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..host.errors import ConfigError
+from ..kernels.inspect import ArcFacts
 
 # Below this many arcs per vertex nothing is gained by leaving heavy edges out.
 SPARSE_ARCS_PER_VERTEX = 6
@@ -132,9 +133,16 @@ class Peer(ABC):
 
 
 class Backend(ABC):
-    """A device that can compute minimum spanning forests."""
+    """A device that can compute minimum spanning forests.
+
+    Attributes
+    ----------
+    looks_at_arcs : bool
+        Whether it does, faster than the threads that read them.
+    """
 
     name: str
+    looks_at_arcs = False
 
     def describe(self) -> str:
         """Return the device's name for reports."""
@@ -165,6 +173,17 @@ class Backend(ABC):
     @abstractmethod
     def place(self, rows: Rows) -> Any:
         """Bring rows to the device; the steps below take what this returns."""
+
+    def look_at_arcs(self, rows: Any, num_vertices: int) -> ArcFacts | None:
+        """Return the facts of all arcs of some rows of a graph.
+
+        Returns
+        -------
+        ArcFacts or None
+            None if an id is out of range or smaller than the one before it in a row,
+            or if the device cannot look.
+        """
+        return None
 
     @abstractmethod
     def msf(self, rows: Any) -> Forest:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..graph.model import EdgeList, ReducedGraph, Rows
+from ..kernels.inspect import ArcFacts
 from .base import (
     Backend,
     Band,
@@ -62,7 +63,7 @@ class Fallback(Backend):
         say: Callable[[str], object] = sys.stderr.write,
     ) -> None:
         self.device, self.host = device, host
-        self.name = device.name
+        self.name, self.looks_at_arcs = device.name, device.looks_at_arcs
         self.failed = False
         self._say = say
 
@@ -97,6 +98,10 @@ class Fallback(Backend):
         held = Held(rows)
         self._do(held.on)
         return held
+
+    def look_at_arcs(self, rows: Held, num_vertices: int) -> ArcFacts | None:
+        """See `Backend.look_at_arcs`."""
+        return self._do(lambda b: b.look_at_arcs(rows.on(b), num_vertices))
 
     def msf(self, rows: Held) -> Forest:
         """See `Backend.msf`."""

@@ -1,14 +1,17 @@
-"""Read the arcs of rows in pieces, and check each while it is in the cache."""
+"""Read the arcs of rows in pieces, and check each while it is in the cache.
+
+Where the rows go to a device that looks at arcs faster, only what is in the file is
+checked here: the checksums of chunks, and that weights are numbers.
+"""
 
 from contextlib import ExitStack
-from typing import NamedTuple
 
 import numpy as np
 
 from ..graph.model import Csr
-from ..graph.order import id_dtype, key_dtype, key_rule
+from ..graph.order import KeyRule, id_dtype, key_dtype, key_rule
 from ..kernels.arrival import ArcsRead
-from ..kernels.inspect import inspect_rows
+from ..kernels.inspect import ArcFacts, Check, inspect_rows, make_keys
 from ..kernels.threads import Threads
 from .kernels.arcs import read_arcs
 from .layout import reading
@@ -19,22 +22,6 @@ from .shard_files import ShardFiles
 PIECES_AT_ONCE = 32
 # As many parts are open at once, so that threads need not wait for each other's end.
 OPEN_PARTS = 32
-
-
-class Facts(NamedTuple):
-    """What a look at all arcs of some rows tells.
-
-    Attributes
-    ----------
-    edges : int
-        Distinct edges to larger vertices.
-    balance : int
-        Modulo 2^64; over all rows of a symmetric graph the sum is zero, see
-        `inspect_rows`.
-    """
-
-    edges: int
-    balance: int
 
 
 class ArcReader:
@@ -66,14 +53,19 @@ class ArcReader:
         self.weights = np.empty(num_arcs, graph.weight_dtype)
         self.keys = self.weights.view(key_dtype(graph.weight_dtype))
         self.arrival = ArcsRead(num_arcs)
+        self._parts: list[PartArcs] = []
 
-    def read(self, threads: Threads, to_keys: bool = True) -> Facts:
+    def read(
+        self, threads: Threads, to_keys: bool = True, whole: bool = True
+    ) -> ArcFacts:
         """Read all arcs and check them.
 
         Parameters
         ----------
         to_keys : bool
             Make keys of the weights, in place.
+        whole : bool
+            Look at ids, too. If not, there are no facts, and `look` may follow.
 
         Raises
         ------
@@ -82,9 +74,11 @@ class ArcReader:
             weight is not a number.
         """
         rule = key_rule(self.graph.weight_dtype)
-        self._rule = rule if to_keys else rule.unchanged()
-        found: list[Facts] = []
+        rule = rule if to_keys else rule.unchanged()
+        self._check = Check(self.graph.num_vertices, rule, whole)
+        found: list[ArcFacts] = []
         waiting: list[PartArcs] = []
+        self._parts.clear()
         try:
             with ExitStack() as files:
                 for part, low, high in self.graph.overlap(self.begin, self.end):
@@ -97,8 +91,26 @@ class ArcReader:
         except BaseException:
             self.arrival.fail()
             raise
-        edges, balances = zip(*found, strict=True) if found else ((), ())
-        return Facts(sum(edges), sum(balances) % (1 << 64))
+        return _sum(found)
+
+    def look(self, threads: Threads) -> ArcFacts:
+        """Look at arcs that have been read, and whose weights are keys.
+
+        Raises
+        ------
+        InputError
+            As `read` does.
+        """
+        rule = key_rule(self.keys.dtype).unchanged()
+        pieces = [(p, *piece, rule) for p in self._parts for piece in p.pieces()]
+        return _sum([*threads.map(self._look_at, pieces), *_repeats(self._parts)])
+
+    def _look_at(self, part: PartArcs, low: int, high: int, rule: KeyRule) -> ArcFacts:
+        """Look at the arcs [low, high) of a part, and make keys of their weights."""
+        found = inspect_rows(part.csr, (low, high), self.graph.num_vertices, rule)
+        with reading(part.path):
+            part.check(found)
+        return ArcFacts(int(found[3]), int(found[4]))
 
     def _open(self, files: ExitStack, part: int, low: int, high: int) -> list[PartArcs]:
         """Open a part for the rows [low, high), if these have arcs."""
@@ -112,19 +124,21 @@ class ArcReader:
         csr = Csr(self.begin + low, indptr, self.indices, self.keys)
         return [PartArcs(self.graph.parts[part], file, csr, arcs, shift)]
 
-    def _read_parts(self, parts: list[PartArcs], threads: Threads) -> list[Facts]:
+    def _read_parts(self, parts: list[PartArcs], threads: Threads) -> list[ArcFacts]:
         """Read parts; without the interpreter, where they are stored as usual."""
-        num_vertices, rule = self.graph.num_vertices, self._rule
+        num_vertices, rule, whole = self._check
+        self._parts += parts
 
-        def read(part: PartArcs, low: int, high: int) -> Facts:
+        def read(part: PartArcs, low: int, high: int) -> ArcFacts:
             with reading(part.path):
                 part.read(low, high, num_vertices)
-                found = inspect_rows(part.csr, (low, high), num_vertices, rule)
-                part.check(found)
+            facts = ArcFacts(0, 0)
+            if whole or not make_keys(self.keys[low:high], rule):
+                facts = self._look_at(part, low, high, rule)
             self.arrival.note(low, high)
-            return Facts(int(found[3]), int(found[4]))
+            return facts
 
-        rest = num_vertices, rule, self.arrival.words
+        rest = self._check, self.arrival.words
         quick = [(p, piece) for p in parts if p.chunks for piece in p.pieces()]
         slow = [(p, *piece) for p in parts if not p.chunks for piece in p.pieces()]
         facts, size = threads.map(read, slow), PIECES_AT_ONCE * threads.count
@@ -135,5 +149,16 @@ class ArcReader:
             for (part, _), one in zip(some, found, strict=True):
                 with reading(part.path):
                     part.check(one)
-                facts.append(Facts(int(one[3]), int(one[4])))
-        return [*facts, *(Facts(-part.repeats(), 0) for part in parts)]
+                facts.append(ArcFacts(int(one[3]), int(one[4])))
+        return [*facts, *(_repeats(parts) if whole else ())]
+
+
+def _repeats(parts: list[PartArcs]) -> list[ArcFacts]:
+    """Return what takes away the edges that are counted on both sides of a seam."""
+    return [ArcFacts(-part.repeats(), 0) for part in parts]
+
+
+def _sum(facts: list[ArcFacts]) -> ArcFacts:
+    """Return the facts of arcs as those of their pieces."""
+    balance = sum(fact.balance for fact in facts) % (1 << 64)
+    return ArcFacts(sum(fact.edges for fact in facts), balance)

@@ -7,9 +7,14 @@ from itertools import pairwise
 from typing import Any
 
 from ..graph.model import Rows
+from ..kernels.inspect import ArcFacts
 from ..kernels.threads import ALONE, Threads
-from .arc_reader import ArcReader, Facts
+from .arc_reader import ArcReader
 from .shards import ShardedGraph
+
+# Who looks at arcs that are being read: returns what it has found, or None if it could
+# not look, or if something is wrong with them.
+Look = Callable[[], ArcFacts | None]
 
 
 class Clock:
@@ -54,7 +59,7 @@ class StoredRows:
         arcs.read(self.threads)
         return rows
 
-    def inspect(self, clock: Clock) -> Iterator[Facts]:
+    def inspect(self, clock: Clock) -> Iterator[ArcFacts]:
         """Yield the facts of each piece."""
         for begin, end in pairwise(self.bounds):
             yield load_rows(self.graph, begin, end, self.threads, clock)[1]
@@ -66,8 +71,8 @@ def load_rows(
     end: int,
     threads: Threads,
     clock: Clock | None = None,
-    begun: Callable[[Rows], object] = lambda rows: None,
-) -> tuple[Rows, Facts]:
+    begun: Callable[[Rows], Look | None] = lambda rows: None,
+) -> tuple[Rows, ArcFacts]:
     """Read the rows of the vertices [begin, end), and look at their arcs.
 
     Parameters
@@ -75,14 +80,16 @@ def load_rows(
     clock : Clock
         Notes the steps.
     begun : callable
-        Given the rows when their arcs begin to come.
+        Given the rows when their arcs begin to come; may return who looks at them.
     """
     clock = clock or Clock({})
     rows, arcs = _on_their_way(graph, begin, end, threads)
     clock.note("indptr")
-    begun(rows)
+    look = begun(rows)
 
-    facts = arcs.read(threads)
+    facts = arcs.read(threads, whole=look is None)
+    if look is not None:
+        facts = look() or arcs.look(threads)
     clock.note("arcs")
     return rows, facts
 

@@ -5,8 +5,11 @@ and vector instructions can do each of them. For that the vertex of its row is w
 beside every arc.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from ..graph.order import KeyRule
 from ..native.kernel import kernel
 from .search import first_above
 
@@ -15,6 +18,41 @@ BLOCK = 2048
 LANES = 8  # are written at once, also where a row is shorter
 HALF = np.uint64(32)
 LOWER = np.uint64(0xFFFFFFFF)
+
+
+class ArcFacts(NamedTuple):
+    """What a look at all arcs of some rows tells.
+
+    Attributes
+    ----------
+    edges : int
+        Distinct edges to larger vertices.
+    balance : int
+        Modulo 2^64; over all rows of a symmetric graph the sum is zero, see
+        `inspect_rows`.
+    """
+
+    edges: int
+    balance: int
+
+
+class Check(NamedTuple):
+    """What arcs are looked at for, as they are read.
+
+    Attributes
+    ----------
+    num_vertices : int
+        Of the graph.
+    rule : KeyRule
+        How weights become keys.
+    whole : bool
+        All that `inspect_rows` finds; else only whether weights are numbers, where a
+        device looks for the rest.
+    """
+
+    num_vertices: int
+    rule: KeyRule
+    whole: bool
 
 
 @kernel
@@ -82,6 +120,18 @@ def inspect_rows(rows, arcs, num_vertices, rule):
         tails[0] = here[-1]
         begin = end
     return FINE, np.int64(0), np.int64(0), edges, balance
+
+
+@kernel
+def make_keys(bits, rule):
+    """Make keys of weights, if all are numbers; return whether they are."""
+    wrong = np.uint32(0)
+    for i in range(len(bits)):
+        wrong = np.uint32(wrong + np.uint32(_is_nan(bits[i], rule)))
+    if wrong:
+        return False
+    _to_keys(bits, rule)
+    return True
 
 
 @kernel

@@ -9,11 +9,12 @@ from ..graph.model import Rows
 from ..graph.order import id_dtype, key_dtype
 from ..host.progress import Progress
 from ..io.shards import ShardedGraph
+from ..kernels.inspect import ArcFacts
 from .compile import compile_kernels
 
 
 class Background:
-    """What the devices do while the rows are read: start, and receive the rows.
+    """What the devices do while the rows are read: start, receive and look at them.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ class Background:
     def __init__(self, load: Callable[[], None]) -> None:
         self._thread = ThreadPoolExecutor(1, "mndmst-devices")
         self._loading = self._thread.submit(load)
-        self._placing: Future[object] | None = None
+        self._placing: Future[tuple[object, ArcFacts | None]] | None = None
 
     def loaded(self) -> None:
         """Wait until the devices can be used."""
@@ -32,7 +33,16 @@ class Background:
 
     def place(self, backend: Backend, rows: Rows) -> None:
         """Begin to bring rows to a device; they may still be read."""
-        self._placing = self._thread.submit(backend.place, rows)
+
+        def place() -> tuple[object, ArcFacts | None]:
+            placed = backend.place(rows)
+            return placed, backend.look_at_arcs(placed, rows.num_vertices)
+
+        self._placing = self._thread.submit(place)
+
+    def look(self) -> ArcFacts | None:
+        """Wait for what the device has found of the arcs; see `io.stored_rows.Look`."""
+        return self._placing.result()[1] if self._placing else None
 
     def finish(self) -> None:
         """Wait until all that has been begun is done."""
@@ -43,7 +53,7 @@ class Background:
     def placed(self) -> object | None:
         """Return the placed rows, once; None if none were begun."""
         placing, self._placing = self._placing, None
-        return placing.result() if placing else None
+        return placing.result()[0] if placing else None
 
 
 def start_devices(

@@ -17,7 +17,7 @@ from ..graph.order import keys_to_weights
 from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
 from ..io.shards import ShardedGraph
-from ..io.stored_rows import Clock, StoredRows, load_rows
+from ..io.stored_rows import Clock, Look, StoredRows, load_rows
 from ..kernels.heap import keep_freed, keep_nothing
 from ..kernels.inspect import add_to_buckets, arcs_of_bucket
 from ..kernels.threads import Threads
@@ -63,7 +63,7 @@ def read_rows(
     budget: Budget,
     threads: int = 1,
     entry: dict[str, Any] | None = None,
-    begun: Callable[[Rows], object] = lambda rows: None,
+    begun: Callable[[Rows], Look | None] = lambda rows: None,
 ) -> tuple[Rows, StoredRows | None, int]:
     """Read this rank's rows and check them. Collective.
 
@@ -74,7 +74,7 @@ def read_rows(
     entry : dict, optional
         Gets the seconds taken for row pointers and arcs.
     begun : callable
-        Given the rows when their arcs begin to come.
+        Given the rows when their arcs begin to come; may return who looks at them.
 
     Returns
     -------

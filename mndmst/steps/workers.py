@@ -13,6 +13,7 @@ from ..comm.communicator import Comm
 from ..comm.placement import locate, ranges, warnings
 from ..graph.model import Rows
 from ..host.errors import MissingExtraError
+from ..io.stored_rows import Look
 from ..kernels.heap import keep_freed
 from ..run.background import Background
 from ..run.config import Config
@@ -83,12 +84,16 @@ def make_backends(
 
 def begin_placing(
     background: Background, backends: list[Backend], rows: Rows, config: Config
-) -> None:
-    """Begin to copy all rows to the first device, if it may get them all."""
+) -> Look | None:
+    """Begin to copy all rows to the first device, if it may get them all.
+
+    Returns who looks at them there, if the device does.
+    """
     shared = len(backends) > 1
     if shared and (isinstance(config.ratio, int | float) or rows.num_arcs < LEAST_ARCS):
-        return
+        return None
     background.place(backends[0], rows)
+    return background.look if backends[0].looks_at_arcs else None
 
 
 def deal(

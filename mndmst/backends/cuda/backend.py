@@ -13,10 +13,12 @@ from cupy.cuda.runtime import CUDARuntimeError
 from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...host.errors import ConfigError
 from ...kernels.columns import without_repeats
+from ...kernels.inspect import ArcFacts
 from ..base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
 from . import unavailable
 from .band_forest import band_forest
 from .edge_forest import place_edges
+from .inspect import inspect
 from .kernels import Kernels
 from .msf import msf
 from .peer import CudaPeer
@@ -64,6 +66,7 @@ class CudaBackend(Backend):
     """
 
     name = "cuda"
+    looks_at_arcs = True
 
     def __init__(
         self,
@@ -184,6 +187,15 @@ class CudaBackend(Backend):
             return StreamedRows.of(rows)
         with self._current():
             return place(rows, self._transfer)
+
+    def look_at_arcs(
+        self, rows: PlacedRows | StreamedRows, num_vertices: int
+    ) -> ArcFacts | None:
+        """See `Backend.look_at_arcs`; not at rows that stay in host memory."""
+        if isinstance(rows, StreamedRows):
+            return None
+        with self._current():
+            return inspect(rows, num_vertices, self._kernels_for(rows.keys.dtype))
 
     def msf_of_edges(
         self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool

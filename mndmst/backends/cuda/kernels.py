@@ -21,6 +21,7 @@ DIRECTORY = Path(__file__).with_name("kernels")
 # Which file holds which kernels.
 FILES = {
     "sample": ("draw_sample", "choose_cut"),
+    "inspect": ("inspect_arcs",),
     "scan": ("find_tiles", "scan_first", "scan_all", "scan_chosen"),
     "first_round": ("hook_vertices",),
     "rounds": ("run_rounds",),
@@ -31,7 +32,7 @@ FILES = {
 }
 COOPERATIVE = ("rounds", "levels")  # files whose blocks wait for each other
 COOPERATIVE_THREADS = 512  # of a block in components.cuh
-TILE = 2048  # arcs of a block in scan.cu
+TILE = 2048  # arcs of a block in tiles.cuh
 NULL = np.uint64(0)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...kernels.arrival import note_arcs
-from ...kernels.inspect import FINE, inspect_rows
+from ...kernels.inspect import FINE, inspect_rows, make_keys
 from ...native.kernel import kernel
 from .checks import read_chunks
 
@@ -12,7 +12,7 @@ BAD_IDS, BAD_WEIGHTS = 4, 5
 
 
 @kernel
-def read_arcs(ids, weights, rows, arcs, num_vertices, rule, words):
+def read_arcs(ids, weights, rows, arcs, check, words):
     """Read arcs, look at them, and note them.
 
     Parameters
@@ -23,18 +23,18 @@ def read_arcs(ids, weights, rows, arcs, num_vertices, rule, words):
         Gets them, as `inspect_rows` leaves them.
     arcs : (int, int)
         The arcs [begin, end).
-    num_vertices, rule : int, order.KeyRule
-        As `inspect_rows` takes them.
+    check : kernels.inspect.Check
     words : ndarray of int64
         Of `kernels.arrival.ArcsRead`.
 
     Returns
     -------
     tuple
-        What `inspect_rows` returns; or `BAD_IDS` or `BAD_WEIGHTS`, and an arc whose
-        chunk is not what was written.
+        What `inspect_rows` returns, no edges if the check is not the whole one; or
+        `BAD_IDS` or `BAD_WEIGHTS`, and an arc whose chunk is not what was written.
     """
     begin, end = arcs
+    num_vertices, rule, whole = check
     _, _, indices, bits = rows
     nothing = np.int64(0)
     done = read_chunks(ids, begin, indices[begin:end].view(np.uint8))
@@ -43,6 +43,9 @@ def read_arcs(ids, weights, rows, arcs, num_vertices, rule, words):
     done = read_chunks(weights, begin, bits[begin:end].view(np.uint8))
     if done < end:
         return BAD_WEIGHTS, nothing, np.int64(done), nothing, np.uint64(0)
+    if not whole and make_keys(bits[begin:end], rule):
+        note_arcs(words, begin, end)
+        return FINE, nothing, nothing, nothing, np.uint64(0)
     status, vertex, arc, edges, balance = inspect_rows(rows, arcs, num_vertices, rule)
     if status == FINE:
         note_arcs(words, begin, end)

@@ -14,13 +14,17 @@ from mndmst.host.errors import InputError
 from mndmst.host.memory import Budget
 from mndmst.io.arc_reader import ArcReader
 from mndmst.io.shards import ShardedGraph, open_graph
+from mndmst.io.stored_rows import load_rows
 from mndmst.kernels.arrival import STEP, ArcsRead
+from mndmst.kernels.inspect import ArcFacts
 from mndmst.kernels.threads import Threads
 from mndmst.steps.read import read_rows
 
 ALONE = SimpleNamespace(
     rank=0, size=1, raise_on_all=nullcontext, sum=lambda value: value
 )
+
+FACTS, ONE = ArcFacts(3, 5), Threads(1)
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +59,42 @@ def test_every_arc_is_seen_once(
     keys = weights_to_keys(weights[low:high].copy())
     np.testing.assert_array_equal(arcs.keys, keys)
     arcs.arrival.wait(high - low)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_arcs_that_a_device_looks_at_get_their_keys(
+    tmp_path: Path, threads: int
+) -> None:
+    rows = symmetric_rows()
+    graph = open_graph(write(tmp_path / "graph", rows, [0, 25, 25, 60]))
+    whole, keys_only = reader(graph, 5, 55), reader(graph, 5, 55)
+    facts = whole.read(Threads(threads))
+
+    assert keys_only.read(Threads(threads), whole=False) == (0, 0)
+    np.testing.assert_array_equal(keys_only.keys, whole.keys)
+    np.testing.assert_array_equal(keys_only.indices, whole.indices)
+    # What it has not looked at the host can look at later
+    assert facts.edges
+    assert keys_only.look(Threads(threads)) == facts
+    np.testing.assert_array_equal(keys_only.keys, whole.keys)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_wrong_is_named_whoever_looks(tmp_path: Path, dtype: str) -> None:
+    indices = np.array([*range(16, 40), *range(16)], np.uint32)
+    weights = np.ones(40, dtype)
+    rows = np.r_[0, np.full(40, 40)], indices, weights
+    graph = open_graph(write(tmp_path / "descends", rows, [0, 40]))
+    found, facts = load_rows(graph, 0, 40, ONE, begun=lambda rows: lambda: FACTS)
+    assert facts == FACTS  # those of who looks
+    assert len(found) == 40
+    with pytest.raises(InputError, match=r"do not ascend \(vertex 0\)"):
+        load_rows(graph, 0, 40, ONE, begun=lambda rows: lambda: None)
+    weights[7] = np.nan
+    rows = np.r_[0, np.full(40, 40)], np.sort(indices), weights
+    graph = open_graph(write(tmp_path / "no-number", rows, [0, 40]))
+    with pytest.raises(InputError, match=r"weight of arc \(0, 7\) is NaN"):
+        load_rows(graph, 0, 40, ONE, begun=lambda rows: lambda: FACTS)
 
 
 def test_parallel_edges_count_once_where_a_row_is_divided(tmp_path: Path) -> None:

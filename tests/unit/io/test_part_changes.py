@@ -11,10 +11,11 @@ import pytest
 from graphs import random, write_graph
 
 from mndmst.host.errors import InputError
-from mndmst.io.arc_reader import ArcReader, Facts
+from mndmst.io.arc_reader import ArcReader
 from mndmst.io.part_arcs import PartArcs
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.stored_rows import Clock, StoredRows
+from mndmst.kernels.inspect import ArcFacts
 from mndmst.kernels.threads import ALONE
 
 N = 20_000
@@ -125,7 +126,7 @@ def _change_at_the_first_look(
     changed = []
     read_parts = ArcReader._read_parts
 
-    def read(self: ArcReader, parts: list[PartArcs], threads: Any) -> list[Facts]:
+    def read(self: ArcReader, parts: list[PartArcs], threads: Any) -> list[ArcFacts]:
         if graph.parts[PART] in [part.path for part in parts] and not changed:
             changed.append(PART)
             change(graph.parts[PART])
