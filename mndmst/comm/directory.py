@@ -7,6 +7,8 @@ has to know where they are (a distributed parent array, as in Sanders and Schime
 2023, in place of the ghost lists of MND-MST).
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from ..graph.order import id_dtype
@@ -31,9 +33,6 @@ class Directory:
     ----------
     vtxdist : ndarray of int64, shape (ranks + 1,)
         Rank r owns the vertices [vtxdist[r], vtxdist[r + 1]).
-    parent : ndarray of uint32 or int64
-        For each vertex that this rank owns the representative it was last merged
-        into; a representative points to itself.
     """
 
     def __init__(self, comm: Comm, vtxdist: np.ndarray) -> None:
@@ -41,16 +40,30 @@ class Directory:
         self.vtxdist = vtxdist
         self.first = int(vtxdist[comm.rank])
         self.last = int(vtxdist[comm.rank + 1])
-        self.parent = np.arange(self.first, self.last, dtype=id_dtype(vtxdist[-1]))
+        self.id_dtype = id_dtype(vtxdist[-1])
         self._noted: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @cached_property
+    def parent(self) -> np.ndarray:
+        """For each vertex of this rank the representative it was last merged into.
+
+        An array of uint32 or int64; a representative points to itself.
+        """
+        return np.arange(self.first, self.last, dtype=self.id_dtype)
 
     def count_by_owner(self, ids: np.ndarray) -> np.ndarray:
         """Return how many of some ascending ids each rank owns."""
         return np.diff(np.searchsorted(ids, self.vtxdist))
 
     def record_here(self, old: np.ndarray | range, new: np.ndarray) -> None:
-        """Note that components of this rank are now part of others of this rank."""
-        if isinstance(old, range):
+        """Note that components of this rank are now part of others of this rank.
+
+        If these are all vertices of this rank, `new` is kept and not copied.
+        """
+        every = range(self.first, self.last)
+        if isinstance(old, range) and old == every and new.dtype == self.id_dtype:
+            self.parent = new
+        elif isinstance(old, range):
             self.parent[old.start - self.first : old.stop - self.first] = new
         else:
             self.parent[old - self.first] = new

@@ -102,10 +102,19 @@ class Threads:
         return None if put is None else callers(self.count).make(put)
 
     def ranges(
-        self, length: int, grain: int | None = None, align: int = 1
+        self, length: int, grain: int | None = None, align: int = 1, each: int = 1
     ) -> list[tuple[int, int]]:
-        """Cut [0, length) into at most a range per thread, at multiples of align."""
-        parts = max(1, min(self.count, length // (grain or GRAIN)))
+        """Cut [0, length) into some ranges per thread at most, at multiples of align.
+
+        Parameters
+        ----------
+        grain : int
+            The least length of a range; `GRAIN` by default.
+        each : int
+            So many for each of several threads: who is done with one takes another.
+        """
+        most = self.count * each if self.count > 1 else 1
+        parts = max(1, min(most, length // (grain or GRAIN)))
         bounds = [length * i // parts // align * align for i in range(parts)]
         return list(zip(bounds, [*bounds[1:], length], strict=True))
 

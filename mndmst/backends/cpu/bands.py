@@ -17,6 +17,8 @@ from .sparse import all_edges, lower_edges
 
 # How many arcs take as long as what is done once for a row.
 ARCS_PER_ROW = 8
+# Ranges of rows for each thread: the edges to larger vertices are not spread evenly.
+RANGES_EACH = 4
 
 
 def band_chunks(
@@ -79,13 +81,14 @@ def edges_expected(rows: Rows, sample: Sample, part: Segment) -> int:
 def row_ranges(
     rows: Rows, begin: int, end: int, threads: Threads
 ) -> list[tuple[int, int]]:
-    """Cut rows [begin, end) into a range per thread, of about as much work each."""
+    """Cut rows [begin, end) into ranges for threads, of about as much work each."""
 
     def work_before(row):
         return int(rows.indptr[row]) + ARCS_PER_ROW * row
 
     first, last = work_before(begin), work_before(end)
-    starts = [first + low for low, _ in threads.ranges(last - first)]
+    ranges = threads.ranges(last - first, each=RANGES_EACH)
+    starts = [first + low for low, _ in ranges]
     inner = [
         bisect_left(range(end), start, lo=begin, key=work_before)
         for start in starts[1:]

@@ -87,7 +87,7 @@ def test_threads_share_every_step(distinct: int) -> None:
     graph = graphs.random(20_000, 160_000, 8)._replace(weight=values)
     rows = rows_of(graph, np.uint32)
     alone, many = (backend(threads).msf(rows) for threads in (1, 4))
-    assert len(row_ranges(rows, 0, len(rows), Threads(4))) == 4
+    assert len(row_ranges(rows, 0, len(rows), Threads(4))) > 4
     assert sorted(triples(alone.edges)) == sorted(triples(many.edges))
     assert (alone.label == many.label).all()
 
