@@ -6,6 +6,7 @@ find a place for each chunk, in turn, and write there by themselves.
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from ..kernels.threads import ALONE, Threads
 from .filters import SUM_BYTES, checksum
 from .hdf5_file import Reserving, hdf5_file, reserving_file
-from .layout import writing
+from .layout import flush_to_disk, writing
 from .outputs import Outputs
 
 _CHUNK_ROWS = 1 << 16
@@ -75,9 +76,13 @@ def write_columns(
         with comm.raise_on_all(), writing(path):
             if turn == hosts[comm.rank]:
                 _write_chunks(temporary, chunks, threads)
-    facts = attributes()
+    with ThreadPoolExecutor(1, "mndmst-flush") as flusher:
+        # The disk works beside what the attributes wait for
+        flushing = flusher.submit(flush_to_disk, temporary) if comm.rank == 0 else None
+        facts = attributes()
     with comm.raise_on_all(), writing(path):
-        if comm.rank == 0:
+        if flushing is not None:
+            flushing.result()
             with hdf5_file(temporary, "r+") as file:
                 file.attrs.update(facts)
 
