@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .comm.communicator import Comm
 from .host.progress import Progress
-from .io.outputs import check_outputs, check_writable
+from .io.outputs import check_on_all
 from .merging.choose import choose
 from .run.checkpoint import Checkpoint
 from .run.config import Config
@@ -54,12 +54,7 @@ def solve(
         On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
-    with comm.raise_on_all():
-        if comm.rank == 0:
-            check_outputs([path], [targets.forest, targets.report], targets.checkpoint)
-    for target in (targets.forest, targets.report):
-        if target is not None:
-            check_writable(comm, target)
+    check_on_all(comm, [path], [targets.forest, targets.report], targets.checkpoint)
     kept = targets.checkpoint, config.checkpoint_interval, targets.resume
     with Checkpoint(comm, *kept) as checkpoint:
         # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
