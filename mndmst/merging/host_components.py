@@ -38,16 +38,16 @@ class HostComponents:
 
     def __init__(self, run: Run, hosts: Hosts) -> None:
         self.run, self.hosts, directory = run, hosts, run.directory
-        self._home = directory.first, directory.last
+        self._owned = directory.first, directory.last
         self.team = hosts.team(run.threads)
         self._contraction = Contraction(
-            self.team, run.num_vertices, self._home, named=True
+            self.team, run.num_vertices, self._owned, named=True
         )
 
     @property
     def owned(self) -> np.ndarray:
         """The components of the vertices that this rank owns."""
-        return self._contraction.component[slice(*self._home)]
+        return self._contraction.component[slice(*self._owned)]
 
     def hook_rows(self, band: Band) -> EdgeList:
         """Contract along the lightest edge of every vertex.
@@ -102,7 +102,7 @@ class HostComponents:
             walks = [(*behind, vertices) for vertices in outside]
             columns += run.threads.map(heavier_edges, walks)
         lists = [EdgeList(*part) for part in columns]
-        first, last = self._home
+        first, last = self._owned
         for edges in lists:
             away = (edges.u < first) | (edges.u >= last)
             run.report.ship(int(np.count_nonzero(away)))

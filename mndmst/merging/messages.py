@@ -15,13 +15,8 @@ from typing import Any
 
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
-from ..steps.heavier import (
-    Between,
-    band_edges,
-    bands,
-    giant_component,
-    heavier_edges,
-)
+from ..steps.bands import bands, giant_component
+from ..steps.heavier import Between, band_edges, heavier_edges
 from ..steps.local import contract_heavier
 from ..steps.parts import contract_graph, contract_workers, learn_names
 from ..steps.streamed import contract_stored
