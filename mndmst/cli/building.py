@@ -25,7 +25,7 @@ def add_building(parser: Parser) -> None:
         "--jobs",
         type=int,
         metavar="N",
-        help="worker processes; by default as many as cores for a large file",
+        help="processes; by default as many as cores for a large file",
     )
     parser.add_argument(
         "--memory",
@@ -69,7 +69,7 @@ class Source(NamedTuple):
 def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> int:
     """Make shards of what open_source() returns, check and describe them.
 
-    Under mpirun all ranks take part, otherwise worker processes. Inputs are checked
+    Under mpirun all ranks take part, otherwise several processes. Inputs are checked
     only when these run, so that one of them reports an error.
     """
     from ..host.launcher import launched_processes

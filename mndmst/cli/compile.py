@@ -10,9 +10,8 @@ def add(commands: Any) -> None:
     compiler = commands.add_parser(
         "compile",
         help="compile the kernels now, for images and shared file systems",
-        description="Compile the kernels that solving calls, by processes side by "
-        "side. Without this command, the first run on a machine does so, for the "
-        "weights of its graph.",
+        description="Compile all kernels, by processes side by side. Without this "
+        "command, the first run on a machine compiles those that it calls.",
     )
     compiler.add_argument(
         "--into",

@@ -145,7 +145,7 @@ def _alive(process: Any) -> Iterator[None]:
     except (EOFError, ConnectionError) as error:
         process.join()
         raise ConfigError(
-            f"worker process {process.name} ended with status {process.exitcode}. If "
+            f"process {process.name} ended with status {process.exitcode}. If "
             "the machine was short of memory, give less --memory or fewer --jobs."
         ) from error
 

@@ -205,7 +205,7 @@ def fail(builders, number):
 
 
 def test_a_worker_that_dies_ends_the_others():
-    with pytest.raises(ConfigError, match="worker process 2 ended with status 3"):
+    with pytest.raises(ConfigError, match="process 2 ended with status 3"):
         run_forked(4, fail, 2)
 
 
