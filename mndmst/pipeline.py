@@ -2,7 +2,7 @@
 
 Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). How
 parts merge is chosen once (`merging/choose.py`). The module of a step says what the
-step does; only `steps/workers.py` knows which devices there are.
+step does; only `steps/devices.py` knows which devices there are.
 """
 
 from collections.abc import Callable

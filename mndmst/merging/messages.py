@@ -92,6 +92,7 @@ class Messages(Strategy):
 
     def ind_comp(self, edges: Band | Between) -> Between:
         """Contract what each rank holds by itself; see `Strategy.ind_comp`."""
+        # 3. Parts contract up to their borders
         with self.run.report.stage("indComp"):
             if isinstance(edges, Band):
                 return Between(self._contract_rows(edges), renamed=True)
@@ -137,5 +138,6 @@ class Messages(Strategy):
 
     def post_process(self, left: ReducedGraph) -> None:
         """Contract the rest on the last leader; see `Strategy.post_process`."""
+        # 7. No component is a ghost any more
         with self.run.report.stage("finish"):
             finish(self.run, left, self.exception)
