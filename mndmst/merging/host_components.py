@@ -96,8 +96,8 @@ class HostComponents:
             rows = worker.rows.as_whole()
             first, length = worker.rows.first, len(worker.rows)
             ranges = [(first + b, first + e) for b, e in run.threads.ranges(length)]
-            known = giant, component, rows.indptr
-            outside = run.threads.map(outside_of, [(*known, *r) for r in ranges])
+            given = giant, component, rows.indptr
+            outside = run.threads.map(outside_of, [(*given, *r) for r in ranges])
             behind = rows.csr, components, rows.keys.dtype.type(above), rows.last
             walks = [(*behind, vertices) for vertices in outside]
             columns += run.threads.map(heavier_edges, walks)
@@ -192,6 +192,6 @@ class HostComponents:
     def publish(self) -> None:
         """Write the components to the directory, each called after a vertex of it."""
         threads, parent = self.run.threads, self.run.directory.parent
-        known = self.owned, self._contraction.parent, self._contraction.names
+        given = self.owned, self._contraction.parent, self._contraction.names
         ranges = threads.ranges(len(parent))
-        threads.map(write_names, [(*known, *bounds, parent) for bounds in ranges])
+        threads.map(write_names, [(*given, *bounds, parent) for bounds in ranges])

@@ -79,11 +79,10 @@ def walks(
     run: Run, rows: Rows, components: Components, above: int
 ) -> list[tuple[np.ndarray, ...]]:
     """Return the columns of `Arcs` behind a key that may matter, for each thread."""
-
-    known, threads, csr = (components.giant, components.label), run.threads, rows.csr
+    threads, csr, label = run.threads, rows.csr, (components.giant, components.label)
     ranges = threads.ranges(len(rows))
     chosen = np.concatenate(
-        threads.map(outside_of, [(*known, rows.indptr, *bounds) for bounds in ranges])
+        threads.map(outside_of, [(*label, rows.indptr, *bounds) for bounds in ranges])
     )
     key, ranges = rows.keys.dtype.type(above), threads.ranges(len(chosen))
     lists = [(csr, components, key, rows.last, chosen[b:e]) for b, e in ranges]
@@ -130,13 +129,10 @@ def band_edges(run: Run, band: Band) -> Between:
     if run.stored is not None:
         with run.comm.raise_on_all():
             lists += map(forest_of_piece, run.stored.pieces())
-    u, v, key = (
-        np.concatenate([getattr(edges, name) for edges in lists])
-        for name in ("u", "v", "key")
-    )
-    ends = np.concatenate([u, v]).astype(np.int64)
-    a, b = np.split(run.directory.lookup_any(ends), 2)
-    return Between(_graph_of_arcs(run, (u, v, key, a, b), None))
+    edges = lists[0].followed_by(*lists[1:])
+    ends = np.concatenate([edges.u, edges.v]).astype(np.int64)
+    components = np.split(run.directory.lookup_any(ends), 2)
+    return Between(_graph_of_arcs(run, (*edges.columns, *components), None))
 
 
 def _graph_of_arcs(

@@ -58,7 +58,7 @@ class Passing:
         self, run: Run, stored: StoredRows, exception: ExceptionCondition
     ) -> None:
         self.run, self.exception = run, exception
-        rows = stored.bounds[-1] - stored.bounds[0]  # which fix an edge each, at most
+        rows = stored.bounds[-1] - stored.bounds[0]  # each finds one edge at most
         self.forest_edges = Ordered(room_for(run.workers[0].rows, rows))
 
     def contract_piece(self, rows: Rows) -> ReducedGraph:
