@@ -10,15 +10,8 @@ from typing import Any
 
 from ..host.launcher import launched_rank
 from .call import Entry
-from .store import (
-    RUNTIME_NAME,
-    Code,
-    directories,
-    find,
-    keep,
-    level,
-    writable,
-)
+from .places import directories, level, writable
+from .store import RUNTIME_NAME, Code, find, keep
 
 # A file of the store; each of its bytes is a lock of some kernels.
 LOCK = "lock"
