@@ -15,7 +15,7 @@ from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
 from .io.labels import LabelsHeader, write_labels
-from .io.outputs import Outputs, check_outputs, check_writable
+from .io.outputs import Outputs, check_on_all
 from .io.totals import forest_digest
 from .merging.choose import choose
 from .run.config import Config
@@ -104,12 +104,7 @@ def connected_components(
     MndmstError
         On every rank, if the input, the options or the output cannot be used.
     """
-    with comm.raise_on_all():
-        if comm.rank == 0:
-            check_outputs([path], [labels, report])
-    for target in (labels, report):
-        if target is not None:
-            check_writable(comm, target)
+    check_on_all(comm, [path], [labels, report])
     run = part_graph(comm, path, config, Report(comm, progress))
     strategy = choose(run, exception=any_cut_edge)
     for edges in strategy.portions():

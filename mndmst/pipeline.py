@@ -2,7 +2,7 @@
 
 Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). How
 parts merge is chosen once (`merging/choose.py`). The module of a step says what the
-step does; only `steps/workers.py` knows which devices there are.
+step does; only `steps/devices.py` knows which devices there are.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .comm.communicator import Comm
 from .host.progress import Progress
-from .io.outputs import check_outputs, check_writable
+from .io.outputs import check_on_all
 from .merging.choose import choose
 from .run.checkpoint import Checkpoint
 from .run.config import Config
@@ -54,12 +54,7 @@ def solve(
         On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
-    with comm.raise_on_all():
-        if comm.rank == 0:
-            check_outputs([path], [targets.forest, targets.report], targets.checkpoint)
-    for target in (targets.forest, targets.report):
-        if target is not None:
-            check_writable(comm, target)
+    check_on_all(comm, [path], [targets.forest, targets.report], targets.checkpoint)
     kept = targets.checkpoint, config.checkpoint_interval, targets.resume
     with Checkpoint(comm, *kept) as checkpoint:
         # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices

@@ -21,7 +21,7 @@ from .host.memory import Budget
 from .host.progress import Progress, process_start
 from .io.forest import ForestHeader, read_forest
 from .io.forest_writer import write_forest
-from .io.outputs import Outputs, check_outputs, check_writable
+from .io.outputs import Outputs, check_on_all
 from .io.rows_writer import check_new, graph_uuid, write_rows
 from .io.shard_writer import OriginalIds
 from .io.shards import ShardedGraph, open_graph
@@ -65,14 +65,12 @@ def update(
     MndmstError
         On every rank, if an input, the memory or an output cannot be used.
     """
+    inputs = files.graph, files.forest, files.changes
+    check_on_all(comm, inputs, [files.forest_out])
     with comm.raise_on_all():
-        if comm.rank == 0:
-            inputs = files.graph, files.forest, files.changes
-            check_outputs(inputs, [files.forest_out])
-            if files.graph_out is not None:
-                check_new(files.graph_out)
+        if comm.rank == 0 and files.graph_out is not None:
+            check_new(files.graph_out)
         graph = open_graph(files.graph, check=comm.rank == 0)
-    check_writable(comm, files.forest_out)
     index, batch = None, None
     with comm.raise_on_all():
         if comm.rank == 0:

@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import graphs
 
 from mndmst.graph.order import WEIGHT_DTYPES
+from mndmst.native.places import directories
 from mndmst.native.registry import FILE
-from mndmst.native.store import RUNTIME_NAME, directories, find
+from mndmst.native.store import RUNTIME_NAME, find
 
 PROGRAM = Path(__file__).parent / "mpi" / "kernels_program.py"
 RANKS = (1, 2, 3, 5)

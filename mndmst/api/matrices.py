@@ -55,7 +55,7 @@ def symmetric_rows(
         As from `entry_heads` and `entry_weights`.
     """
     n = matrix.shape[0]
-    if not _has_twins(matrix) or n >= 1 << 31 or not matrix.has_canonical_format:
+    if not _has_reverse_arcs(matrix) or n >= 1 << 31 or not matrix.has_canonical_format:
         return None
     rule = key_rule(weights.dtype)
     keys = weights.copy().view(rule.sign.dtype)
@@ -68,7 +68,7 @@ def symmetric_rows(
     return rows if symmetric else None
 
 
-def _has_twins(matrix: Any) -> bool:
+def _has_reverse_arcs(matrix: Any) -> bool:
     """Return whether a few entries (i, j) all have an entry (j, i)."""
     indptr, indices = matrix.indptr, matrix.indices
     entries = np.linspace(0, matrix.nnz - 1, min(matrix.nnz, 64)).astype(np.int64)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,20 @@ def chosen(
     return default if given is None else given
 
 
-def write(path: Path, record: dict[str, Any]) -> None:
-    """Write a record as JSON; raise OutputError where that cannot be."""
+def write(path: Path | None, **record: Any) -> None:
+    """Write a record and the command as JSON, if there is to be a file.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
     from ..io.whole_file import whole_file
 
-    with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=1) + "\n")
+    if path is not None:
+        text = json.dumps({"command": sys.argv, **record}, indent=1)
+        with whole_file(path) as temporary:
+            temporary.write_text(text + "\n")
 
 
 def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:

@@ -1,13 +1,13 @@
-"""The options of `mndmst bench`; what they start is imported when it runs."""
+"""The options of `mndmst bench`."""
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..run.config import CHOICES
-from .arguments import chosen, list_of, names, positive, weights, write
+from . import commands
+from .arguments import list_of, names, positive, weights
 from .points_options import add_points
 from .scaling.options import add_scaling
 
@@ -43,7 +43,7 @@ def _add_cpu(devices: Any) -> None:
         ("orders", None, names, "hard weights: equal, ascending, descending"),
     ):
         cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
-    _finish(cpu, _cpu)
+    _finish(cpu, commands.run_cpu)
 
 
 def _add_gpu(devices: Any) -> None:
@@ -70,7 +70,7 @@ def _add_gpu(devices: Any) -> None:
         help="compare the forests of these graphs with the CPU worker's; host memory "
         "must hold them",
     )
-    _finish(gpu, _gpu)
+    _finish(gpu, commands.run_gpu)
 
 
 def _add_both(devices: Any) -> None:
@@ -88,7 +88,7 @@ def _add_both(devices: Any) -> None:
         help="which of cpu, gpu, auto, both (half of the arcs each)",
     )
     both.add_argument("--repeat", default=3, type=positive, help="turns of each")
-    _finish(both, _both)
+    _finish(both, commands.run_both)
 
 
 def _add_start(devices: Any) -> None:
@@ -112,7 +112,7 @@ def _add_start(devices: Any) -> None:
         choices=CHOICES["backend"],
         help="devices of a rank",
     )
-    _finish(start, _start)
+    _finish(start, commands.run_start)
 
 
 def _add_service(devices: Any) -> None:
@@ -125,7 +125,7 @@ def _add_service(devices: Any) -> None:
     service.add_argument("graph", type=Path, help="directory of shards")
     service.add_argument("--ranks", default=2, type=positive, help="number of ranks")
     service.add_argument("--repeat", default=5, type=positive, help="times of each")
-    _finish(service, _service)
+    _finish(service, commands.run_service)
 
 
 def _add_papers(devices: Any) -> None:
@@ -143,7 +143,7 @@ def _add_papers(devices: Any) -> None:
         ("data", None, Path, "directory with files that recipes name"),
     ):
         papers.add_argument(f"--{name}", default=default, type=kind, help=what)
-    _finish(papers, _papers)
+    _finish(papers, commands.run_papers)
 
 
 def _finish(
@@ -154,129 +154,3 @@ def _finish(
         "--json", type=Path, metavar="FILE", help="write everything here"
     )
     parser.set_defaults(process=process)
-
-
-def _start(arguments: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
-    from ..io.demo import demo_graph
-    from .start import measure, text
-    from .table import machine
-
-    graph = arguments.graph or demo_graph()
-    facts, rows = machine(()), []
-    print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}: {graph}")
-    for ranks in arguments.ranks:
-        options = ("--backend", arguments.backend)
-        found = measure(graph, ranks, arguments.repeat, options)
-        print(text(found), flush=True)
-        rows.append(asdict(found))
-    if arguments.json is not None:
-        write(arguments.json, {"machine": facts, "command": sys.argv, "rows": rows})
-    return 0
-
-
-def _service(arguments: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
-    from .service import measure
-    from .table import machine
-
-    facts, rows = machine(()), []
-    cores, graph, ranks = facts["cores"], arguments.graph, arguments.ranks
-    print(
-        f"{facts['cpu']}, {cores} cores, load {facts['load']}: {graph}, {ranks} ranks"
-    )
-    print(f"{'request':<44} {'median ms':>12} {'least ms':>12}")
-    for row in measure(graph, ranks, arguments.repeat):
-        print(row.text(), flush=True)
-        rows.append(asdict(row))
-    if arguments.json is not None:
-        write(arguments.json, {"machine": facts, "command": sys.argv, "rows": rows})
-    return 0
-
-
-def _papers(arguments: argparse.Namespace) -> int:
-    from . import papers
-    from .table import machine
-
-    known = papers.names()
-    wanted = chosen("paper", arguments.papers, known, known)
-    data = arguments.data or papers.data_folder()
-    plan = papers.Plan(wanted, arguments.scale, arguments.repeat, data)
-    facts = machine(())
-    print(f"ours: {facts['cpu']}, {facts['cores']} cores, load {facts['load']}")
-    records: list[dict[str, Any]] = []
-    for record in papers.run(plan):
-        last = records[-1] if records else {}
-        if record["table"] != last.get("table"):
-            first = record["paper"] != last.get("paper")
-            print(papers.header(record["paper"], record["table"], first))
-        print(papers.text(record), flush=True)
-        records.append(record)
-    if arguments.json is not None:
-        write(arguments.json, {"machine": facts, "command": sys.argv, "rows": records})
-    return 0
-
-
-def _both(arguments: argparse.Namespace) -> int:
-    from .devices import ARRANGEMENTS, digests, run, table
-
-    known = tuple(ARRANGEMENTS)
-    given = chosen("arrangement", arguments.arrangements, known, known)
-    records = list(run(arguments.graph, given, arguments.repeat))
-    print(table(records))
-    if arguments.json is not None:
-        write(arguments.json, {"command": sys.argv, "runs": records})
-    if len(digests(records)) == 1:
-        return 0
-    print("the forests differ", file=sys.stderr)
-    return 1
-
-
-def _gpu(arguments: argparse.Namespace) -> int:
-    from .gpu import block, machine, run
-
-    facts, records = machine(), []
-    asked = (arguments.graphs, arguments.keys, arguments.repeat, arguments.verify)
-    for record in run(*asked):
-        print(block(record), flush=True)
-        records.append(record)
-    if arguments.json is not None:
-        record = {"machine": facts, "command": sys.argv, "graphs": records}
-        write(arguments.json, record)
-    return 0 if all(record["agrees"] for record in records) else 1
-
-
-def _cpu(arguments: argparse.Namespace) -> int:
-    from .cpu import Plan, run
-    from .graphs import HARD, NAMES, available
-    from .peers import installed
-    from .table import block, disagreements, header, machine
-
-    plan = Plan(
-        arguments.scale,
-        arguments.threads,
-        arguments.repeat,
-        arguments.weights,
-        chosen("graph", arguments.graphs, NAMES, available()),
-        chosen("peer", arguments.peers, installed(), installed()),
-        chosen("order", arguments.orders, HARD, HARD),
-    )
-    facts = machine(plan.peers)
-    print(header(facts), flush=True)
-    cases, wrong = [], []
-
-    def say(message: str) -> None:
-        print(f"mndmst: {message}", file=sys.stderr, flush=True)
-
-    for case in run(plan, say):
-        print(f"\n{block(case)}", flush=True)
-        wrong += disagreements(case)
-        cases.append(case.as_dict())
-    if arguments.json is not None:
-        record = {"machine": facts, "command": sys.argv, "cases": cases}
-        write(arguments.json, record | {"disagreements": wrong})
-    for line in wrong:
-        print(line, file=sys.stderr)
-    return 1 if wrong else 0

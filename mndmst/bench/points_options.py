@@ -1,7 +1,6 @@
 """The options of `mndmst bench points`."""
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,7 +66,5 @@ def _points(arguments: argparse.Namespace) -> int:
         rows += found
     if arguments.plot is not None:
         draw(rows, arguments.plot)
-    if arguments.json is not None:
-        record = {"machine": facts, "command": sys.argv}
-        write(arguments.json, {**record, "rows": [asdict(row) for row in rows]})
+    write(arguments.json, machine=facts, rows=[asdict(row) for row in rows])
     return 0

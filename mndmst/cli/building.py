@@ -25,7 +25,7 @@ def add_building(parser: Parser) -> None:
         "--jobs",
         type=int,
         metavar="N",
-        help="worker processes; by default as many as cores for a large file",
+        help="processes; by default as many as cores for a large file",
     )
     parser.add_argument(
         "--memory",
@@ -69,16 +69,16 @@ class Source(NamedTuple):
 def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> int:
     """Make shards of what open_source() returns, check and describe them.
 
-    Under mpirun all ranks take part, otherwise worker processes. Inputs are checked
+    Under mpirun all ranks take part, otherwise several processes. Inputs are checked
     only when these run, so that one of them reports an error.
     """
     from ..host.launcher import launched_processes
     from ..host.memory import free_bytes
     from ..io.allowance import allow
     from ..io.external import check_place, partition
-    from ..io.external.team import Alone, Ranks, Team, with_workers
+    from ..io.external.builders import Alone, Builders, Ranks, run_forked
 
-    team: Team = Alone()
+    builders: Builders = Alone()
     processes = 1
     if launched_processes() > 1:
         from .ranks import begin
@@ -86,28 +86,28 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         # Not all options: --memory has another meaning in `solve`.
         known = argparse.Namespace(timeout=arguments.timeout, quiet=arguments.quiet)
         comm = begin(known, polite=True).comm
-        team, node = Ranks(comm), comm.node()
+        builders, node = Ranks(comm), comm.node()
         processes = node.size
         node.free()
-    with team.raise_on_all():
+    with builders.raise_on_all():
         allow(arguments.memory or free_bytes() // 2 // processes)
-        if team.rank == 0:
+        if builders.rank == 0:
             check_place(build_options(arguments, arguments.parts or 1, 0))
         file, parts, check = open_source()
         parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
-        if team.size == 1:
+        if builders.size == 1:
             processes = jobs = _jobs(arguments.jobs, file, parts)
         memory = arguments.memory or free_bytes() // 2 // processes
         options = build_options(arguments, parts, memory)
-    if team.size > 1:
-        graph = partition(team, file, options)
+    if builders.size > 1:
+        graph = partition(builders, file, options)
     else:
-        graph = with_workers(jobs, partition, file, options)
-    with team.raise_on_all():
+        graph = run_forked(jobs, partition, file, options)
+    with builders.raise_on_all():
         if check is not None:
             check(graph)
-    return tell_graph(arguments.out, arguments.quiet) if team.rank == 0 else 0
+    return tell_graph(arguments.out, arguments.quiet) if builders.rank == 0 else 0
 
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":

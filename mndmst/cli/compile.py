@@ -10,9 +10,8 @@ def add(commands: Any) -> None:
     compiler = commands.add_parser(
         "compile",
         help="compile the kernels now, for images and shared file systems",
-        description="Compile the kernels that solving calls, by processes side by "
-        "side. Without this command, the first run on a machine does so, for the "
-        "weights of its graph.",
+        description="Compile all kernels, by processes side by side. Without this "
+        "command, the first run on a machine compiles those that it calls.",
     )
     compiler.add_argument(
         "--into",
@@ -38,19 +37,19 @@ def add(commands: Any) -> None:
 
 def _compile(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
-    from ..native import store
+    from ..native import places
     from ..native.ahead import compile_side_by_side
     from ..native.registry import entries, missing
 
     if arguments.jobs is not None and arguments.jobs < 1:
         raise ConfigError(f"--jobs {arguments.jobs}: there must be a process at least")
-    level = arguments.level or store.level()
-    if level == store.LEVEL != store.level():
+    level = arguments.level or places.level()
+    if level == places.LEVEL != places.level():
         raise ConfigError(
             f"--level {level}: this processor lacks what code for it takes, and the "
             "code could not be tried. Use --level native, or another machine."
         )
-    directory = store.place_for(arguments.into, level)
+    directory = places.place_for(arguments.into, level)
     wanted = entries()
     todo = missing(wanted, [directory])
     compile_side_by_side(todo, arguments.jobs, directory, level)

@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
     generate = commands.add_parser(
         "generate",
         help="make a random graph",
-        description=f"Make a random graph, {', '.join(OWN)} with worker processes or "
+        description=f"Make a random graph, {', '.join(OWN)} by several processes or "
         f"under mpirun; {', '.join(BY_KAGEN)} with KaGen. Weights are a hash of the "
         "seed and the ends, so any number of parts and processes gives the same graph.",
     )

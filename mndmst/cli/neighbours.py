@@ -1,12 +1,11 @@
 """The command `neighbours`."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from .info import tell_graph
 from .options import add_new_graph, add_quiet
-from .parser import on_disk
+from .points import add_source, save_points
 
 
 def add(commands: Any) -> None:
@@ -14,17 +13,11 @@ def add(commands: Any) -> None:
     neighbours = commands.add_parser(
         "neighbours",
         help="make a graph of points and their nearest neighbours, for clustering",
-        description="Join every point with its nearest ones. POINTS is an .npy or "
-        ".csv file, a point a row, or the name of an example: rings, blobs. Names "
-        "of columns in the first row are passed over. The forest of such a graph is "
-        "near that of all distances, not equal to it: see linkage and hdbscan.",
+        description="Join every point with its nearest ones. Names of columns in the "
+        "first row of a file are ignored. The forest of such a graph is near that of "
+        "all distances, not equal to it: see linkage and hdbscan.",
     )
-    neighbours.add_argument(
-        "points",
-        type=on_disk,
-        metavar="POINTS",
-        help=".npy or .csv file, or an example",
-    )
+    add_source(neighbours)
     add_new_graph(neighbours)
     neighbours.add_argument(
         "--k", type=int, default=16, metavar="N", help="neighbours of a point"
@@ -40,19 +33,11 @@ def add(commands: Any) -> None:
     neighbours.add_argument(
         "--parts", type=int, default=1, metavar="N", help="number of shards"
     )
-    neighbours.add_argument(
-        "--count", type=int, default=100_000, metavar="N", help="points of an example"
-    )
-    neighbours.add_argument(
-        "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
-    )
     add_quiet(neighbours)
     neighbours.set_defaults(process=_neighbours)
 
 
 def _neighbours(arguments: argparse.Namespace) -> int:
-    import numpy as np
-
     from ..host.errors import OutputError
     from ..io.build import build_shards, check_new_graph
     from ..io.outputs import check_outputs
@@ -71,9 +56,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     points = named_points(arguments.points, arguments.count)
     # The points are on disk before the graph is made, and are named after it.
     with WholeFiles() as files:
-        if arguments.save is not None:
-            with files.file(arguments.save) as temporary, temporary.open("wb") as file:
-                np.save(file, points)
+        save_points(files, arguments.save, points)
         edges = neighbour_graph(points, arguments.k, arguments.core)
         build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
     return tell_graph(arguments.out, arguments.quiet)

@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
         "partition",
         help="turn an edge file into shards, or re-shard a graph",
         description="Read an edge file of any size, or a sharded graph, and write it "
-        "as shards: with worker processes on this machine, or under mpirun or srun.",
+        "as shards: by several processes on this machine, or under mpirun or srun.",
         epilog=f"Formats: {FORMATS}; each also .gz, .xz, .zst. Weights: {WEIGHTS}.",
     )
     partition.add_argument(

@@ -1,4 +1,4 @@
-"""What the commands that cluster points share: options, forest, output."""
+"""What the commands of points share: options, forest, output."""
 
 import argparse
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from .parser import Parser, on_disk
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..io.whole_file import WholeFiles
     from ..points.forest import PointForest
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
@@ -19,14 +20,25 @@ BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
 BYTES_GATHERED = 120
 
 
-def add_points(parser: Parser, output: str) -> None:
-    """Add the points, what is written, and how the forest is found."""
+def add_source(parser: Parser) -> None:
+    """Add the points that a command reads, or those of an example."""
     parser.add_argument(
         "points",
         type=on_disk,
         metavar="POINTS",
         help=".npy or .csv file, a point a row, or an example: rings, blobs",
     )
+    parser.add_argument(
+        "--count", type=int, default=100_000, metavar="N", help="points of an example"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
+    )
+
+
+def add_points(parser: Parser, output: str) -> None:
+    """Add the points, what is written, and how the forest is found."""
+    add_source(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=f"{output}; else none is kept"
     )
@@ -48,12 +60,6 @@ def add_points(parser: Parser, output: str) -> None:
         action="store_true",
         help="use the forest of the nearest neighbours' graph alone, and say how many "
         "of its edges are certain",
-    )
-    parser.add_argument(
-        "--count", type=int, default=100_000, metavar="N", help="points of an example"
-    )
-    parser.add_argument(
-        "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
     )
     parser.add_argument(
         "--threads",
@@ -181,8 +187,6 @@ def write(
     clusters : tuple of dict
         Attributes of the cluster file, and its datasets.
     """
-    import numpy as np
-
     from ..cluster.picture import draw
     from ..io.clusters import write_clusters
     from ..io.forest import ForestHeader
@@ -209,13 +213,20 @@ def write(
             )
             edges = forest.src, forest.dst, forest.weight
             write_forest_in(files, arguments.forest, edges, header)
-        if arguments.save is not None:
-            with files.file(arguments.save) as temporary, temporary.open("wb") as file:
-                np.save(file, points)
+        save_points(files, arguments.save, points)
         if arguments.plot is not None:
             draw(points, columns["labels"], arguments.plot, files)
     if arguments.output is None:
         say_not_kept("the result is", arguments.quiet)
+
+
+def save_points(files: "WholeFiles", path: Path | None, points: "np.ndarray") -> None:
+    """Write points to a file, if there is to be one."""
+    import numpy as np
+
+    if path is not None:
+        with files.file(path) as temporary, temporary.open("wb") as file:
+            np.save(file, points)
 
 
 def _tell(found: "PointForest") -> None:

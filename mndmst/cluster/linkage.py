@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..graph.order import weights_to_keys
+from ..graph.order import check_threshold, weights_to_keys
 from ..host.errors import ConfigError
 from ..kernels.components import cut
 from ..kernels.sorting import sort_positions
@@ -96,8 +96,7 @@ def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
     ConfigError
         If the threshold is NaN.
     """
-    if math.isnan(threshold):
-        raise ConfigError(f"a threshold of {threshold} cuts nothing; give a number")
+    check_threshold(threshold)
     if forest.weight.dtype.kind in "iu" and not math.isinf(threshold):
         threshold = math.floor(threshold)  # as a float64 it would round the weights
     kept = forest.weight <= threshold

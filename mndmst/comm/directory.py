@@ -1,4 +1,4 @@
-"""Which component a vertex belongs to, known by a directory spread over the ranks.
+"""The component of every vertex, in a directory that is spread over the ranks.
 
 The entry of a vertex is on its owner, the rank that has its row. A rank that contracts
 components notifies the owners of those that lost their name; a rank that holds a ghost
@@ -96,8 +96,8 @@ class Directory:
         self._noted.clear()
         self.record(old, new)
 
-    def known(self, ids: np.ndarray) -> np.ndarray:
-        """Return what is known here of the components of some ids (int64)."""
+    def lookup_here(self, ids: np.ndarray) -> np.ndarray:
+        """Return what this rank alone knows of the components of some ids (int64)."""
         inside = (ids >= self.first) & (ids < self.last)
         places = ids[inside] - self.first
         follow(self.parent, self.first, places)
@@ -164,8 +164,8 @@ class Directory:
     def jump(self, positions: np.ndarray) -> None:
         """Point some entries of this rank to their representatives. Collective.
 
-        Pointer jumping: every round at least halves the paths. Steps that stay at
-        home cost no message; who has met a representative asks no more.
+        Pointer jumping: every round at least halves the paths. Steps that stay on the
+        rank cost no message; an entry that has met its representative asks no more.
         """
         while self.comm.max(len(positions)):
             positions = follow(self.parent, self.first, positions)

@@ -54,7 +54,7 @@ class Hosts:
     ----------
     comm : Comm
         All ranks.
-    apart : bool
+    each_rank : bool
         Take every rank for a host of its own.
 
     Attributes
@@ -64,8 +64,8 @@ class Hosts:
         The ranks of this host, in their order.
     """
 
-    def __init__(self, comm: Comm, apart: bool = False) -> None:
-        self.here = comm.part(comm.rank) if apart else comm.node()
+    def __init__(self, comm: Comm, each_rank: bool = False) -> None:
+        self.here = comm.part(comm.rank) if each_rank else comm.node()
         leader = self.here.rank == 0
         self._leaders = comm.split(0 if leader else None)
         hosts = comm.allgather(self.here.bcast(comm.rank))  # each by its first rank

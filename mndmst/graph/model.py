@@ -177,10 +177,10 @@ class EdgeList:
         index = positions(index)
         return EdgeList(self.u.take(index), self.v.take(index), self.key.take(index))
 
-    def followed_by(self, other: "EdgeList") -> "EdgeList":
-        """Return these edges and then others, in no order."""
-        pairs = ((self.u, other.u), (self.v, other.v), (self.key, other.key))
-        return EdgeList(*(np.concatenate(pair) for pair in pairs))
+    def followed_by(self, *others: "EdgeList") -> "EdgeList":
+        """Return these edges and then those of others, in no order."""
+        lists = [edges.columns for edges in (self, *others)]
+        return EdgeList(*map(np.concatenate, zip(*lists, strict=True)))
 
 
 @dataclass(frozen=True)

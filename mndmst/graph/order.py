@@ -8,9 +8,12 @@ transform). The map is exact in both directions, except that -0.0, which equals
 0.0 as a weight, becomes 0.0.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+
+from ..host.errors import ConfigError
 
 WEIGHT_DTYPES = tuple(
     np.dtype(name)
@@ -97,6 +100,12 @@ def keys_to_weights(keys: np.ndarray, weight_dtype: np.dtype) -> np.ndarray:
         flips ^= keys
         return flips.view(dtype)
     return keys.copy()
+
+
+def check_threshold(threshold: int | float) -> None:
+    """Raise a ConfigError for a threshold that no weight compares with: NaN."""
+    if math.isnan(threshold):
+        raise ConfigError(f"a threshold of {threshold} cuts nothing; give a number")
 
 
 def id_dtype(num_vertices: int) -> np.dtype:

@@ -8,7 +8,7 @@ import numpy as np
 from .edge_file import EdgesInMemory
 from .edges import Edges
 from .external import Options, check_place, partition
-from .external.team import Alone
+from .external.builders import Alone
 from .kernels.build import both_directions, upper_triangle
 from .shards import ShardedGraph, open_graph
 

@@ -58,7 +58,7 @@ class RowPiece:
 class EdgeFile(ABC):
     """A list of weighted edges that need not fit into memory.
 
-    It is sent to worker processes, so it can be pickled and holds no open file.
+    It is sent to other processes, so it can be pickled and holds no open file.
 
     Attributes
     ----------

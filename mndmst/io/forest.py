@@ -21,7 +21,6 @@ totals and the digest depends on how many ranks computed the forest.
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,11 +32,12 @@ from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import InputError
 from ..host.version import __version__
 from .datasets import checked_dataset, read_dataset
-from .layout import MALFORMED, first_line, foreign, open_hdf5
+from .layout import open_hdf5, reading
 from .totals import PIECE, ExactSum, PairDigest, same_total
 
 FORMAT = "mndmst-forest"
 VERSION = 1
+REMAKE = "solve again"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class ForestFile:
         InputError
             If that part of the file is damaged.
         """
-        with _reading(self.path), open_hdf5(self.path) as file:
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             src, dst, weight = (
                 self._dataset(file, name, begin, end)
                 for name in ("forest/src", "forest/dst", "forest/weight")
@@ -111,7 +111,7 @@ class ForestFile:
         InputError
             If that part of the file is damaged, or there are no labels.
         """
-        with _reading(self.path), open_hdf5(self.path) as file:
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             return self._dataset(file, "labels", begin, end)
 
     def _dataset(self, file: h5py.File, name: str, begin: int, end: int) -> np.ndarray:
@@ -133,7 +133,7 @@ def read_forest(path: str | Path) -> ForestFile:
         If it is missing, damaged, or not a forest file of this version.
     """
     path = Path(path)
-    with _reading(path), open_hdf5(path) as file:
+    with reading(path, REMAKE), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT:
             raise InputError(
                 f"{path}: is HDF5, but not a forest (format is "
@@ -212,27 +212,6 @@ def differences(forest: ForestFile, digest: PairDigest, total: ExactSum) -> list
             f"trees, the attribute says {forest.num_trees}"
         )
     return texts
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what h5py and json raise on a damaged file into an InputError."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file. Solve first.") from error
-    except PermissionError as error:
-        raise InputError(f"{path}: no permission to read it.") from error
-    except MALFORMED as error:
-        if foreign(path):
-            raise InputError(
-                f"{path}: is not an HDF5 file; a forest is expected. Give the file "
-                "that solve has written."
-            ) from error
-        raise InputError(
-            f"{path}: damaged or cut short ({first_line(error)}). Copy it again from "
-            "where it is whole, or solve again."
-        ) from error
 
 
 def _from_attributes(path: Path, file: h5py.File) -> ForestFile:

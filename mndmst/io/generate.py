@@ -27,7 +27,7 @@ from ..host.errors import ConfigError
 from . import kagen, random_edges
 from .edges import Edges
 from .external import Options, partition
-from .external.team import Alone
+from .external.builders import Alone
 from .random_edges import CliqueEdges, NumberedEdges, RandomEdges, typed
 from .shards import ShardedGraph
 

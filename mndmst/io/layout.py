@@ -63,6 +63,7 @@ MALFORMED = (
     *(TypeError, AttributeError, ArithmeticError),
 )
 CHUNK_BYTES = 1 << 20
+REMAKE_GRAPH = "make the graph again"
 # What system calls say where a file system does not do what is asked.
 UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -74,8 +75,14 @@ def part_name(part: int) -> str:
 
 
 @contextmanager
-def reading(path: Path, remake: str = "make the graph again") -> Iterator[None]:
-    """Turn what HDF5 raises on a damaged file into an InputError naming it."""
+def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
+    """Turn what HDF5 and json raise on a damaged file into an InputError naming it.
+
+    Parameters
+    ----------
+    remake : str
+        What makes such a file anew.
+    """
     try:
         yield
     except FileNotFoundError as error:
@@ -84,10 +91,13 @@ def reading(path: Path, remake: str = "make the graph again") -> Iterator[None]:
         raise InputError(f"{path}: no permission to read it.") from error
     except MALFORMED as error:
         if foreign(path):
-            raise InputError(
-                f"{path}: is not an HDF5 file. If it is a graph in another format, "
-                f'make shards of it with "mndmst partition FILE OUT"; else {remake}.'
-            ) from error
+            hint = f"; a file of mndmst is expected. Give that, or {remake}."
+            if remake == REMAKE_GRAPH:
+                hint = (
+                    ". If it is a graph in another format, make shards of it with "
+                    f'"mndmst partition FILE OUT"; else {remake}.'
+                )
+            raise InputError(f"{path}: is not an HDF5 file{hint}") from error
         raise InputError(
             f"{path}: damaged or cut short ({first_line(error)}). Copy it again "
             f"from where it is whole, or {remake}."

@@ -93,6 +93,28 @@ def _check_kept(kept: Path, given: list[Path]) -> None:
             )
 
 
+def check_on_all(
+    comm: "Comm",
+    inputs: Iterable[str | Path | None],
+    outputs: Iterable[Path | None],
+    kept: Path | None = None,
+) -> None:
+    """Do what `check_outputs` does, and what `check_writable` does. Collective.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if an output cannot be made, or would replace something else.
+    """
+    outputs = list(outputs)
+    with comm.raise_on_all():
+        if comm.rank == 0:
+            check_outputs(inputs, outputs, kept)
+    for path in outputs:
+        if path is not None:
+            check_writable(comm, path)
+
+
 def check_writable(comm: "Comm", path: str | Path) -> None:
     """Make sure, before any work is done, that every rank can write at `path`.
 

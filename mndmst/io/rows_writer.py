@@ -9,9 +9,9 @@ from ..graph.model import Rows
 from ..graph.order import key_dtype, keys_to_weights
 from ..host.errors import OutputError
 from .destination import Destination
+from .external.builders import Ranks
 from .external.lock import locked
 from .external.parts import name_by_content
-from .external.team import Ranks
 from .kernels.external import fingerprint
 from .layout import writing
 from .shard_writer import OriginalIds, ShardWriter

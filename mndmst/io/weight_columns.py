@@ -24,6 +24,7 @@ from .whole_file import whole_file
 
 FORMAT = "mndmst-column"
 VERSION = 1
+REMAKE = "write the column again"
 FOLDER = "columns"
 # The graph's own weights, in the place of a column.
 OWN = "weight"
@@ -54,7 +55,7 @@ class WeightColumn:
         InputError
             If the file is damaged, or of another number of edges.
         """
-        with _reading(self.path), open_hdf5(self.path) as file:
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             dataset = checked_dataset(self.path, file, "weight", self.num_edges)
             if dataset.dtype != self.dtype or end > self.num_edges:
                 raise InputError(
@@ -172,7 +173,7 @@ def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
 
 
 def _open(path: Path, graph: ShardFiles) -> WeightColumn:
-    with _reading(path), open_hdf5(path) as file:
+    with reading(path, REMAKE), open_hdf5(path) as file:
         if read_attribute(file, "format") != FORMAT or file.attrs["version"] != VERSION:
             raise InputError(f"{path}: is no column of weights. Write it again.")
         if read_attribute(file, "graph-uuid") != graph.uuid:
@@ -184,7 +185,3 @@ def _open(path: Path, graph: ShardFiles) -> WeightColumn:
     if dtype not in WEIGHT_DTYPES:
         raise InputError(f"{path}: has weights of type {dtype}. Write it again.")
     return WeightColumn(path, dtype, count)
-
-
-def _reading(path: Path):  # type: ignore[no-untyped-def]
-    return reading(path, "write the column again")

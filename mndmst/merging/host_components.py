@@ -38,16 +38,16 @@ class HostComponents:
 
     def __init__(self, run: Run, hosts: Hosts) -> None:
         self.run, self.hosts, directory = run, hosts, run.directory
-        self._home = directory.first, directory.last
+        self._owned = directory.first, directory.last
         self.team = hosts.team(run.threads)
         self._contraction = Contraction(
-            self.team, run.num_vertices, self._home, named=True
+            self.team, run.num_vertices, self._owned, named=True
         )
 
     @property
     def owned(self) -> np.ndarray:
         """The components of the vertices that this rank owns."""
-        return self._contraction.component[slice(*self._home)]
+        return self._contraction.component[slice(*self._owned)]
 
     def hook_rows(self, band: Band) -> EdgeList:
         """Contract along the lightest edge of every vertex.
@@ -96,13 +96,13 @@ class HostComponents:
             rows = worker.rows.as_whole()
             first, length = worker.rows.first, len(worker.rows)
             ranges = [(first + b, first + e) for b, e in run.threads.ranges(length)]
-            known = giant, component, rows.indptr
-            outside = run.threads.map(outside_of, [(*known, *r) for r in ranges])
+            given = giant, component, rows.indptr
+            outside = run.threads.map(outside_of, [(*given, *r) for r in ranges])
             behind = rows.csr, components, rows.keys.dtype.type(above), rows.last
             walks = [(*behind, vertices) for vertices in outside]
             columns += run.threads.map(heavier_edges, walks)
         lists = [EdgeList(*part) for part in columns]
-        first, last = self._home
+        first, last = self._owned
         for edges in lists:
             away = (edges.u < first) | (edges.u >= last)
             run.report.ship(int(np.count_nonzero(away)))
@@ -192,6 +192,6 @@ class HostComponents:
     def publish(self) -> None:
         """Write the components to the directory, each called after a vertex of it."""
         threads, parent = self.run.threads, self.run.directory.parent
-        known = self.owned, self._contraction.parent, self._contraction.names
+        given = self.owned, self._contraction.parent, self._contraction.names
         ranges = threads.ranges(len(parent))
-        threads.map(write_names, [(*known, *bounds, parent) for bounds in ranges])
+        threads.map(write_names, [(*given, *bounds, parent) for bounds in ranges])

@@ -8,7 +8,8 @@ from ..graph.model import EdgeList
 from ..host.errors import ConfigError
 from ..kernels.hooks import NUMBER
 from ..run.run import Run
-from ..steps.heavier import Between, giant_component
+from ..steps.bands import giant_component
+from ..steps.heavier import Between
 from .host_components import HostComponents
 from .messages import Messages
 from .strategy import Facts, NotSuitableError, Setting
@@ -57,7 +58,7 @@ class HostsFirst(Messages):
         super().__init__(setting)
         self.width = 1.0
         run = self.run
-        hosts = Hosts(run.comm, apart=run.config.merge == "messages")
+        hosts = Hosts(run.comm, each_rank=run.config.merge == "messages")
         rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
         self._room = int(SENT_SHARE * rows / hosts.count)
         sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
@@ -67,8 +68,8 @@ class HostsFirst(Messages):
             raise NotSuitableError(
                 "a list of all vertices is too large to be sent, or for a rank"
             )
-        # None from when on the directory alone knows the components.
-        self._known: HostComponents | None = _on(run, hosts)
+        # None as soon as only the directory knows the components.
+        self._components: HostComponents | None = _on(run, hosts)
 
     @staticmethod
     def refuses(merge: str, facts: Facts) -> str | None:
@@ -86,59 +87,59 @@ class HostsFirst(Messages):
         return None
 
     def _giant(self, number: int) -> int | None:
-        if self._known is None:
+        if self._components is None:
             return super()._giant(number)
         with self.run.report.stage("resolve"):
-            giant = giant_component(self.run, self._known.owned)
+            giant = giant_component(self.run, self._components.owned)
         if giant is None:
-            self._publish(self._known)
-            self._forget(self._known)
+            self._publish(self._components)
+            self._forget(self._components)
         return giant
 
     def _heavier(self, number: int, giant: int, above: int) -> Any:
-        if self._known is None:
+        if self._components is None:
             return super()._heavier(number, giant, above)
         return Heavier(giant, above)
 
     def ind_comp(self, edges: Any) -> Any:
         """Hook every vertex, or walk the rows outside the giant component."""
-        if self._known is None or isinstance(edges, Between):
+        if self._components is None or isinstance(edges, Between):
             return super().ind_comp(edges)
         if isinstance(edges, Heavier):
             with self.run.report.stage("heavier"):
-                return Shared(self._known.leaving(*edges), "heavier", True)
+                return Shared(self._components.leaving(*edges), "heavier", True)
         with self.run.report.stage("hook"):
-            left = self._known.hook_rows(edges)
+            left = self._components.hook_rows(edges)
         return Shared(left, "hook", edges.high is None)
 
     def merge_parts(self, left: Any) -> Any:
         """Merge along the edges: inside each host, then between hosts."""
-        if self._known is None or not isinstance(left, Shared):
+        if self._components is None or not isinstance(left, Shared):
             return super().merge_parts(left)
         with self.run.report.stage("hosts"):
-            rest = self._known.join(left.edges, left.after, self._room)
+            rest = self._components.join(left.edges, left.after, self._room)
         if rest is None:
             return left
-        self._forget(self._known)
+        self._forget(self._components)
         return super().merge_parts(Between(rest, with_owners=False))
 
     def post_process(self, left: Any) -> None:
         """Tell the directory the components, if they are the last ones or are saved."""
-        if self._known is None or not isinstance(left, Shared):
+        if self._components is None or not isinstance(left, Shared):
             super().post_process(left)
             return
         if left.last or self.run.save is not None:
-            self._publish(self._known)
+            self._publish(self._components)
         if left.last:
-            self._forget(self._known)
+            self._forget(self._components)
 
-    def _forget(self, known: HostComponents) -> None:
-        known.hosts.free()
-        self._known = None
+    def _forget(self, components: HostComponents) -> None:
+        components.hosts.free()
+        self._components = None
 
-    def _publish(self, known: HostComponents) -> None:
+    def _publish(self, components: HostComponents) -> None:
         with self.run.report.stage("publish"):
-            known.publish()
+            components.publish()
         self.run.safe_point()
 
 
@@ -150,11 +151,11 @@ def _on(run: Run, hosts: Hosts) -> HostComponents:
     NotSuitableError
         On every rank, if the ranks of a host get no memory to share.
     """
-    known = None
+    components = None
     with suppress(ConfigError):  # on all ranks of the host
-        known = HostComponents(run, hosts)
-    if not run.comm.min(int(known is not None)):
+        components = HostComponents(run, hosts)
+    if not run.comm.min(int(components is not None)):
         hosts.free()
         raise NotSuitableError("a host has no room for shared arrays")
-    assert known is not None
-    return known
+    assert components is not None
+    return components

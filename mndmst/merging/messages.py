@@ -15,13 +15,8 @@ from typing import Any
 
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
-from ..steps.heavier import (
-    Between,
-    band_edges,
-    bands,
-    giant_component,
-    heavier_edges,
-)
+from ..steps.bands import bands, giant_component
+from ..steps.heavier import Between, band_edges, heavier_edges
 from ..steps.local import contract_heavier
 from ..steps.parts import contract_graph, contract_workers, learn_names
 from ..steps.streamed import contract_stored
@@ -97,6 +92,7 @@ class Messages(Strategy):
 
     def ind_comp(self, edges: Band | Between) -> Between:
         """Contract what each rank holds by itself; see `Strategy.ind_comp`."""
+        # 3. Parts contract up to their borders
         with self.run.report.stage("indComp"):
             if isinstance(edges, Band):
                 return Between(self._contract_rows(edges), renamed=True)
@@ -142,5 +138,6 @@ class Messages(Strategy):
 
     def post_process(self, left: ReducedGraph) -> None:
         """Contract the rest on the last leader; see `Strategy.post_process`."""
+        # 7. No component is a ghost any more
         with self.run.report.stage("finish"):
             finish(self.run, left, self.exception)

@@ -98,8 +98,8 @@ def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
     label, data, u, v, key = columns
     label = label.astype(np.int64)
     arrived = Choice(label, decode_near(data, label), EdgeList(u, v, key))
-    home = run.directory.first, run.directory.last
-    best = arrived.take(lightest_proposals(label, u, v, key, *home))
+    owned = run.directory.first, run.directory.last
+    best = arrived.take(lightest_proposals(label, u, v, key, *owned))
     return Choice(
         np.concatenate([decided.label, best.label]),
         np.concatenate([decided.other, best.other]),
@@ -131,12 +131,12 @@ def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
         return graph
     directory, edges = run.directory, graph.edges
     u, v = edges.u.astype(np.int64), edges.v.astype(np.int64)
-    home_u, home_v = (
+    owner_u, owner_v = (
         np.searchsorted(directory.vtxdist, end, side="right") - 1 for end in (u, v)
     )
     rank = run.comm.rank
-    other = np.where(home_u == rank, home_v, home_u)
-    keeper = np.where((u + v) % 2 == 0, home_u, home_v)
+    other = np.where(owner_u == rank, owner_v, owner_u)
+    keeper = np.where((u + v) % 2 == 0, owner_u, owner_v)
     order = np.argsort(other, kind="stable")
     keep = order[(keeper == rank)[order] & (other != rank)[order]]
     give = order[(keeper != rank)[order]]

@@ -41,8 +41,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..run.run import Run
+from ..steps.bands import cut_share
 from ..steps.boruvka import ExceptionCondition, any_cut_edge, lightest_cut_edge
-from ..steps.heavier import cut_share
 
 # With a larger share of cut arcs a graph has no locality.
 CUT_SHARE = 0.25

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from .places import directories, level, writable
 from .registry import Entry, entries, missing
 from .signature import named
-from .store import RUNTIME_NAME, Code, directories, keep, level, writable
+from .store import RUNTIME_NAME, Code, keep
 
 PARENT = Path(__file__).parents[2]
 # Bytes of an entry in the pipe; the system hands out so many at once or none.

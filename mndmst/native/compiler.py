@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .store import NATIVE, RELEASE, RUNTIME, Code
+from .places import NATIVE
+from .store import RELEASE, RUNTIME, Code
 
 _BLAS = "scipy.linalg.cython_blas"
 

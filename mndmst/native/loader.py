@@ -1,21 +1,20 @@
 """Call the code of kernels: from the store, or compiled now."""
 
+import fcntl
 import functools
 import sys
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from ..host.launcher import launched_rank
 from .call import Entry
-from .store import (
-    RUNTIME_NAME,
-    Code,
-    directories,
-    find,
-    keep,
-    level,
-    writable,
-)
+from .places import directories, level, writable
+from .store import RUNTIME_NAME, Code, find, keep
+
+# A file of the store; each of its bytes is a lock of some kernels.
+LOCK = "lock"
 
 _loaded: list[tuple[str, str]] = []
 
@@ -28,14 +27,39 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
     _loaded.append((name, signature))
     code = find(directories(), name, signature)
     if code is None:
-        from .compiler import compile_kernel, dispatcher_of
+        with _locked(name, signature):  # another process may have kept it meanwhile
+            code = find(directories(), name, signature)
+            code = code or _compile(name, function, signature)
+    if code is None:
+        from .compiler import dispatcher_of
 
-        if not _compiler_serves():
-            plain = dispatcher_of(function, "never", alone=True)
-            return lambda words, arguments: plain(*arguments)
-        code = compile_kernel(function, signature, level())
-        _keep(name, signature, code)
+        plain = dispatcher_of(function, "never", alone=True)
+        return lambda words, arguments: plain(*arguments)
     return Entry(name, code, signature, _runtime())
+
+
+def _compile(name: str, function: Callable[..., Any], signature: str) -> Code | None:
+    """Compile a kernel and keep its code; None if such code cannot be called."""
+    if not _compiler_serves():
+        return None
+    from .compiler import compile_kernel
+
+    code = compile_kernel(function, signature, level())
+    _keep(name, signature, code)
+    return code
+
+
+@contextmanager
+def _locked(name: str, signature: str) -> Iterator[None]:
+    """Let one process compile a kernel; ranks that call it, too, wait for its code."""
+    place = writable()
+    with ExitStack() as stack:
+        with suppress(OSError):  # a file system may have no locks
+            if place is not None:
+                file = stack.enter_context((place / LOCK).open("w"))
+                byte = zlib.crc32(f"{name} {signature}".encode())
+                fcntl.lockf(file, fcntl.LOCK_EX, 1, byte)
+        yield
 
 
 def loaded() -> list[tuple[str, str]]:

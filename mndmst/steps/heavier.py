@@ -1,87 +1,32 @@
-"""Light edges first: the bands of weights, and the heavy edges behind them.
+"""The edges behind a band: between components, and outside the giant one.
 
-The forest of the lightest edges, about as many as there are vertices, usually has
-one giant component. Any heavier forest edge then has an end outside it, so only the
-vertices outside look further into their rows, lightest arc first, until they reach
-the giant component (see `kernels.heavier_arcs` for why this is enough).
+A heavier forest edge has an end outside the giant component. So only the vertices
+outside look further into their rows, lightest arc first, until they reach it (see
+`kernels.heavier_arcs` for why this is enough). Without a giant component all edges of
+the next band count that are between components.
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import SPARSE_ARCS_PER_VERTEX, Band
+from ..backends.base import Band
 from ..comm.directory import NOBODY
-from ..graph.giant import most_frequent
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..kernels.heavier_arcs import UNKNOWN, Arcs, Components, heavier_arcs
 from ..kernels.hooks import outside_of
-from ..kernels.rows import count_occupied
 from ..kernels.spanning import pair_order
 from ..run.run import Run
+from .bands import cut_share
 from .boruvka import cycle_filter
 from .contract import reduced_graph
 
-# Sampled arcs: for keys, for the giant component, for the share of cut arcs.
-KEY_SAMPLE, GIANT_SAMPLE, CUT_SAMPLE = 8192, 1024, 8192
-# The share of arcs in rows of one component that makes it the giant one.
-GIANT_SHARE = 0.5
 # Bits for all vertices may take this share of the bytes of a rank's rows.
 BITMAP_SHARE = 0.25
 # With a smaller share of cut arcs, a rank takes all ghosts for outsiders.
 ASKED_SHARE = 0.1
-
-
-def bands(run: Run, light_edges: float) -> Iterator[Band]:
-    """Yield bands of growing size; the last is open above. Collective.
-
-    Parameters
-    ----------
-    light_edges : float
-        Edges in the first band for each vertex that has any; 0 for one band.
-    """
-    arcs, occupied = run.comm.sum(
-        np.array([
-            sum(worker.rows.num_arcs for worker in run.workers),
-            sum(count_occupied(worker.rows.indptr) for worker in run.workers),
-        ])
-    )  # fmt: skip
-    low = run.state.done
-    alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
-    if light_edges and not alone and arcs > SPARSE_ARCS_PER_VERTEX * occupied:
-        key_dtype = run.workers[0].rows.keys.dtype
-        sample = np.sort(_sample(run, KEY_SAMPLE, arcs, key_dtype, _keys))
-        share = 2 * light_edges * occupied / arcs
-        while 0 < share < 0.5 and len(sample):
-            high = int(sample[int(share * len(sample))])
-            if high == np.iinfo(sample.dtype).max:
-                break  # nothing can be above
-            if low is None or high > low:
-                yield Band(low, high)
-                low = high
-            share *= 2
-    yield Band(low, None)
-
-
-def giant_component(run: Run, component: np.ndarray) -> int | None:
-    """Return the component most arcs leave from, if it has a majority. Collective.
-
-    Parameters
-    ----------
-    component : ndarray of integers
-        The component of each vertex that this rank owns.
-    """
-    arcs = run.comm.sum(sum(worker.rows.num_arcs for worker in run.workers))
-
-    def labels(rows, positions):
-        tails = np.searchsorted(rows.indptr, positions, side="right") - 1
-        return component[rows.first + tails - run.directory.first]
-
-    sample = _sample(run, GIANT_SAMPLE, arcs, component.dtype, labels)
-    return most_frequent(sample, GIANT_SHARE)
 
 
 class Between(NamedTuple):
@@ -134,11 +79,10 @@ def walks(
     run: Run, rows: Rows, components: Components, above: int
 ) -> list[tuple[np.ndarray, ...]]:
     """Return the columns of `Arcs` behind a key that may matter, for each thread."""
-
-    known, threads, csr = (components.giant, components.label), run.threads, rows.csr
+    threads, csr, label = run.threads, rows.csr, (components.giant, components.label)
     ranges = threads.ranges(len(rows))
     chosen = np.concatenate(
-        threads.map(outside_of, [(*known, rows.indptr, *bounds) for bounds in ranges])
+        threads.map(outside_of, [(*label, rows.indptr, *bounds) for bounds in ranges])
     )
     key, ranges = rows.keys.dtype.type(above), threads.ranges(len(chosen))
     lists = [(csr, components, key, rows.last, chosen[b:e]) for b, e in ranges]
@@ -185,13 +129,10 @@ def band_edges(run: Run, band: Band) -> Between:
     if run.stored is not None:
         with run.comm.raise_on_all():
             lists += map(forest_of_piece, run.stored.pieces())
-    u, v, key = (
-        np.concatenate([getattr(edges, name) for edges in lists])
-        for name in ("u", "v", "key")
-    )
-    ends = np.concatenate([u, v]).astype(np.int64)
-    a, b = np.split(run.directory.lookup_any(ends), 2)
-    return Between(_graph_of_arcs(run, (u, v, key, a, b), None))
+    edges = lists[0].followed_by(*lists[1:])
+    ends = np.concatenate([edges.u, edges.v]).astype(np.int64)
+    components = np.split(run.directory.lookup_any(ends), 2)
+    return Between(_graph_of_arcs(run, (*edges.columns, *components), None))
 
 
 def _graph_of_arcs(
@@ -229,32 +170,3 @@ def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
     edges = EdgeList(u, v, key).take(order)
     first, last = run.directory.first, run.directory.last
     return reduced_graph(edges, ends, first, last, own=True)
-
-
-def _sample(
-    run: Run, size: int, arcs: int, dtype: np.dtype, value: Callable
-) -> np.ndarray:
-    """Return value(rows, positions) of some random arcs of the graph. Collective."""
-    generator = np.random.default_rng(run.comm.rank)
-    picked = [np.empty(0, dtype)]
-    for worker in run.workers:
-        rows = worker.rows
-        count = -(-size * rows.num_arcs // max(1, int(arcs)))
-        if rows.num_arcs:
-            picked.append(value(rows, generator.integers(0, rows.num_arcs, count)))
-    return run.comm.allgatherv(np.concatenate(picked).astype(dtype))
-
-
-def _keys(rows, positions):
-    return rows.keys[positions]
-
-
-def cut_share(run: Run) -> float:
-    """Return about which share of the arcs leads to other ranks. Collective."""
-    ends = np.zeros(2, np.int64)
-    for worker in run.workers:
-        sample = worker.rows.indices[:: 1 + worker.rows.num_arcs // CUT_SAMPLE]
-        here = (sample >= run.directory.first) & (sample < run.directory.last)
-        ends += np.array([np.count_nonzero(~here), len(sample)])
-    cut, all_ends = run.comm.sum(ends)
-    return float(cut / max(1, all_ends))

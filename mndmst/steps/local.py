@@ -13,9 +13,10 @@ from ..graph.model import ReducedGraph, Rows, component_of
 from ..kernels.follow import step_up
 from ..kernels.heavier_arcs import Components, cut_arcs
 from ..run.run import Run
+from .bands import GIANT_SAMPLE, GIANT_SHARE
 from .boruvka import ExceptionCondition, cycle_filter
 from .contract import merge
-from .heavier import GIANT_SAMPLE, GIANT_SHARE, reduced_arcs, walks
+from .heavier import reduced_arcs, walks
 from .parts import contract_here
 
 

@@ -11,8 +11,9 @@ from ..run.background import start_devices
 from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Run, State
+from .devices import make_backends
 from .read import balanced_vtxdist, keep_to_host, read_rows
-from .workers import begin_placing, deal, make_backends, place
+from .workers import begin_placing, deal, place
 
 
 def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> Run:
@@ -40,7 +41,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     with report.stage("start"):
         with comm.raise_on_all():
             graph = open_graph(path, check=comm.rank == 0)
-        backends = make_backends(comm, config, graph.num_arcs, report)
+        backends, threads = make_backends(comm, config, graph.num_arcs, report)
         one_host = comm.is_one_host()
     with report.stage("kernels"):
         background = start_devices(comm, backends, graph, report.progress)
@@ -51,10 +52,10 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
                 "the rows may not fit the memory of the hosts: each rank keeps to "
                 f"{budget.limit:,} bytes, as with --memory"
             )
+    # 1. Read consecutive rows
     with report.stage("read") as entry:
         entry["resident_bytes"] = resident_bytes()
         vtxdist = balanced_vtxdist(comm, graph)
-        threads = report.facts.get("threads", 1)
         rows, stored, num_edges = read_rows(
             comm, graph, vtxdist, budget, threads, entry,
             begun=lambda rows: begin_placing(background, backends, rows, config),
@@ -62,6 +63,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     report.level("read", num_edges)
     with report.stage("kernels"), comm.raise_on_all():
         background.finish()
+    # 2. Divide them between the devices
     with report.stage("split"):
         workers, ratio = deal(backends, rows, background, config, report)
     with report.stage("place"):

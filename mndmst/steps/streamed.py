@@ -58,7 +58,7 @@ class Passing:
         self, run: Run, stored: StoredRows, exception: ExceptionCondition
     ) -> None:
         self.run, self.exception = run, exception
-        rows = stored.bounds[-1] - stored.bounds[0]  # which fix an edge each, at most
+        rows = stored.bounds[-1] - stored.bounds[0]  # each finds one edge at most
         self.forest_edges = Ordered(room_for(run.workers[0].rows, rows))
 
     def contract_piece(self, rows: Rows) -> ReducedGraph:
@@ -74,8 +74,8 @@ class Passing:
         if not run.budget.fits(sum(graph.nbytes for graph in graphs)):
             what = "what the rows of a rank leave when they pass in pieces"
             raise run.budget.exceeded(run.graph.path, what, run.comm.size)
-        known = run.directory.known
-        renamed = [rename(graph, known(graph.labels)) for graph in graphs]
+        names = [run.directory.lookup_here(graph.labels) for graph in graphs]
+        renamed = [rename(*pair) for pair in zip(graphs, names, strict=True)]
         return cycle_filter(run.backend, merge(renamed, run.threads))
 
     def contract_again(self, graph: ReducedGraph) -> ReducedGraph:

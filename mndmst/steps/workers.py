@@ -1,20 +1,11 @@
-"""Which devices a rank has, and which rows each of them gets.
-
-No other module of the algorithm knows that there are a CPU and GPUs.
-"""
+"""Which rows each device of a rank gets: they are dealt, and copied there."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from ..backends import cpu_device, cuda_device, device_ids, unavailable
 from ..backends.base import Backend
-from ..backends.fallback import Fallback
-from ..comm.communicator import Comm
-from ..comm.placement import locate, ranges, warnings
 from ..graph.model import Rows
-from ..host.errors import MissingExtraError
 from ..io.stored_rows import Look
-from ..kernels.heap import keep_freed
 from ..run.background import Background
 from ..run.config import Config
 from ..run.report import Report
@@ -24,62 +15,6 @@ from .split import bounded_ratio, split
 
 # Fewer arcs go to the CPU alone: two devices would take longer, to merge.
 LEAST_ARCS = 1 << 20
-# By how much a run with a GPU starts and ends later, and what a core takes for an arc
-# of the forest, first touches of memory and the order of its edges included.
-GPU_SECONDS, ARC_SECONDS = 0.8, 13e-9
-
-
-def make_backends(
-    comm: Comm, config: Config, num_arcs: int, report: Report
-) -> list[Backend]:
-    """Return this rank's devices, the GPU first. Collective.
-
-    There is none where the cores are done before it has started, unless it was asked
-    for.
-
-    The GPUs of a machine are assigned to its ranks round robin. Each rank gets an equal
-    share of the cores, and one core fewer for its CPU worker if it drives a GPU.
-    Warns of poor placement (see `placement`).
-
-    Parameters
-    ----------
-    num_arcs : int
-        Of the graph.
-
-    Raises
-    ------
-    MissingExtraError
-        If the GPU was asked for and there is none.
-    """
-    place = locate(comm)
-    cores = comm.min(config.threads or place.share)
-    seconds = num_arcs / comm.size / cores * ARC_SECONDS
-    measured = config.backend == "auto" and config.ratio is None
-    alone = measured and seconds < GPU_SECONDS
-    without = alone or config.backend == "cpu"
-    reason = None if without else unavailable()
-    with comm.raise_on_all():
-        if config.backend == "cuda" and reason is not None:
-            raise MissingExtraError(f"--backend cuda: {reason}")
-    if reason is not None:
-        report.progress.say(f"computing on the CPU ({reason})")
-    gpus = [] if without or reason is not None else device_ids()
-    place = place.equipped(gpus, config.threads)
-    for warning in warnings(comm.gather(place) or []):
-        report.progress.say(warning)
-    keep_freed()
-    backends: list[Backend] = [cpu_device(place.threads)]
-    if place.gpus:
-        gpu = cuda_device(place.device, backends[0], config.gpu_memory, place.sharers)
-        both = [Fallback(gpu, backends[0]), *backends]
-        backends = [gpu] if config.backend == "cuda" else both
-    devices = [backend.describe() for backend in backends]
-    report.facts |= {
-        "devices": devices,
-        "threads": place.threads,
-        "cores": ranges(place.cores),
-    }
-    return backends
 
 
 def begin_placing(

@@ -1,14 +1,13 @@
 """An index over a forest that answers queries about it in batches."""
 
-import math
 from bisect import bisect_left
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..graph.order import WEIGHT_DTYPES, weights_to_keys
-from ..host.errors import ConfigError, InputError
+from ..graph.order import WEIGHT_DTYPES, check_threshold, weights_to_keys
+from ..host.errors import InputError
 from ..kernels.sorting import sort_positions
 from .kruskal_tree import heaviest_between, link_by_size, smallest_within
 from .rooted import Rooted, path_lengths, root_forest, write_paths
@@ -156,8 +155,7 @@ class ForestIndex:
         ConfigError
             If the threshold is NaN.
         """
-        if math.isnan(below):
-            raise ConfigError(f"a threshold of {below} cuts nothing; give a number")
+        check_threshold(below)
         # Python compares integers with floats exactly.
         return bisect_left(self.order, below, key=lambda i: self.weight[i].item())
 

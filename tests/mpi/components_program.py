@@ -75,7 +75,7 @@ for j, options in enumerate(configs):
     forced = options.pop("near", False)
     messages.NEAR_SHARE, strategy.CUT_SHARE = (1, 1) if forced else thresholds
     part_graph.make_backends = (
-        (lambda *_: [CpuBackend(1), CpuBackend(2)])
+        (lambda *_: ([CpuBackend(1), CpuBackend(2)], 1))
         if options.pop("two_workers", False)
         else make_backends
     )

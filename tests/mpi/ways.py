@@ -46,7 +46,7 @@ from mndmst.steps import part_graph, read
 
 WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
     "two_workers": lambda _: [
-        (part_graph, "make_backends", lambda *_: [CpuBackend(1), CpuBackend(2)])
+        (part_graph, "make_backends", lambda *_: ([CpuBackend(1), CpuBackend(2)], 1))
     ],
     "no_room": lambda _: [(Budget, "fits", lambda _, nbytes: nbytes == 0)],
     "much_left": lambda _: [(host_components, "EDGE_BYTES", 1 << 40)],

@@ -25,7 +25,7 @@ from mndmst.host.errors import MndmstError
 from mndmst.io.build import symmetric_rows
 from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition
-from mndmst.io.external.team import with_workers
+from mndmst.io.external.builders import run_forked
 from mndmst.io.formats import open_edges, write_edges
 from mndmst.io.generate import open_random
 from mndmst.io.layout import MADE_FROM
@@ -115,7 +115,7 @@ def run(case: Case, out: Path, jobs: int, stop_at: int = 0, **options: Any) -> i
     try:
         given = Options(out, **{"parts": 5, "quiet": True, **case.options, **options})
         sys.setprofile(count)
-        with_workers(jobs, partition, case.open(), given)
+        run_forked(jobs, partition, case.open(), given)
         sys.setprofile(None)
         (out.parent / "calls").write_text(str(calls))
         status = 0

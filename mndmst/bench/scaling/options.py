@@ -75,10 +75,8 @@ def _scaling(arguments: argparse.Namespace) -> int:
             series.append(points)
     if arguments.plot is not None:
         plot(series, arguments.plot)
-    if arguments.json is not None:
-        every = [point.as_dict() for points in series for point in points]
-        record = {"machine": facts, "command": sys.argv, "points": every}
-        write(arguments.json, record | {"disagreements": wrong})
+    every = [point.as_dict() for points in series for point in points]
+    write(arguments.json, machine=facts, points=every, disagreements=wrong)
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ...host.errors import OutputError
 from ..layout import writing
-from .team import Team
+from .builders import Builders
 
 TEXT = b"A run of mndmst writes the graph beside this file.\n"
 # Processes of a run that was killed take a moment to end.
@@ -26,7 +26,7 @@ _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 @contextmanager
-def locked(team: Team, place: Path, name: Path) -> Iterator[bool]:
+def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
     """Keep other runs from writing a graph to a directory. Collective.
 
     Parameters
@@ -48,28 +48,28 @@ def locked(team: Team, place: Path, name: Path) -> Iterator[bool]:
     """
     path = place.with_name(f"{place.name}.mndmst-lock")
     file = -1
-    with team.raise_on_all():
-        if team.rank == 0:
+    with builders.raise_on_all():
+        if builders.rank == 0:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
             file = _take(path, name, fcntl.LOCK_EX, os.O_CREAT | os.O_EXCL)
     failed = True
     try:
         # All of them share it; no other run has had it alone since
-        with team.raise_on_all():
-            if team.rank == 0:
+        with builders.raise_on_all():
+            if builders.rank == 0:
                 _lock(file, name, fcntl.LOCK_SH)
-        with team.raise_on_all():
-            if team.rank > 0:
+        with builders.raise_on_all():
+            if builders.rank > 0:
                 file = _take(path, name, fcntl.LOCK_SH)
-        yield all(team.allgather(_has_locks(file)))
+        yield all(builders.allgather(_has_locks(file)))
         failed = False
     except BaseException as error:
-        failed = getattr(error, "ranks", 1) < team.size
+        failed = getattr(error, "ranks", 1) < builders.size
         raise
     finally:
         # After a failure of one process others may still be at work
-        if team.rank == 0 and not failed:
+        if builders.rank == 0 and not failed:
             _remove(path, file)
         if file >= 0:
             os.close(file)

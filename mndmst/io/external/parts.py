@@ -10,17 +10,17 @@ import numpy as np
 
 from ...host.progress import Progress
 from ..shard_writer import OriginalIds, ShardWriter
+from .builders import Builders
 from .plan import Plan
 from .restart import write_json
 from .sort import RowsOf, write_part
-from .team import Team
 from .work import NAMING, part_note
 
 UNNAMED = str(uuid.UUID(int=0))
 
 
 def write_parts(
-    team: Team,
+    builders: Builders,
     plan: Plan,
     writer: ShardWriter,
     rows_of: RowsOf,
@@ -37,8 +37,8 @@ def write_parts(
         The directory for intermediate files.
     """
     parts = writer.num_parts
-    with writer, team.raise_on_all():
-        for part in range(team.rank, parts, team.size):
+    with writer, builders.raise_on_all():
+        for part in range(builders.rank, parts, builders.size):
             progress.stage(f"sorting: part {part} of {parts}")
             if _noted(work, part) is None or not writer.is_whole(part):
                 sums = write_part(plan, writer, part, rows_of)

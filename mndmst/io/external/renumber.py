@@ -23,9 +23,9 @@ from ..edges import Edges, as_ids
 from ..kernels.build import both_directions, upper_triangle
 from ..kernels.reorder import add_degrees, breadth_first
 from ..layout import writing
+from .builders import Builders
 from .plan import check_vertices
 from .survey import share
-from .team import Team
 from .vertices import load_ids
 from .work import NEW_IDS, ORDER
 
@@ -56,7 +56,7 @@ class Renumbered(EdgeFileOver):
             yield _renamed(piece, new_id)
 
 
-def save_order(team: Team, file: EdgeFile, order: str, work: Path) -> None:
+def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> None:
     """Put vertices in one of `ORDERS` and save the maps. Collective.
 
     Raises
@@ -68,15 +68,15 @@ def save_order(team: Team, file: EdgeFile, order: str, work: Path) -> None:
     OutputError
         If the maps cannot be written.
     """
-    with team.raise_on_all():
-        counted, entries = _own_degrees(team, file)
-    bounds, all_entries = zip(*team.allgather((len(counted), entries)), strict=True)
+    with builders.raise_on_all():
+        counted, entries = _own_degrees(builders, file)
+    bounds, all_entries = zip(*builders.allgather((len(counted), entries)), strict=True)
     num_vertices = max(bounds)
-    with team.raise_on_all():
+    with builders.raise_on_all():
         check_vertices(file, num_vertices, sum(all_entries))
-    degrees = team.sum(np.pad(counted, (0, num_vertices - len(counted))))
-    with team.raise_on_all():
-        if team.rank == 0:
+    degrees = builders.sum(np.pad(counted, (0, num_vertices - len(counted))))
+    with builders.raise_on_all():
+        if builders.rank == 0:
             ordered = _ordered(file, order, degrees).astype(
                 stored_id_dtype(num_vertices)
             )
@@ -100,7 +100,7 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
     return found[::-1] if order == "rcm" else found
 
 
-def _own_degrees(team: Team, file: EdgeFile) -> tuple[np.ndarray, int]:
+def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
     """Return the degrees in this rank's share, of as many vertices as occur.
 
     Returns
@@ -112,7 +112,7 @@ def _own_degrees(team: Team, file: EdgeFile) -> tuple[np.ndarray, int]:
     num_vertices, entries = file.num_vertices or 0, 0
     _check_room(file.name, num_vertices, num_vertices)
     degrees = np.zeros(num_vertices, np.int64)
-    begin, end = share(team, file)
+    begin, end = share(builders, file)
     for piece in file.pieces(begin, end) if begin < end else ():
         entries += len(piece)
         num_vertices = max(num_vertices, piece.num_vertices)

@@ -12,8 +12,8 @@ from ...kernels.edge_order import in_row_order
 from ..edge_file import EdgeFile, RowPiece
 from ..edges import Edges
 from ..kernels.survey import balance, count_ends, count_tails, look_at_rows
+from .builders import Builders
 from .spool import Spool
-from .team import Team
 
 # Ends are counted for as many blocks of vertices at most.
 BLOCK_BITS = 20
@@ -48,23 +48,23 @@ class Survey:
     counts: np.ndarray
 
 
-def share(team: Team, file: EdgeFile) -> tuple[int, int]:
+def share(builders: Builders, file: EdgeFile) -> tuple[int, int]:
     """Return the range of a file that this rank reads."""
     if not file.seekable:
-        return (0, file.length) if team.rank == 0 else (0, 0)
-    bounds = [file.length * rank // team.size for rank in (team.rank, team.rank + 1)]
-    return bounds[0], bounds[1]
+        return (0, file.length) if builders.rank == 0 else (0, 0)
+    rank, size = builders.rank, builders.size
+    return file.length * rank // size, file.length * (rank + 1) // size
 
 
 def own_pieces(
-    team: Team, file: EdgeFile, spool: Spool, again: bool
+    builders: Builders, file: EdgeFile, spool: Spool, again: bool
 ) -> Iterator[Edges]:
     """Yield the edges of this rank's share.
 
     The first time they are copied to a spool, unless the file is as cheap to read
     again; then they are taken from there.
     """
-    begin, end = share(team, file)
+    begin, end = share(builders, file)
     if begin == end:
         return
     if file.rereadable:
@@ -75,15 +75,15 @@ def own_pieces(
         yield from spool.keep(file.pieces(begin, end))
 
 
-def own_rows(team: Team, file: EdgeFile) -> Iterator[RowPiece | Edges]:
+def own_rows(builders: Builders, file: EdgeFile) -> Iterator[RowPiece | Edges]:
     """Yield the edges of this rank's share, by rows where the file is made of rows."""
-    begin, end = share(team, file)
+    begin, end = share(builders, file)
     if begin < end:
         yield from file.row_pieces(begin, end) or file.pieces(begin, end)
 
 
 def survey_edges(
-    team: Team,
+    builders: Builders,
     file: EdgeFile,
     spool: Spool,
     told: Callable[[Iterator], Iterator],
@@ -106,23 +106,23 @@ def survey_edges(
     InputError
         If the file is damaged, or holds less than its header says.
     """
-    with team.raise_on_all():
-        own_sums = file.own_sums(*share(team, file))
-    sums = team.allgather(own_sums)
-    with team.raise_on_all():
+    with builders.raise_on_all():
+        own_sums = file.own_sums(*share(builders, file))
+    sums = builders.allgather(own_sums)
+    with builders.raise_on_all():
         file.check_sums(sums)
     if file.rereadable and file.length == file.num_entries:
-        with team.raise_on_all():
-            found = _look(file, told(own_rows(team, file)), as_rows=True)
-        outer = team.allgather(found.outer if found.in_rows else None)
+        with builders.raise_on_all():
+            found = _look(file, told(own_rows(builders, file)), as_rows=True)
+        outer = builders.allgather(found.outer if found.in_rows else None)
         if None not in outer and _ascends([ends for pair in outer for ends in pair]):
-            survey = _merge(team, file, found)
+            survey = _merge(builders, file, found)
             if survey.symmetric:
                 return survey
-    with team.raise_on_all():
-        pieces = told(own_pieces(team, file, spool, again=False))
+    with builders.raise_on_all():
+        pieces = told(own_pieces(builders, file, spool, again=False))
         found = _look(file, pieces, as_rows=False)
-    return _merge(team, file, found)
+    return _merge(builders, file, found)
 
 
 class _Found:
@@ -209,17 +209,17 @@ def _look(file: EdgeFile, pieces: Iterator[RowPiece | Edges], as_rows: bool) -> 
     return found
 
 
-def _merge(team: Team, file: EdgeFile, found: _Found) -> Survey:
+def _merge(builders: Builders, file: EdgeFile, found: _Found) -> Survey:
     facts = (found.bound, found.entries, found.types, found.least, found.most)
-    bounds, entries, types, least, most = zip(*team.allgather(facts), strict=True)
-    with team.raise_on_all():
+    bounds, entries, types, least, most = zip(*builders.allgather(facts), strict=True)
+    with builders.raise_on_all():
         file.check_entries(sum(entries))
     num_vertices = max(bounds)
     found.coarsen(block_shift(num_vertices))
     blocks = (num_vertices + (1 << found.shift) - 1) >> found.shift
-    counts = team.sum(found.counts[:blocks]) * (1 + found.in_rows)
-    surplus = team.sum(np.array([found.balance]))[0]
-    with team.raise_on_all():
+    counts = builders.sum(found.counts[:blocks]) * (1 + found.in_rows)
+    surplus = builders.sum(np.array([found.balance]))[0]
+    with builders.raise_on_all():
         dtype = _weight_dtype(file, set().union(*types), min(least), max(most))
     return Survey(
         num_vertices, sum(entries), dtype, bool(surplus == 0), found.in_rows,

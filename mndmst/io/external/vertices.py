@@ -16,8 +16,8 @@ from ...host.errors import InputError
 from ..edge_file import EdgeFile, EdgeFileOver
 from ..edges import Edges
 from ..layout import writing
+from .builders import Builders
 from .survey import share
-from .team import Team
 from .work import VERTICES
 
 ID = np.dtype(np.int64)
@@ -102,7 +102,7 @@ def load_ids(path: Path) -> np.ndarray:
     return ids
 
 
-def save_vertices(team: Team, file: EdgeFile, work: Path, room: int) -> None:
+def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> None:
     """Save the ids that occur in a file, ascending, each once. Collective.
 
     Parameters
@@ -118,11 +118,11 @@ def save_vertices(team: Team, file: EdgeFile, work: Path, room: int) -> None:
         If the ids cannot be written.
     """
     most = min(max(room // (COPIES * ID.itemsize), FEWEST_HELD), MOST_HELD)
-    with team.raise_on_all():
-        runs, largest = _own_ids(team, file, work, most)
-    found = team.allgather((runs, largest))
-    with team.raise_on_all():
-        if team.rank == 0:
+    with builders.raise_on_all():
+        runs, largest = _own_ids(builders, file, work, most)
+    found = builders.allgather((runs, largest))
+    with builders.raise_on_all():
+        if builders.rank == 0:
             paths = [
                 _run(work, rank, run)
                 for rank, (count, _) in enumerate(found)
@@ -133,25 +133,27 @@ def save_vertices(team: Team, file: EdgeFile, work: Path, room: int) -> None:
                 _merge(paths, work / VERTICES, stored_id_dtype(bound), most)
 
 
-def _own_ids(team: Team, file: EdgeFile, work: Path, most: int) -> tuple[int, int]:
+def _own_ids(
+    builders: Builders, file: EdgeFile, work: Path, most: int
+) -> tuple[int, int]:
     """Write the ids of this rank's share; return how many files, and the largest."""
     held: list[np.ndarray] = []
     runs, largest = 0, -1
-    for named in _named_ids(team, file):
+    for named in _named_ids(builders, file):
         held.append(named)
         largest = max(largest, int(named[-1]))
         if sum(map(len, held)) > most:
             held = [np.unique(np.concatenate(held))]
             if len(held[0]) > most // 2:
-                runs += _save_run(work, team.rank, runs, held.pop())
+                runs += _save_run(work, builders.rank, runs, held.pop())
     if held:
-        runs += _save_run(work, team.rank, runs, np.unique(np.concatenate(held)))
+        runs += _save_run(work, builders.rank, runs, np.unique(np.concatenate(held)))
     return runs, largest
 
 
-def _named_ids(team: Team, file: EdgeFile) -> Iterator[np.ndarray]:
+def _named_ids(builders: Builders, file: EdgeFile) -> Iterator[np.ndarray]:
     """Yield the ids of each piece of this rank's share, ascending, each once."""
-    begin, end = share(team, file)
+    begin, end = share(builders, file)
     for piece in _slices(file.pieces(begin, end) if begin < end else iter(())):
         if len(piece):
             yield np.unique(np.concatenate((piece.src, piece.dst))).astype(ID)

@@ -15,7 +15,8 @@ import numpy as np
 from ...host.errors import InputError
 from ..edges import Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
-from .files import line_of, read_bytes
+from .files import read_bytes
+from .heads import line_of
 
 _KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
 _LONGEST_KIND = 32

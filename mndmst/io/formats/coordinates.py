@@ -10,7 +10,8 @@ import numpy as np
 
 from ...host.errors import InputError
 from ..kernels import tokens as kernels
-from .files import line_of, read_bytes
+from .files import read_bytes
+from .heads import line_of
 
 _HEADER = re.compile(
     rb"(?:(?:c[^\n]*)?\n)*p[ \t]+aux[ \t]+sp[ \t]+co[ \t]+(\d{1,18})[ \t\r]*\n"

@@ -18,13 +18,9 @@ import numpy as np
 from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..whole_file import whole_file
-from .files import (
-    COMPRESSIONS,
-    LONGEST_HEAD,
-    check_letters,
-    import_scipy,
-    unpacked_pieces,
-)
+from .files import COMPRESSIONS, unpacked_pieces
+from .heads import LONGEST_HEAD, check_letters
+from .packages import import_scipy
 from .text import LONGEST_LINE, Lines, TextFile
 
 _PROBLEM = re.compile(rb"^p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*$", re.M)

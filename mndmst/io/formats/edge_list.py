@@ -15,7 +15,7 @@ from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
 from ..whole_file import whole_file
-from .files import read_head
+from .heads import read_head
 from .text import Lines, TextFile
 
 COLUMNS = ("source", "target", "weight")

@@ -1,31 +1,24 @@
-"""What the formats share: compressed files, the heads of texts, optional packages."""
+"""Files of all formats, packed or not, read in pieces of bounded size."""
 
-import codecs
 import gzip
-import importlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
+from typing import BinaryIO
 
 from ...host.errors import InputError
-from ...host.extras import optional
 from .. import allowance
 from ..edge_file import FAR
 from ..opening import State, opened, state_of
+from .packages import import_extra
 
 PIECE_BYTES = 1 << 20
 # zstandard unpacks all that it is given, up to 2^15 times as much.
 ZSTD_BYTES = 1 << 9
 LEAST_XZ, MOST_XZ = 1 << 20, 1 << 34
-LONGEST_HEAD = 1 << 21
 COMPRESSIONS = (".gz", ".xz", ".zst")
-_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_bytes(path: Path, copies: int = 1) -> bytearray:
@@ -176,83 +169,3 @@ _UNPACK: dict[str, Callable[[Path, BinaryIO], Iterator[bytes]]] = {
     ".xz": _unxz,
     ".zst": _unzstd,
 }
-
-
-def read_head(
-    path: Path, comments: bytes, place: int = 0
-) -> tuple[list[bytes], bytes, int]:
-    """Return the lines of comment a text begins with, the line after, and its place.
-
-    The mark of UTF-8 that some programs put first is passed over.
-
-    Parameters
-    ----------
-    path : Path
-    comments : bytes
-        What such a line begins with. Empty lines are passed over with them.
-    place : int
-        Where to begin.
-
-    Raises
-    ------
-    InputError
-        If there are more than `LONGEST_HEAD` bytes of them, if the text has two or
-        four bytes a letter, or see `unpacked_pieces`.
-    """
-    found: list[bytes] = []
-    text = b""
-    for piece in chain(unpacked_pieces(path), (b"\n",)):
-        text += piece
-        while (stop := text.find(b"\n", place)) >= 0:
-            if place == 0 and text.startswith(codecs.BOM_UTF8):
-                place = len(codecs.BOM_UTF8)
-            line = text[place:stop]
-            check_letters(path, text if text.startswith(_WIDE_MARKS) else line)
-            if line.strip() and line.lstrip()[0] not in comments:
-                return found, line, place
-            found.append(line.strip())
-            place = stop + 1
-        if len(text) > LONGEST_HEAD:
-            raise InputError(
-                f"{path}: has no edge in its first {LONGEST_HEAD} bytes; it is no text "
-                "of edges. Name its format."
-            )
-    return found, b"", place
-
-
-def check_letters(path: Path, text: bytes) -> None:
-    """Refuse text of two or four bytes a letter, as some programs save it.
-
-    Raises
-    ------
-    InputError
-        If it is.
-    """
-    if text.startswith(_WIDE_MARKS) or b"\0" in text:
-        raise InputError(
-            f"{path}: is text in UTF-16 or UTF-32, or no text. Save it as UTF-8, or "
-            "name its format."
-        )
-
-
-def line_of(text: np.ndarray, at: int) -> int:
-    """Return the line, from 1, that has the byte at a position of a text."""
-    return 1 + int(np.count_nonzero(text[:at] == ord("\n")))
-
-
-def import_extra(*modules: str) -> Any:
-    """Import modules of an optional package and return the package.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
-    for module in modules:
-        optional(module, "formats", "This format needs")
-    return importlib.import_module(modules[0].partition(".")[0])
-
-
-def import_scipy() -> Any:
-    """Return SciPy with `scipy.io` and `scipy.sparse`; see `import_extra`."""
-    return import_extra("scipy.io", "scipy.sparse")

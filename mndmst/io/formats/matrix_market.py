@@ -15,7 +15,9 @@ from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
 from ..whole_file import whole_file
-from .files import COMPRESSIONS, import_scipy, read_head
+from .files import COMPRESSIONS
+from .heads import read_head
+from .packages import import_scipy
 from .text import Lines, TextFile
 
 _BANNER = re.compile(rb"%%matrixmarket\s+matrix\s+(\w+)\s+([\w-]+)\s+([\w-]+)", re.I)

@@ -17,7 +17,8 @@ from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ..edges import Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
-from .files import line_of, read_bytes
+from .files import read_bytes
+from .heads import line_of
 
 # Arrays for each byte of a text with the shortest numbers
 COPIES = 8

@@ -24,7 +24,8 @@ from ..opening import opened
 from ..whole_file import whole_file
 from .binary import Binary, Column
 from .crc import crc32, joined_crc32
-from .files import COMPRESSIONS, import_scipy, read_bytes
+from .files import COMPRESSIONS, read_bytes
+from .packages import import_scipy
 from .rows import RowsFile
 
 # What NumPy, SciPy and zipfile raise on files that are damaged or something else

@@ -21,7 +21,8 @@ from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
 from ..opening import opened, state_of
 from ..whole_file import whole_file
-from .files import COMPRESSIONS, import_extra, read_bytes, readable
+from .files import COMPRESSIONS, read_bytes, readable
+from .packages import import_extra
 
 _NAMES = (
     ("source", "src", "from", "u", "row"),

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...comm.communicator import Comm
-from ...graph.model import EdgeList
 from ...host.errors import ConfigError, OutputError, StoppedError
 from ...host.signals import stop_signals
 from ...io.shards import ShardedGraph
@@ -113,8 +112,8 @@ class Checkpoint:
         resumed = comm.bcast((self.folder / MANIFEST).exists() and self._resume)
         if resumed:
             self._restore(state, self.folder)
-            known = comm.sum(len(state.forest_edges[0]))
-            say(f"resumed from {self.folder}: {known:,} edges of the forest are known")
+            found = comm.sum(len(state.forest_edges[0]))
+            say(f"resumed from {self.folder}: {found:,} edges of the forest are known")
         elif self._resume:
             say(f"no checkpoint in {self.folder}; starting from the beginning")
         return bool(resumed)
@@ -181,12 +180,10 @@ class Checkpoint:
 
     def _write(self, state: "State") -> None:
         directory = state.directory
-        fixed = EdgeList(*(
-            np.concatenate([getattr(edges, name) for edges in state.forest_edges])
-            for name in ("u", "v", "key")
-        ))  # fmt: skip
-        state.forest_edges = [fixed]
-        saved = Saved(state.done, directory.parent, fixed)
+        first, *others = state.forest_edges
+        found = first.followed_by(*others)
+        state.forest_edges = [found]
+        saved = Saved(state.done, directory.parent, found)
         assert self._kept is not None
         with self._report.stage("checkpoint") as entry:
             entry["bytes"] = save(self._kept, self._graph, directory.vtxdist, saved)

@@ -12,9 +12,8 @@ from shard_files import symmetric_rows, write
 from test_external import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, MndmstError, OutputError
-from mndmst.io import external
 from mndmst.io.destination import Destination
-from mndmst.io.external import parts
+from mndmst.io.external import parts, passes
 from mndmst.io.shards import open_graph
 
 EDGES = random_edges(2000, 9000)
@@ -128,7 +127,7 @@ def test_parts_of_another_plan_are_never_taken(
 
     with monkeypatch.context() as patch:
         patch.setattr(parts, "finish_graph", killed)
-        patch.setattr(external, "finish_graph", killed)
+        patch.setattr(passes, "finish_graph", killed)
         with pytest.raises(KeyboardInterrupt):
             made(tmp_path / "graph", EDGES)
     other = random_edges(2000, 9001)
@@ -146,7 +145,7 @@ def test_a_part_that_was_not_written_to_its_end_is_made_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(external, "finish_graph", killed)
+        patch.setattr(passes, "finish_graph", killed)
         with pytest.raises(KeyboardInterrupt):
             made(out, EDGES)
     first, second, third = sorted(out.glob("*.tmp"))[:3]

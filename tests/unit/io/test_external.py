@@ -15,11 +15,10 @@ from graphs import NASTY
 from square import DATA
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io import external
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, partition
-from mndmst.io.external.team import Alone, with_workers
+from mndmst.io.external import Options, partition, passes
+from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.formats import open_edges
 from mndmst.io.layout import MADE_FROM
 from mndmst.io.shards import ShardedGraph, open_graph
@@ -58,7 +57,7 @@ class Halves(EdgesInMemory):
 
 def made(path: Path, edges: Edges, jobs: int = 1, **options: object) -> Path:
     given = Options(path, **{"parts": 5, "quiet": True, **options})
-    with_workers(jobs, partition, EdgesInMemory("edges", edges), given)
+    run_forked(jobs, partition, EdgesInMemory("edges", edges), given)
     return path
 
 
@@ -87,7 +86,7 @@ def test_rows_need_no_routing_and_make_the_same_graph(tmp_path, monkeypatch):
     routed = made(tmp_path / "routed", Edges(3000, *columns, directed=True))
     expected = digest(routed)
     monkeypatch.setattr("mndmst.io.edge_file.PIECE_ENTRIES", 700)
-    monkeypatch.setattr(external, "route_arcs", None)  # a call would fail
+    monkeypatch.setattr(passes, "route_arcs", None)  # a call would fail
     for jobs in (1, 2, 5, 16):
         assert digest(made(tmp_path / f"rows{jobs}", listed, jobs)) == expected
 
@@ -123,7 +122,7 @@ def test_rows_with_a_flaw_are_routed(tmp_path, monkeypatch, flaw):
         assert found.uuid == graph.uuid
         options = Options(tmp_path / f"{jobs}.npz", quiet=True)
         file = open_edges(tmp_path / "rows.npz")
-        assert with_workers(jobs, partition, file, options).uuid == graph.uuid
+        assert run_forked(jobs, partition, file, options).uuid == graph.uuid
 
 
 def test_blocks_of_vertices_give_the_same_rows(tmp_path, monkeypatch):
@@ -185,7 +184,7 @@ def test_too_little_memory_says_how_much_is_needed(tmp_path, monkeypatch):
         ConfigError, match="--memory 1,000 is less than a process takes"
     ):
         made(tmp_path / "graph", random_edges(50, 99), memory=1000)
-    monkeypatch.setattr(external.Budget, "room", lambda _: external.RESERVE + 100)
+    monkeypatch.setattr(passes.Budget, "room", lambda _: passes.RESERVE + 100)
     with pytest.raises(ConfigError, match=r"arcs of the vertices .* bytes to sort"):
         made(tmp_path / "graph", random_edges(50, 99))
     assert not list(tmp_path.glob("*work"))
@@ -196,18 +195,18 @@ def test_a_file_that_holds_less_than_it_says(tmp_path):
     for jobs in (1, 3):
         with pytest.raises(InputError, match=r"short\.gr: holds 1 arcs.*says 2"):
             options = Options(tmp_path / "graph", quiet=True)
-            with_workers(jobs, partition, open_edges(tmp_path / "short.gr"), options)
+            run_forked(jobs, partition, open_edges(tmp_path / "short.gr"), options)
 
 
-def fail(team, number):
-    if team.rank == number:
+def fail(builders, number):
+    if builders.rank == number:
         raise SystemExit(3)
-    return team.allgather(team.rank)
+    return builders.allgather(builders.rank)
 
 
 def test_a_worker_that_dies_ends_the_others():
-    with pytest.raises(ConfigError, match="worker process 2 ended with status 3"):
-        with_workers(4, fail, 2)
+    with pytest.raises(ConfigError, match="process 2 ended with status 3"):
+        run_forked(4, fail, 2)
 
 
 def test_ranks_and_workers_make_the_same_graph(tmp_path, mpirun, mndmst):
@@ -223,17 +222,17 @@ def test_ranks_and_workers_make_the_same_graph(tmp_path, mpirun, mndmst):
     assert len({digest(tmp_path / name) for name in ("ranks", "jobs", "alone")}) == 1
 
 
-def leave(team, folder):
-    (folder / f"{team.rank}.pid").write_text(str(os.getpid()))
-    team.allgather(None)
-    if team.rank == 0:
+def leave(builders, folder):
+    (folder / f"{builders.rank}.pid").write_text(str(os.getpid()))
+    builders.allgather(None)
+    if builders.rank == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    team.allgather(None)
+    builders.allgather(None)
 
 
 def test_workers_do_not_outlive_a_killed_command(tmp_path):
     process = multiprocessing.get_context("fork").Process(
-        target=with_workers, args=(3, leave, tmp_path)
+        target=run_forked, args=(3, leave, tmp_path)
     )
     process.start()
     process.join()
@@ -256,5 +255,5 @@ def test_weights_of_another_type_are_told_once(tmp_path):
     file = EdgesInMemory("mixed", random_edges(50, 99, "float32"))
     file.weight_dtype = np.dtype(np.int32)
     with pytest.raises(InputError, match="several types") as told:
-        with_workers(3, partition, file, Options(tmp_path / "graph", quiet=True))
+        run_forked(3, partition, file, Options(tmp_path / "graph", quiet=True))
     assert told.value.ranks == 3

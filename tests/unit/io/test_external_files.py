@@ -14,7 +14,7 @@ from mndmst.io.build import symmetric_rows
 from mndmst.io.edge_file import EdgeFile, EdgesInMemory
 from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition
-from mndmst.io.external.team import Alone, with_workers
+from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.formats import open_edges, write_edges
 from mndmst.io.generate import open_random
 
@@ -46,7 +46,7 @@ def test_any_number_of_processes_makes_the_same_shards(
     digests = set()
     for jobs in (1, 2, 5, 16):
         options = Options(tmp_path / f"{jobs}", parts=5, quiet=True)
-        with_workers(jobs, partition, file, options)
+        run_forked(jobs, partition, file, options)
         digests.add(digest(options.out))
     assert len(digests) == 1
 
@@ -61,7 +61,7 @@ def test_rows_are_the_graph_in_text(
     uuids = set()
     for make in (text, binary):
         options = Options(tmp_path / make.__name__, parts=2, quiet=True)
-        uuids.add(with_workers(3, partition, make(tmp_path), options).uuid)
+        uuids.add(run_forked(3, partition, make(tmp_path), options).uuid)
     assert len(uuids) == 1
 
 
@@ -92,11 +92,11 @@ def test_one_wrong_id_is_refused_before_its_vertices_are_written(
     options = Options(tmp_path / "graph", 2, compress=compress, quiet=True)
     text = r"wrong\.txt: 2 edges .*id that occurs.* is 100000000000000, counted from 0"
     with pytest.raises(InputError, match=text):
-        with_workers(jobs, partition, open_edges(tmp_path / "wrong.txt"), options)
+        run_forked(jobs, partition, open_edges(tmp_path / "wrong.txt"), options)
     asked = replace(options, num_vertices=100000000000001)
     text = r"graph: .*wrong\.txt in 2 parts takes .* counted from 0, is 100000000000000"
     with pytest.raises(OutputError, match=text):
-        with_workers(jobs, partition, open_edges(tmp_path / "wrong.txt"), asked)
+        run_forked(jobs, partition, open_edges(tmp_path / "wrong.txt"), asked)
     assert not list((tmp_path / "graph").iterdir())
     assert not options.work.exists()
 

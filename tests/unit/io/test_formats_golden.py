@@ -19,7 +19,7 @@ from square import DATA, SQUARE, square, triples
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.external import Options, partition
-from mndmst.io.external.team import Alone, with_workers
+from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
 from mndmst.io.formats.rows import RowsFile
 from mndmst.io.weights import weigh
@@ -253,7 +253,7 @@ def test_stored_matrices_are_read_in_pieces(
     for jobs in (1, 3):
         options = Options(tmp_path / "graph", quiet=True)
         with pytest.raises(InputError, match=r"m\.npz.*data\.npy has another checksum"):
-            with_workers(jobs, partition, open_edges(path), options)
+            run_forked(jobs, partition, open_edges(path), options)
 
 
 adjacency = st.integers(0, 40).flatmap(

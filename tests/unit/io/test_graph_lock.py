@@ -14,8 +14,7 @@ from processes import finish, python, start
 from test_external import made, random_edges
 
 from mndmst.host.errors import OutputError
-from mndmst.io import external
-from mndmst.io.external import lock
+from mndmst.io.external import lock, passes
 from mndmst.io.external.lock import TEXT
 from mndmst.io.generate import generate
 from mndmst.io.shards import open_graph
@@ -33,13 +32,13 @@ def contents(folder: Path) -> dict[str, bytes]:
 HOLDER = """
 import sys
 from pathlib import Path
-from mndmst.io import external
-true = external.save_plan
+from mndmst.io.external import passes
+true = passes.save_plan
 def wait(*given):
     true(*given)
     print("has it", flush=True)
     sys.stdin.readline()
-external.save_plan = wait
+passes.save_plan = wait
 from mndmst.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -151,13 +150,13 @@ def test_a_worker_that_still_writes_keeps_others_out(
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     code = """
 import os, sys, time
-from mndmst.io.external.team import with_workers
-def task(team):
-    pids = team.allgather(os.getpid())
-    if team.rank == 0:
+from mndmst.io.external.builders import run_forked
+def task(builders):
+    pids = builders.allgather(os.getpid())
+    if builders.rank == 0:
         print(pids[1], flush=True)
     time.sleep(600)
-with_workers(2, task)
+run_forked(2, task)
 """
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
@@ -187,7 +186,7 @@ def test_a_file_system_without_locks(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(external, "finish_graph", killed)
+        patch.setattr(passes, "finish_graph", killed)
         with pytest.raises(KeyboardInterrupt):
             made(out, EDGES, overwrite=True, restart=True, parts=2)
     before = contents(tmp_path)

@@ -7,12 +7,11 @@ from test_external import digest
 
 from mndmst import minimum_spanning_forest
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io import external
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, partition, parts
+from mndmst.io.external import Options, partition, parts, passes
+from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.external.renumber import ORDERS
-from mndmst.io.external.team import Alone, with_workers
 from mndmst.io.formats import open_edges, read_edges
 from mndmst.io.original_ids import graph_of_forest
 from mndmst.io.shards import ShardedGraph
@@ -22,7 +21,7 @@ REORDERS = ORDERS[1:]
 
 def made(path, edges, order, jobs=1, **options) -> ShardedGraph:
     given = Options(path, 3, reorder=order, quiet=True, **options)
-    return with_workers(jobs, partition, EdgesInMemory("edges", edges), given)
+    return run_forked(jobs, partition, EdgesInMemory("edges", edges), given)
 
 
 def random_edges(num_vertices=400, num_edges=900) -> Edges:
@@ -80,7 +79,7 @@ def test_a_restart_keeps_the_order(tmp_path, monkeypatch):
             made(tmp_path / "graph", random_edges(), "bfs")
     with pytest.raises(ConfigError, match="was left by a run with"):
         made(tmp_path / "graph", random_edges(), "rcm", restart=True)
-    monkeypatch.setattr(external, "save_order", None)  # a call would fail
+    monkeypatch.setattr(passes, "save_order", None)  # a call would fail
     graph = made(tmp_path / "graph", random_edges(), "bfs", restart=True)
     assert digest(graph.path.parent) == expected
 
@@ -116,7 +115,7 @@ def test_a_file_that_does_not_say_its_vertices(tmp_path):
     (tmp_path / "few.gr").write_text("p sp 8 3\na 1 4 5\na 4 8 2\na 8 2 4\n")
     for name in ("few.txt", "few.gr"):
         options = Options(tmp_path / f"{name}.d", reorder="degree", quiet=True)
-        graph = with_workers(2, partition, open_edges(tmp_path / name), options)
+        graph = run_forked(2, partition, open_edges(tmp_path / name), options)
         assert graph.read_original_ids(0, 8).tolist() == [3, 7, 0, 1, 2, 4, 5, 6]
 
 

@@ -10,8 +10,8 @@ from test_external import digest, made, random_edges
 from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io import destination, external
 from mndmst.io.edge_file import EdgeFile
-from mndmst.io.external import Options, partition, parts, sort
-from mndmst.io.external.team import Alone
+from mndmst.io.external import Options, partition, parts, passes, sort
+from mndmst.io.external.builders import Alone
 from mndmst.io.formats import open_edges
 from mndmst.io.generate import open_random
 from mndmst.io.shards import ShardWriter, open_graph
@@ -91,7 +91,7 @@ def interrupt_at(monkeypatch, module, name, call):
 @pytest.mark.parametrize(
     ("module", "name", "call", "said"),
     [
-        (external, "route_arcs", 1, "begins anew"),
+        (passes, "route_arcs", 1, "begins anew"),
         (parts, "write_part", 4, "goes on from"),
         (
             destination,

@@ -16,7 +16,7 @@ from test_external import digest
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition, parts
-from mndmst.io.external.team import Alone, with_workers
+from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.formats import NAMES, open_edges, read_edges
 from mndmst.io.generate import open_random
 from mndmst.io.recipe import load_recipe, open_recipe
@@ -40,7 +40,7 @@ def listed(edges: Edges) -> dict[tuple[int, int], int]:
 
 def made(file: Path, out: Path, jobs: int = 1, **options: object) -> ShardedGraph:
     given = Options(out, **{"parts": 3, "quiet": True, **options})
-    return with_workers(jobs, partition, open_edges(file), given)
+    return run_forked(jobs, partition, open_edges(file), given)
 
 
 @pytest.mark.parametrize(
@@ -229,22 +229,22 @@ def test_a_restart_keeps_compact_ids(
             with pytest.raises(KeyboardInterrupt):
                 made(file, tmp_path / "graph", **given)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.external.save_vertices", None)
+        patch.setattr("mndmst.io.external.passes.save_vertices", None)
         assert made(file, tmp_path / "graph", **given).uuid == expected
 
 
 def test_a_file_that_changes_meanwhile_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mndmst.io import external
+    from mndmst.io.external import passes
 
     file = text_of(tmp_path / "far.txt")
-    save = external.save_vertices
+    save = passes.save_vertices
 
     def save_and_change(*given: object) -> None:
         save(*given)
         text_of(file, {(8, 10**9): 5, (10**9, FAR): 2})
 
-    monkeypatch.setattr(external, "save_vertices", save_and_change)
+    monkeypatch.setattr(passes, "save_vertices", save_and_change)
     with pytest.raises(InputError, match=r"far\.txt: has changed while"):
         partition(Alone(), open_edges(file), Options(tmp_path / "g", compact_ids=True))

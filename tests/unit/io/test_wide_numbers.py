@@ -17,12 +17,12 @@ from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
 from mndmst.io.external import Options, partition
+from mndmst.io.external.builders import Alone
 from mndmst.io.external.plan import Plan, built_size, make_plan
 from mndmst.io.external.route import route_arcs
 from mndmst.io.external.sort import listed_rows, sorted_rows
 from mndmst.io.external.spool import Spool
 from mndmst.io.external.survey import Survey, survey_edges
-from mndmst.io.external.team import Alone
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.generate import open_random
 from mndmst.io.shards import ShardWriter, open_graph

@@ -177,7 +177,7 @@ def test_an_exception_of_ones_own_is_called_at_borders_between_devices(
         called.append(graph)
         return Growth(np.zeros(len(graph), np.bool_), np.arange(len(graph.labels)))
 
-    devices = lambda *_: [CpuBackend(1), CpuBackend(1)]  # noqa: E731
+    devices = lambda *_: ([CpuBackend(1), CpuBackend(1)], 1)  # noqa: E731
     monkeypatch.setattr(step, "make_backends", devices)
     made = run(ratio=0.5)
     strategy = choose(made, nothing)

@@ -11,7 +11,7 @@ from mndmst.host.progress import Progress
 from mndmst.merging.choose import choose
 from mndmst.run.config import Config
 from mndmst.run.report import Report
-from mndmst.steps.heavier import bands
+from mndmst.steps.bands import bands
 from mndmst.steps.part_graph import part_graph
 
 

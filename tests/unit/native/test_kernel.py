@@ -1,6 +1,7 @@
 """Kernels are called with what Numba would have taken, and return what it would."""
 
 import gc
+import os
 import subprocess
 import sys
 import weakref
@@ -179,3 +180,35 @@ def test_numba_alone_gives_the_same() -> None:
         assert isinstance(ascending, numba.core.dispatcher.Dispatcher)
     """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
+    code = """if True:
+        import sys
+        import numpy as np
+        from mndmst.kernels.rows import count_occupied
+        print("ready", flush=True)
+        sys.stdin.readline()
+        assert count_occupied(np.array([0, 2, 2, 3])) == 2
+        print("mndmst.native.compiler" in sys.modules)
+    """
+    own = {"MNDMST_CACHE_DIR": str(tmp_path / "own"), "MNDMST_KERNELS": ""}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, **own},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    said = [process.communicate()[0] for process in _begun(processes)]
+    assert sorted(said) == ["False\n", "False\n", "True\n"]
+
+
+def _begun(processes: list[subprocess.Popen]) -> list[subprocess.Popen]:
+    """Let all of them go on before any of them is waited for."""
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return processes

@@ -6,7 +6,8 @@ import pytest
 from mndmst.native import call
 from mndmst.native.compiler import compile_kernel, compile_runtime
 from mndmst.native.linker import Linker, links_here
-from mndmst.native.store import Code, level
+from mndmst.native.places import level
+from mndmst.native.store import Code
 
 pytestmark = pytest.mark.skipif(not links_here(), reason="LLVM links on this machine")
 

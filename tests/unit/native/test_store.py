@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.native import store
+from mndmst.native import places, store
 from mndmst.native.store import Code
 
 CODE = Code("symbol", "i8", b"\x7fELF and more")
@@ -17,14 +17,24 @@ NAME = "mndmst.kernels.rows.count_occupied"
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test asks anew where code lies."""
-    for function in (store.directories, store.writable, store.state, store._sources):
+    for function in (
+        places.directories,
+        places.writable,
+        places.state,
+        places._sources,
+    ):
         function.cache_clear()
     for variable in ("MNDMST_CACHE_DIR", "MNDMST_KERNELS", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
 
 
 def anew() -> None:
-    for function in (store.directories, store.writable, store.state, store._sources):
+    for function in (
+        places.directories,
+        places.writable,
+        places.state,
+        places._sources,
+    ):
         function.cache_clear()
 
 
@@ -68,55 +78,55 @@ def test_a_change_of_any_source_is_another_state(
     ):  # fmt: skip
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text("x = 1\n")
-    monkeypatch.setattr(store, "PACKAGE", package)
-    states = [store.state(store.LEVEL)]
+    monkeypatch.setattr(places, "PACKAGE", package)
+    states = [places.state(places.LEVEL)]
     for source in sorted(package.rglob("*.*")):
         os.utime(source, (1, 1))
         anew()
-        assert store.state(store.LEVEL) == states[-1]
+        assert places.state(places.LEVEL) == states[-1]
         source.write_text("x = 2\n")
         anew()
-        states.append(store.state(store.LEVEL))
+        states.append(places.state(places.LEVEL))
     assert len(set(states)) == len(states) == 9
 
 
 def test_versions_and_processors_have_states_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    states = [store.state(store.LEVEL), store.state(store.NATIVE)]
-    version = store._version
-    monkeypatch.setattr(store, "_version", lambda name: version(name) + "1")
+    states = [places.state(places.LEVEL), places.state(places.NATIVE)]
+    version = places._version
+    monkeypatch.setattr(places, "_version", lambda name: version(name) + "1")
     anew()
-    states.append(store.state(store.LEVEL))
-    monkeypatch.setattr(store, "_processor", lambda: "another")
+    states.append(places.state(places.LEVEL))
+    monkeypatch.setattr(places, "_processor", lambda: "another")
     anew()
-    states.append(store.state(store.NATIVE))
+    states.append(places.state(places.NATIVE))
     assert len(set(states)) == 4
 
 
 def test_a_processor_below_the_level_has_code_of_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    weak = store._processor().replace("avx2", "avx")
-    monkeypatch.setattr(store, "_processor", lambda: weak)
+    weak = places._processor().replace("avx2", "avx")
+    monkeypatch.setattr(places, "_processor", lambda: weak)
     monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "own"))
     for base in (tmp_path / "own" / "kernels", tmp_path / "shared"):
-        (base / store.state(store.LEVEL)).mkdir(parents=True)
+        (base / places.state(places.LEVEL)).mkdir(parents=True)
     monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
-    store.level.cache_clear()
+    places.level.cache_clear()
     try:
-        assert store.level() == store.NATIVE
-        assert not [p for p in store.directories() if p.name.startswith(store.LEVEL)]
+        assert places.level() == places.NATIVE
+        assert not [p for p in places.directories() if p.name.startswith(places.LEVEL)]
     finally:
-        store.level.cache_clear()
+        places.level.cache_clear()
 
 
 def test_every_file_with_kernels_counts() -> None:
     """Kernels are defined in these files alone, or a change would go unseen."""
     defining = re.compile(r"^@kernel|import Instruction|^import numba", re.MULTILINE)
-    having = {p for p in store.PACKAGE.rglob("*.py") if defining.search(p.read_text())}
+    having = {p for p in places.PACKAGE.rglob("*.py") if defining.search(p.read_text())}
     assert len(having) > 30
-    assert having <= set(store.kernel_files(store.PACKAGE))
+    assert having <= set(places.kernel_files(places.PACKAGE))
 
 
 def test_where_nothing_can_be_written_another_place_serves(
@@ -125,7 +135,7 @@ def test_where_nothing_can_be_written_another_place_serves(
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "file"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    place = store.writable()
+    place = places.writable()
     assert place is not None
     assert place.parent == tmp_path / "home/mndmst/kernels"
 
@@ -140,7 +150,7 @@ def test_where_others_can_write_above_another_place_serves(
     shared.chmod(0o777)
     monkeypatch.setenv("MNDMST_CACHE_DIR", str(shared / "mine"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    place = store.writable()
+    place = places.writable()
     assert place is not None
     assert place.parent == tmp_path / "home/mndmst/kernels"
     assert not list((shared / "mine").iterdir())
@@ -158,26 +168,26 @@ def test_where_no_place_is_private_nothing_is_kept(
     for name in ("MNDMST_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert store.writable() is None
+    assert places.writable() is None
     assert "every run compiles them anew" in capsys.readouterr().err
 
 
 def test_code_that_others_can_change_is_not_looked_at(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    place = tmp_path / "shared" / store.state(store.level())
+    place = tmp_path / "shared" / places.state(places.level())
     place.mkdir(parents=True)
     monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
-    assert place in store.directories()
+    assert place in places.directories()
     place.chmod(0o777)
     anew()
-    assert place not in store.directories()
+    assert place not in places.directories()
 
 
 def test_code_for_others_can_be_read_by_them(tmp_path: Path) -> None:
-    place = store.place_for(tmp_path / "for" / "all", store.LEVEL)
+    place = places.place_for(tmp_path / "for" / "all", places.LEVEL)
     store.keep(NAME, "i8[]", CODE, place)
     (file,) = place.iterdir()
     modes = [p.stat().st_mode & 0o777 for p in (file, place, *place.parents[:2])]
     assert modes == [0o644, 0o755, 0o755, 0o755]
-    assert store.writable() != place
+    assert places.writable() != place

@@ -8,14 +8,14 @@ from mndmst.host.errors import MissingExtraError
 from mndmst.host.progress import Progress
 from mndmst.run.config import Config
 from mndmst.run.report import Report
-from mndmst.steps import workers
+from mndmst.steps import devices as module
 
 
 @pytest.fixture(autouse=True)
 def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "unavailable", lambda: None)
-    monkeypatch.setattr(workers, "device_ids", lambda: ["GPU at 0"])
-    monkeypatch.setattr(workers, "cuda_device", lambda *_: CpuBackend(1))
+    monkeypatch.setattr(module, "unavailable", lambda: None)
+    monkeypatch.setattr(module, "device_ids", lambda: ["GPU at 0"])
+    monkeypatch.setattr(module, "cuda_device", lambda *_: CpuBackend(1))
 
 
 def devices(num_arcs: int, **options: object) -> int:
@@ -23,11 +23,12 @@ def devices(num_arcs: int, **options: object) -> int:
     comm = world()
     report = Report(comm, Progress(False))
     config = Config(threads=4, **options)
-    return len(workers.make_backends(comm, config, num_arcs, report))
+    backends, _ = module.make_backends(comm, config, num_arcs, report)
+    return len(backends)
 
 
 def test_few_arcs_are_left_to_the_cores() -> None:
-    done = int(4 * workers.GPU_SECONDS / workers.ARC_SECONDS)
+    done = int(4 * module.GPU_SECONDS / module.ARC_SECONDS)
     assert devices(int(0.9 * done)) == 1
     assert devices(int(1.1 * done)) == 2
 
@@ -40,7 +41,7 @@ def test_a_gpu_that_is_asked_for_is_used(options: dict) -> None:
 def test_without_a_gpu_that_is_asked_for_there_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(workers, "unavailable", lambda: "no driver")
+    monkeypatch.setattr(module, "unavailable", lambda: "no driver")
     assert devices(10) == devices(1 << 40) == 1
     with pytest.raises(MissingExtraError, match="--backend cuda: no driver"):
         devices(10, backend="cuda")

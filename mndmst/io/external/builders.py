@@ -1,4 +1,4 @@
-"""Processes that partition a graph together: ranks of MPI, or workers of one machine.
+"""The processes that build a graph: ranks of MPI, or processes forked on one machine.
 
 All of them run the same code and meet in two calls. Large data goes through files, so
 neither MPI nor shared memory is needed.
@@ -23,7 +23,7 @@ from ..kernels.external import ascending
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
-class Team(ABC):
+class Builders(ABC):
     """Processes with a rank each. All calls are collective.
 
     Attributes
@@ -46,7 +46,7 @@ class Team(ABC):
     def raise_on_all(self) -> Iterator[None]:
         """Raise on every rank the error that the block raised on any of them.
 
-        The block must not call the team; see `comm.Comm.raise_on_all`.
+        The block must not call the builders; see `comm.Comm.raise_on_all`.
         """
         error: MndmstError | None = None
         try:
@@ -59,7 +59,7 @@ class Team(ABC):
             raise errors[0]
 
 
-class Ranks(Team):
+class Ranks(Builders):
     """The ranks of a communicator."""
 
     def __init__(self, comm: Comm) -> None:
@@ -78,7 +78,7 @@ class Ranks(Team):
         return total
 
 
-class Alone(Team):
+class Alone(Builders):
     """One process alone."""
 
     rank, size = 0, 1
@@ -92,8 +92,8 @@ class Alone(Team):
         return array
 
 
-class Workers(Team):
-    """This process, which has rank 0, and others that it has started.
+class Forked(Builders):
+    """This process, which has rank 0, and others that it has forked.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _alive(process: Any) -> Iterator[None]:
     except (EOFError, ConnectionError) as error:
         process.join()
         raise ConfigError(
-            f"worker process {process.name} ended with status {process.exitcode}. If "
+            f"process {process.name} ended with status {process.exitcode}. If "
             "the machine was short of memory, give less --memory or fewer --jobs."
         ) from error
 
@@ -157,8 +157,8 @@ def _sum(arrays: Iterator[np.ndarray]) -> np.ndarray:
     return total
 
 
-def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
-    """Return task(team, *arguments) of rank 0, run by this process and jobs - 1 more.
+def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return task(builders, *arguments) of rank 0; `jobs` processes run it.
 
     Raises
     ------
@@ -177,8 +177,8 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     for rank in range(1, jobs):
         here, there = context.Pipe()
         # A fork has our ends too, and with them would never see that we are gone
-        worker = Workers(rank, jobs, [there], [])
-        given = (worker, [*pipes, here], os.getpid(), task, arguments)
+        other = Forked(rank, jobs, [there], [])
+        given = (other, [*pipes, here], os.getpid(), task, arguments)
         process = context.Process(target=_work, args=given, name=str(rank), daemon=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -187,7 +187,7 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
         pipes.append(here)
         processes.append(process)
     try:
-        result = task(Workers(0, jobs, pipes, processes), *arguments)
+        result = task(Forked(0, jobs, pipes, processes), *arguments)
     except BaseException:
         for process in processes:
             process.terminate()
@@ -198,14 +198,14 @@ def with_workers(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _work(
-    worker: Workers, others: list, parent: int, task: Callable, arguments: tuple
+    builders: Forked, others: list, parent: int, task: Callable, arguments: tuple
 ) -> None:
     for other in others:
         other.close()
     _end_with(parent)
     # Errors that a user can mend are told by rank 0; if that is gone, nobody listens.
     with suppress(MndmstError, EOFError, ConnectionError, KeyboardInterrupt):
-        task(worker, *arguments)
+        task(builders, *arguments)
 
 
 def _end_with(parent: int) -> None:

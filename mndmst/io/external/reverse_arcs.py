@@ -11,7 +11,7 @@ from ..kernels.survey import add_by_pair, of_pair_class
 CLASSES = 1 << 16
 
 
-def lonely_arc(file: EdgeFile) -> InputError:
+def arc_without_reverse(file: EdgeFile) -> InputError:
     """Return an error for an arc whose reverse is missing or has another weight.
 
     The file is read twice: once for sums over classes of pairs of vertices, which are

@@ -1,0 +1,191 @@
+"""The passes over an edge file: number its vertices, survey, plan, route and sort it.
+
+The module of a pass says what it does. Where a run that was killed has left its plan
+and its run files, only what follows them is done.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...host.errors import ConfigError
+from ...host.memory import Budget
+from ...host.progress import Progress
+from ..destination import Destination
+from ..edge_file import EdgeFile
+from ..shard_writer import OriginalIds, ShardWriter
+from .builders import Builders
+from .options import Options
+from .parts import UNNAMED, finish_graph, write_parts
+from .plan import Plan, built_size, check_size, check_vertices, make_plan
+from .renumber import Renumbered, save_order
+from .restart import Found, load_plan, record_of, save_plan
+from .reverse_arcs import arc_without_reverse
+from .route import route_arcs
+from .sort import listed_rows, sorted_rows
+from .spool import Spool
+from .survey import Survey, own_pieces, survey_edges
+from .vertices import Bounded, Compact, load_ids, save_vertices
+from .work import ORDER, VERTICES, remove_work
+
+# What Python, compiled kernels and the buffers of files take while a bucket is sorted.
+RESERVE = 48 << 20
+
+
+def make_graph(
+    builders: Builders,
+    file: EdgeFile,
+    options: Options,
+    begun: tuple[Found, Destination, dict[str, Any]],
+    progress: Progress,
+) -> None:
+    """Make the graph, or what is missing of it. Collective.
+
+    Parameters
+    ----------
+    begun : tuple
+        What there is to go on from, where the graph goes, and what it is made of.
+    """
+    found, target, described = begun
+    routed = None
+    if found is Found.PLAN:
+        with builders.raise_on_all():
+            routed = load_plan(options.work, described)
+    numbered = _numbered(builders, file, options, bool(routed), progress)
+    if routed is None:
+        routed = _route(builders, (file, numbered), options, progress)
+        with builders.raise_on_all():
+            if builders.rank == 0:
+                save_plan(options.work, described, *routed)
+    plan, runs = routed
+    rows_of = partial(sorted_rows, plan, runs)
+    if plan.in_rows:
+        rows_of = partial(listed_rows, plan, numbered)
+    writer = ShardWriter(
+        target, plan.num_vertices, plan.weight_dtype, plan.vtxdist, UNNAMED,
+        options.compress, _original_ids(file, options),
+    )  # fmt: skip
+    write_parts(builders, plan, writer, rows_of, options.work, progress)
+    with builders.raise_on_all():
+        if builders.rank == 0:
+            record = record_of(described) if options.restart else None
+            finish_graph(writer, options.work, record)
+            remove_work(options.work, target.token)
+
+
+def _numbered(
+    builders: Builders,
+    file: EdgeFile,
+    options: Options,
+    saved: bool,
+    progress: Progress,
+) -> EdgeFile:
+    """Return the file with the vertices of the graph, and save their numbers."""
+    if options.num_vertices is not None:
+        file = Bounded(file, options.num_vertices)
+    if options.compact_ids:
+        if not saved:
+            progress.stage("looking for vertices")
+            save_vertices(builders, file, options.work, _room(builders, options))
+        with builders.raise_on_all():
+            file = Compact(file, options.work)
+    if options.reorder != "none":
+        if not saved:
+            progress.stage(f"ordering vertices by {options.reorder}")
+            save_order(builders, file, options.reorder, options.work)
+        with builders.raise_on_all():
+            file = Renumbered(file, options.work)
+    return file
+
+
+def _original_ids(file: EdgeFile, options: Options) -> OriginalIds | None:
+    """Return the ids that the vertices of the graph have in the file."""
+    order = None if options.reorder == "none" else load_ids(options.work / ORDER)
+    if not options.compact_ids:
+        return None if order is None else OriginalIds(order, len(order))
+    vertices = load_ids(options.work / VERTICES)
+    bound = options.num_vertices or file.num_vertices
+    if bound is None:
+        bound = 1 + int(vertices[-1]) if len(vertices) else 0
+    return OriginalIds(vertices if order is None else vertices[order], bound)
+
+
+def _room(builders: Builders, options: Options) -> int:
+    """Return the bytes that every process may still take."""
+    with builders.raise_on_all():
+        room = Budget(options.memory).room() - RESERVE
+    room = min(builders.allgather(room))
+    with builders.raise_on_all():
+        if room <= 0:
+            raise ConfigError(
+                f"--memory {options.memory:,} is less than a process takes before it "
+                f"begins. Give {options.memory - room + (64 << 20):,} bytes or more."
+            )
+    return room
+
+
+def _route(
+    builders: Builders,
+    files: tuple[EdgeFile, EdgeFile],
+    options: Options,
+    progress: Progress,
+) -> tuple[Plan, list[Path]]:
+    """Plan, and write the arcs to run files by their buckets; return both.
+
+    Parameters
+    ----------
+    files : tuple of EdgeFile
+        With the original ids, which messages name, and with those of the graph.
+    """
+    given, file = files
+    spool = Spool(options.work / f"spool-{builders.rank}")
+    run = options.work / f"run-{builders.rank}"
+
+    def told(pieces: Iterator[Any], text: Callable[[int], str]) -> Iterator[Any]:
+        done = 0
+        for piece in pieces:
+            done += len(piece)
+            progress.stage(text(done))
+            yield piece
+
+    def reading(pieces: Iterator[Any]) -> Iterator[Any]:
+        return told(pieces, lambda done: f"reading: {done * builders.size:,} edges")
+
+    found = survey_edges(builders, file, spool, reading)
+    total = max(1, found.num_entries // builders.size)
+    with builders.raise_on_all():
+        check_vertices(file, found.num_vertices, found.num_entries)
+    if file.both_directions and not (found.symmetric or options.symmetrize):
+        with builders.raise_on_all():
+            if builders.rank == 0:
+                raise arc_without_reverse(given)
+    _tell_size(builders, file, found, options, progress)
+    room = _room(builders, options)
+    with builders.raise_on_all():
+        plan = make_plan(found, options.parts, room, file.name)
+        if not plan.in_rows:
+            pieces = own_pieces(builders, file, spool, again=True)
+            routing = told(pieces, lambda done: f"routing: {100 * done // total} %")
+            route_arcs(plan, routing, run, room)
+        spool.remove()
+    return plan, [options.work / f"run-{rank}" for rank in range(builders.size)]
+
+
+def _tell_size(
+    builders: Builders,
+    file: EdgeFile,
+    found: Survey,
+    options: Options,
+    progress: Progress,
+) -> None:
+    """Say what will be made, and make sure that there is room for it."""
+    arcs, size = built_size(found, options.parts)
+    progress.say(
+        f"{file.name}: makes {found.num_vertices:,} vertices and at most {arcs:,} "
+        f"arcs, {size:,} bytes{' before --compress' * options.compress}"
+    )
+    with builders.raise_on_all():
+        if builders.rank == 0:
+            out, compress = options.out, options.compress
+            check_size(found, options.parts, file.name, out, compress)

@@ -1,0 +1,98 @@
+"""Light edges first: bands of weights, and what samples of the arcs tell.
+
+The forest of the lightest edges, about as many as there are vertices, usually has one
+giant component. Then of all other edges only those count that leave it (`heavier.py`).
+Else the next band follows, twice as wide.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..backends.base import SPARSE_ARCS_PER_VERTEX, Band
+from ..graph.giant import most_frequent
+from ..kernels.rows import count_occupied
+from ..run.run import Run
+
+# Sampled arcs: for keys, for the giant component, for the share of cut arcs.
+KEY_SAMPLE, GIANT_SAMPLE, CUT_SAMPLE = 8192, 1024, 8192
+# The share of arcs in rows of one component that makes it the giant one.
+GIANT_SHARE = 0.5
+
+
+def bands(run: Run, light_edges: float) -> Iterator[Band]:
+    """Yield bands of growing size; the last is open above. Collective.
+
+    Parameters
+    ----------
+    light_edges : float
+        Edges in the first band for each vertex that has any; 0 for one band.
+    """
+    arcs, occupied = run.comm.sum(
+        np.array([
+            sum(worker.rows.num_arcs for worker in run.workers),
+            sum(count_occupied(worker.rows.indptr) for worker in run.workers),
+        ])
+    )  # fmt: skip
+    low = run.state.done
+    alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
+    if light_edges and not alone and arcs > SPARSE_ARCS_PER_VERTEX * occupied:
+        key_dtype = run.workers[0].rows.keys.dtype
+        sample = np.sort(_sample(run, KEY_SAMPLE, arcs, key_dtype, _keys))
+        share = 2 * light_edges * occupied / arcs
+        while 0 < share < 0.5 and len(sample):
+            high = int(sample[int(share * len(sample))])
+            if high == np.iinfo(sample.dtype).max:
+                break  # nothing can be above
+            if low is None or high > low:
+                yield Band(low, high)
+                low = high
+            share *= 2
+    yield Band(low, None)
+
+
+def giant_component(run: Run, component: np.ndarray) -> int | None:
+    """Return the component most arcs leave from, if it has a majority. Collective.
+
+    Parameters
+    ----------
+    component : ndarray of integers
+        The component of each vertex that this rank owns.
+    """
+    arcs = run.comm.sum(sum(worker.rows.num_arcs for worker in run.workers))
+
+    def labels(rows, positions):
+        tails = np.searchsorted(rows.indptr, positions, side="right") - 1
+        return component[rows.first + tails - run.directory.first]
+
+    sample = _sample(run, GIANT_SAMPLE, arcs, component.dtype, labels)
+    return most_frequent(sample, GIANT_SHARE)
+
+
+def _sample(
+    run: Run, size: int, arcs: int, dtype: np.dtype, value: Callable
+) -> np.ndarray:
+    """Return value(rows, positions) of some random arcs of the graph. Collective."""
+    generator = np.random.default_rng(run.comm.rank)
+    picked = [np.empty(0, dtype)]
+    for worker in run.workers:
+        rows = worker.rows
+        count = -(-size * rows.num_arcs // max(1, int(arcs)))
+        if rows.num_arcs:
+            picked.append(value(rows, generator.integers(0, rows.num_arcs, count)))
+    return run.comm.allgatherv(np.concatenate(picked).astype(dtype))
+
+
+def _keys(rows, positions):
+    return rows.keys[positions]
+
+
+def cut_share(run: Run) -> float:
+    """Return about which share of the arcs leads to other ranks. Collective."""
+    ends = np.zeros(2, np.int64)
+    for worker in run.workers:
+        sample = worker.rows.indices[:: 1 + worker.rows.num_arcs // CUT_SAMPLE]
+        here = (sample >= run.directory.first) & (sample < run.directory.last)
+        ends += np.array([np.count_nonzero(~here), len(sample)])
+    cut, all_ends = run.comm.sum(ends)
+    return float(cut / max(1, all_ends))
