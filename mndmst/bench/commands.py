@@ -103,8 +103,12 @@ def run_cpu(arguments: argparse.Namespace) -> int:
     from .cpu import Plan, run
     from .graphs import HARD, NAMES, available
     from .peers import installed
+    from .pictures import plot_threads
+    from .scaling.table import check_plot
     from .table import block, disagreements, header, machine
 
+    if arguments.plot is not None:
+        check_plot(arguments.plot)
     plan = Plan(
         arguments.scale,
         arguments.threads,
@@ -124,8 +128,11 @@ def run_cpu(arguments: argparse.Namespace) -> int:
     for case in run(plan, say):
         print(f"\n{block(case)}", flush=True)
         wrong += disagreements(case)
-        cases.append(case.as_dict())
-    write(arguments.json, machine=facts, cases=cases, disagreements=wrong)
+        cases.append(case)
+    if arguments.plot is not None:
+        plot_threads(cases, arguments.plot)
+    records = [case.as_dict() for case in cases]
+    write(arguments.json, machine=facts, cases=records, disagreements=wrong)
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

@@ -43,6 +43,12 @@ def _add_cpu(devices: Any) -> None:
         ("orders", None, names, "hard weights: equal, ascending, descending"),
     ):
         cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
+    cpu.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw how threads scale: .svg, .png or .pdf",
+    )
     _finish(cpu, commands.run_cpu)
 
 

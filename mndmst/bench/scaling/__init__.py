@@ -3,7 +3,8 @@
 Strong scaling solves one graph on more and more ranks, weak scaling graphs that grow
 with them. A graph is made once, and read once for each number of ranks; then what a
 user gets (auto), the same by messages, and the plain method of MND-MST (rings, all
-edges at once) take turns. At last fewer ranks, down to one, have as many threads.
+edges at once) take turns. At last one rank has as many threads as there were workers
+each time, and the numbers of ranks between have as many as there were in all.
 """
 
 from collections.abc import Iterator
@@ -71,12 +72,9 @@ def run(plan: Plan) -> Iterator[list[Point]]:
         strong: list[Point] = []
         for ranks in plan.ranks:
             strong += points(graph, "strong", ranks, plan.threads)
-        # As many threads on fewer ranks
-        total = most * plan.threads
-        for ranks in sorted({1, *plan.ranks} - {most}):
-            if total % ranks == 0:
-                mixed = points(graph, "strong", ranks, total // ranks)
-                strong += [point for point in mixed if point.method == "auto"]
+        for ranks, threads in _mixtures(plan):
+            mixed = points(graph, "strong", ranks, threads)
+            strong += [point for point in mixed if point.method == "auto"]
         yield _compared(strong)
         weak: list[Point] = []
         for ranks in plan.ranks if plan.weak else ():
@@ -84,6 +82,14 @@ def run(plan: Plan) -> Iterator[list[Point]]:
             weak += points(graph, "weak", ranks, plan.threads)
         if weak:
             yield _compared(weak)
+
+
+def _mixtures(plan: Plan) -> list[tuple[int, int]]:
+    """Return other ranks and threads than the plan's that make as many workers."""
+    total = plan.ranks[-1] * plan.threads
+    alone = {(1, ranks * plan.threads) for ranks in plan.ranks}
+    between = {(ranks, total // ranks) for ranks in plan.ranks if total % ranks == 0}
+    return sorted((alone | between) - {(ranks, plan.threads) for ranks in plan.ranks})
 
 
 def _compared(points: list[Point]) -> list[Point]:

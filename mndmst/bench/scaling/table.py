@@ -74,20 +74,32 @@ def plot(series: list[list[Point]], path: Path) -> None:
 
 
 def _panel(axes: "Axes", points: list[Point]) -> None:
-    strong = points[0].series == "strong"
-    ranks = sorted({point.ranks for point in points})
-    threads = points[0].threads
-    for name in dict.fromkeys(point.name for point in points):
-        mine = [p for p in points if (p.name, p.threads) == (name, threads)]
+    strong, threads = points[0].series == "strong", points[0].threads
+    base = points[0].ranks * threads
+
+    def draw(mine: list[Point], label: str, style: str) -> None:
         values = [p.speedup if strong else p.efficiency for p in mine]
-        axes.plot([p.ranks for p in mine], values, marker="o", label=name)
-    ideal: list[Any] = [r / ranks[0] if strong else 1.0 for r in ranks]
-    axes.plot(ranks, ideal, color="grey", linestyle=":", label="ideal")
+        axes.plot([p.ranks * p.threads for p in mine], values, style, label=label)
+
+    for name in dict.fromkeys(point.name for point in points):
+        draw([p for p in points if (p.name, p.threads) == (name, threads)], name, "o-")
+    others = [point for point in points if point.threads != threads]
+    alone = [point for point in points if point.ranks == 1 and point.name == "auto"]
+    if others:
+        draw(sorted(alone, key=lambda p: p.threads), "auto, 1 rank", "s--")
+    for point in others:
+        if point.ranks > 1:
+            draw([point], f"auto, {point.ranks} x {point.threads}", "^")
+    workers = sorted({point.ranks * point.threads for point in points})
+    ideal: list[Any] = [w / base if strong else 1.0 for w in workers]
+    axes.plot(workers, ideal, color="grey", linestyle=":", label="ideal")
     axes.set_xscale("log", base=2)
     if strong:
         axes.set_yscale("log", base=2)
-    axes.set_xticks(ranks, [str(r) for r in ranks])
-    axes.set_xlabel(f"ranks of {threads} thread{'s' * (threads > 1)}")
+    axes.set_xticks(workers, [str(w) for w in workers])
+    axes.set_xlabel(
+        "ranks" if threads == 1 else f"threads of ranks with {threads} each"
+    )
     axes.set_ylabel("speed-up" if strong else "efficiency")
     axes.set_title(f"{points[0].series}, {points[-1].graph}", fontsize="small")
     axes.legend()

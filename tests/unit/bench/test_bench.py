@@ -14,6 +14,7 @@ from mndmst.__main__ import main
 from mndmst.bench import cpu, graphs, peers
 from mndmst.bench.contender import Answer
 from mndmst.bench.ours import Kernel, extra_bytes, ranks
+from mndmst.bench.pictures import plot_threads
 from mndmst.bench.results import take_turns
 from mndmst.bench.table import block, disagreements
 
@@ -188,6 +189,17 @@ def test_unknown_names_are_refused(capsys: pytest.CaptureFixture) -> None:
     assert "no graph is called tree" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["bench", "cpu", "--threads", "1,0"])
+
+
+@pytest.mark.usefixtures("alone")
+def test_how_threads_scale_is_drawn(graph: graphs.Graph, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    case = cpu.contest(graph, make_plan(threads=(1, 2)), (), print)
+    for name in ("threads.svg", "threads.png"):
+        plot_threads([case], tmp_path / name)
+    text = (tmp_path / "threads.svg").read_text()
+    assert text.rstrip().endswith("</svg>")
+    assert (tmp_path / "threads.png").stat().st_size > 1000
 
 
 @pytest.mark.usefixtures("alone")

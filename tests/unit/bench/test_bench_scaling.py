@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.bench.scaling import Plan, Point, disagreements, jobs, run
-from mndmst.bench.scaling.table import block, check_plot, plot
+from mndmst.bench.scaling import Plan, Point, _mixtures, disagreements, jobs, run
+from mndmst.bench.scaling.table import _panel, block, check_plot, plot
 from mndmst.host.errors import ConfigError, MndmstError
 
 
@@ -62,6 +62,22 @@ def test_the_table_and_the_plot(tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 1000
     with pytest.raises(ConfigError, match=r"\.svg"):
         check_plot(tmp_path / "plot.txt")
+
+
+def test_one_rank_has_as_many_threads_and_so_do_ranks_between(tmp_path: Path) -> None:
+    plan = Plan(("gnm",), 9, (1, 2, 8), 2, 1, (4,), False, "cpu", tmp_path)
+    assert _mixtures(plan) == [(1, 4), (1, 16), (2, 8)]
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    mixed = [point(1, 2.0, threads=4), point(2, 1.5, threads=2)]
+    _panel(figure.subplots(), [point(1, 8.0), point(4, 2.0), *mixed])
+    (axes,) = figure.axes
+    drawn = {line.get_label(): list(line.get_xdata()) for line in axes.lines}
+    assert drawn == {
+        "auto": [1, 4],
+        "auto, 1 rank": [1, 4],
+        "auto, 2 x 2": [4],
+        "ideal": [1, 4],
+    }
 
 
 def test_different_forests_are_seen() -> None:
