@@ -1,11 +1,18 @@
-"""Which devices a rank takes: a GPU only where the run ends sooner with it."""
+"""Which devices a rank takes, and what they look at while rows are read."""
+
+from pathlib import Path
 
 import pytest
+from graphs import random, write_graph
 
+import mndmst
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
+from mndmst.graph.model import Rows
+from mndmst.graph.order import key_rule
 from mndmst.host.errors import MissingExtraError
 from mndmst.host.progress import Progress
+from mndmst.kernels.inspect import ArcFacts, inspect_rows
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.steps import devices as module
@@ -45,3 +52,40 @@ def test_without_a_gpu_that_is_asked_for_there_is_an_error(
     assert devices(10) == devices(1 << 40) == 1
     with pytest.raises(MissingExtraError, match="--backend cuda: no driver"):
         devices(10, backend="cuda")
+
+
+class Looking(CpuBackend):
+    """A device that looks at arcs, or does not get to it."""
+
+    looks_at_arcs = True
+    looked: list[ArcFacts | None]
+
+    def place(self, rows: Rows) -> Rows:
+        if rows.arrival is not None:
+            rows.arrival.wait(rows.num_arcs)
+        return super().place(rows)
+
+    def look_at_arcs(self, rows: Rows, num_vertices: int) -> ArcFacts | None:
+        if self.looked:
+            self.looked.append(None)
+            return None
+        rule = key_rule(rows.keys.dtype)
+        found = inspect_rows(rows.csr, (0, rows.num_arcs), num_vertices, rule)
+        self.looked.append(ArcFacts(int(found[3]), int(found[4])))
+        return self.looked[-1]
+
+
+def test_a_device_looks_at_the_arcs_that_it_gets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    device = Looking(2)
+    device.looked = []
+    monkeypatch.setattr(module, "cuda_device", lambda *_: device)
+    graph = write_graph(tmp_path / "graph", random(2000, 9000, 4), parts=3)
+    expected = mndmst.solve(graph, backend="cpu")
+    for turn in (1, 2):  # then the host looks
+        found = mndmst.solve(graph, backend="cuda")
+        assert (found.digest, found.num_edges) == (expected.digest, expected.num_edges)
+        assert len(device.looked) == turn
+    assert device.looked[0] is not None
+    assert device.looked[0].edges == expected.num_edges
