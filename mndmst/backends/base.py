@@ -175,7 +175,7 @@ class Backend(ABC):
         """Bring rows to the device; the steps below take what this returns."""
 
     def look_at_arcs(self, rows: Any, num_vertices: int) -> ArcFacts | None:
-        """Return the facts of all arcs of some rows of a graph.
+        """Return the facts of all arcs of some rows of a graph, all of which have come.
 
         Returns
         -------
