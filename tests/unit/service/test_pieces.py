@@ -100,7 +100,7 @@ def test_uploads() -> None:
         uploads.receive("b", "weights", [])
     assert uploads.take("b") is None
     small = Uploads(1)
-    with pytest.raises(ConfigError, match=r"--memory 1 is too little .* suffices"):
+    with pytest.raises(ConfigError, match=r"--memory 1 is too little .* would do"):
         small.receive("c", "weights", batches(25))
     assert small.take("c") is None
     assert small._coming == 0
