@@ -111,10 +111,10 @@ def connected_components(
         left = strategy.ind_comp(edges)
         left = strategy.merge_parts(left)
         strategy.post_process(left)
-    return _found(run, labels, report)
+    return _label(run, labels, report)
 
 
-def _found(run: Run, target: Path | None, record: Path | None) -> Components:
+def _label(run: Run, target: Path | None, record: Path | None) -> Components:
     """Label all vertices, count the components and write the outputs."""
     comm, report = run.comm, run.report
     with report.stage("labels"):

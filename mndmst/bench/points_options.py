@@ -32,7 +32,7 @@ def add_points(devices: Any, finish: Callable[[Any, Callable], None]) -> None:
         default=60.0,
         type=float,
         metavar="SECONDS",
-        help="who has taken longer has no further turn",
+        help="a package that has taken longer gets no further turn",
     )
     points.add_argument("--plot", type=Path, metavar="FILE", help="picture to draw")
     finish(points, _points)

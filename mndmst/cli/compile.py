@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
         "--level",
         choices=("x86-64-v3", "native"),
         help="processors that the code is for: all x86 with AVX2, or those like this "
-        "one; by default the first where it will do",
+        "one; by default the first if this processor has it",
     )
     compiler.add_argument(
         "--jobs",

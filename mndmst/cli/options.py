@@ -90,5 +90,5 @@ def say_not_kept(what: str, quiet: bool) -> None:
     """Say that a result has been printed only, unless nothing but it is wanted."""
     if not quiet:
         print(
-            f"mndmst: {what} not kept, for want of -o FILE", file=sys.stderr, flush=True
+            f"mndmst: {what} not kept; name a file with -o", file=sys.stderr, flush=True
         )

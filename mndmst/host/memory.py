@@ -126,10 +126,10 @@ class Budget:
         if not self.given:
             return ConfigError(
                 f"{path}: {self.limit:,} bytes, what each rank can have of its host, "
-                f"are too little for {what}. On {ranks} ranks {enough} MiB each would "
-                "do; take more hosts, with fewer ranks on each."
+                f"are too little for {what}. On {ranks} ranks {enough} MiB each "
+                "suffice; take more hosts, with fewer ranks on each."
             )
         return ConfigError(
             f"{path}: --memory {self.limit:,} is too little for {what}. On {ranks} "
-            f"ranks --memory {enough}MiB would do; more ranks need less each."
+            f"ranks --memory {enough}MiB suffices; more ranks need less each."
         )

@@ -73,7 +73,7 @@ def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> Confi
     enough = -(-(held_bytes() + RESERVE + nbytes) // MIB)
     return ConfigError(
         f"{path}: --memory {_Allowed.limit:,} is too little: {what} takes{least} "
-        f"{nbytes:,} bytes. --memory {enough}MiB would do for as much."
+        f"{nbytes:,} bytes. --memory {enough}MiB suffices for as much."
     )
 
 

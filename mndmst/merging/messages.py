@@ -44,7 +44,7 @@ class Messages(Strategy):
         if not facts.has_locality and by_cost:
             self.width = TRAVELLING
         alone = facts.workers == 1 and not facts.stored and not facts.resumed
-        self._goes_on = alone and facts.cut_share <= NEAR_SHARE
+        self._contracts_heavier = alone and facts.cut_share <= NEAR_SHARE
         self._done = False  # whether ranks have gone through all edges by themselves
 
     @staticmethod
@@ -107,7 +107,7 @@ class Messages(Strategy):
         if run.stored is not None:
             return contract_stored(run, run.stored, self.exception)
         left = contract_workers(run, band, self.exception)
-        if self._goes_on and band.high is not None:
+        if self._contracts_heavier and band.high is not None:
             remaining = contract_heavier(run, left, band.high, self.exception)
             if remaining is not None:
                 self._done = True

@@ -62,7 +62,7 @@ def heavier_edges(run: Run, giant: int, above: int) -> Between:
     for worker in run.workers:
         rows, first = worker.rows, worker.rows.first
         label = directory.parent[first - directory.first : rows.last - directory.first]
-        columns += walks(run, rows, Components(label, giant, outside), above)
+        columns += walk_outside(run, rows, Components(label, giant, outside), above)
     arcs = Arcs(*(np.concatenate(column) for column in zip(*columns, strict=True)))
     head_component = arcs.head_component
     unknown = np.flatnonzero(head_component == UNKNOWN)
@@ -75,10 +75,16 @@ def heavier_edges(run: Run, giant: int, above: int) -> Between:
     return Between(graph, giant)
 
 
-def walks(
+def walk_outside(
     run: Run, rows: Rows, components: Components, above: int
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return the columns of `Arcs` behind a key that may matter, for each thread."""
+    """Walk the rows outside the giant component, behind a key.
+
+    Returns
+    -------
+    list of tuple
+        For each thread the columns of `Arcs`: those that may be forest edges.
+    """
     threads, csr, label = run.threads, rows.csr, (components.giant, components.label)
     ranges = threads.ranges(len(rows))
     chosen = np.concatenate(

@@ -16,7 +16,7 @@ from ..run.run import Run
 from .bands import GIANT_SAMPLE, GIANT_SHARE
 from .boruvka import ExceptionCondition, cycle_filter
 from .contract import merge
-from .heavier import reduced_arcs, walks
+from .heavier import reduced_arcs, walk_outside
 from .parts import contract_here
 
 
@@ -89,7 +89,7 @@ def _arcs_that_matter(
     those behind a row's lightest arc into the giant component.
     """
     key_above = rows.keys.dtype.type(above)
-    inner = walks(run, rows, Components.of_rows(component, giant), above)
+    inner = walk_outside(run, rows, Components.of_rows(component, giant), above)
     csr, ranges = rows.csr, run.threads.ranges(len(rows))
     cut = run.threads.map(cut_arcs, [(csr, key_above, *bounds) for bounds in ranges])
     lists = [part[:3] for part in inner] + cut

@@ -132,7 +132,7 @@ def stop(comm: Comm, drawn: Drawn, folder: Path) -> None:
 
 
 def run(comm: Comm, drawn: Drawn, folder: Path) -> Summary:
-    """Solve; where `--memory` is refused, once more with what would do."""
+    """Solve; where `--memory` is refused, once more with what suffices."""
     kept = folder / "kept" if drawn.point else None
     targets = Targets(
         folder / "forest.h5", None, drawn.labels, kept, resume=kept is not None
@@ -143,7 +143,7 @@ def run(comm: Comm, drawn: Drawn, folder: Path) -> Summary:
     try:
         return run_once(comm, drawn, folder, targets, limit)
     except ConfigError as error:
-        enough = re.search(r"(\d+)MiB would do", str(error))
+        enough = re.search(r"(\d+)MiB suffices", str(error))
         if enough is None or not limit:
             raise
     limit = int(enough[1]) * MIB + SLACK_BYTES

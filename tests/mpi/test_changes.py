@@ -168,4 +168,4 @@ def test_a_forest_of_another_graph_and_a_directory_in_use(
     assert run.returncode == 1 and "is not empty" in run.stderr
     assert not new.exists()
     run = mpirun(2, *command, "--memory", "40MiB")
-    assert run.returncode == 1 and "would do; more ranks need less" in run.stderr
+    assert run.returncode == 1 and "suffices; more ranks need less" in run.stderr

@@ -1,4 +1,4 @@
-"""What `--memory` promises: a run stays below it, or says what would do."""
+"""What `--memory` promises: a run stays below it, or says what suffices."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def solve(mpirun: Callable, path: Path, *options: object, count: int = RANKS) ->
 
 def least(refused: Run) -> int:
     """Return the limit that an error names."""
-    enough = re.search(r"(\d+)MiB would do", refused.stderr)
+    enough = re.search(r"(\d+)MiB suffices", refused.stderr)
     assert enough is not None, refused.stderr
     return int(enough[1]) << 20
 

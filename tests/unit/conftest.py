@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from mndmst.host.signals import stop_signals
 from mndmst.kernels import threads
 
 
@@ -13,3 +14,10 @@ def small_shares() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "GRAIN", 16)
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_signals_held() -> Iterator[None]:
+    """Let signals through again that a command, called here and cut short, has held."""
+    yield
+    stop_signals.release()

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +27,9 @@ from ..layout import (
     read_attribute,
 )
 from ..whole_file import whole_file
+from .options import Options
 from .plan import Plan
 from .work import NAMING, PLAN, make_work, read_token, remove_work
-
-if TYPE_CHECKING:
-    from . import Options
 
 
 class Found(Enum):
@@ -42,7 +40,7 @@ class Found(Enum):
     GRAPH = "graph"
 
 
-def describe(file: EdgeFile, options: "Options") -> dict[str, Any]:
+def describe(file: EdgeFile, options: Options) -> dict[str, Any]:
     """Return what a restart must have in common with the run before."""
     described = file.identity() | {
         "parts": options.parts,
@@ -62,7 +60,7 @@ def record_of(described: dict[str, Any]) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def check_place(options: "Options") -> None:
+def check_place(options: Options) -> None:
     """Refuse a directory that is in the way, before its input is read.
 
     `prepare` decides where a run that was killed, or is to continue, has left files.
@@ -77,7 +75,7 @@ def check_place(options: "Options") -> None:
 
 
 def prepare(
-    options: "Options", described: dict[str, Any], has_locks: bool
+    options: Options, described: dict[str, Any], has_locks: bool
 ) -> tuple[Found, Destination]:
     """Prepare the directories, and return what a run can continue from.
 
@@ -121,7 +119,7 @@ def prepare(
     return Found.NOTHING, _begin_anew(options, before)
 
 
-def _begin_anew(options: "Options", before: Destination) -> Destination:
+def _begin_anew(options: Options, before: Destination) -> Destination:
     """Take the place of a run that was killed, and remove what it has left."""
     target = Destination(options.out, options.overwrite)
     if options.overwrite:

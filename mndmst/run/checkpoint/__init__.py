@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,11 +21,9 @@ from ...host.errors import ConfigError, OutputError, StoppedError
 from ...host.signals import stop_signals
 from ...io.shards import ShardedGraph
 from ..report import Report
+from ..run import State
 from .files import MANIFEST, Saved, identity, load, save
 from .folder import Folder
-
-if TYPE_CHECKING:
-    from ..run import State
 
 # The share of a run's time that checkpoints may take.
 COST_SHARE = 0.05
@@ -88,7 +85,7 @@ class Checkpoint:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def start(self, graph: ShardedGraph, state: "State", report: Report) -> bool:
+    def start(self, graph: ShardedGraph, state: State, report: Report) -> bool:
         """Take over the checkpoint in the folder, if asked to. Collective.
 
         Returns
@@ -118,7 +115,7 @@ class Checkpoint:
             say(f"no checkpoint in {self.folder}; starting from the beginning")
         return bool(resumed)
 
-    def _restore(self, state: "State", folder: Path) -> None:
+    def _restore(self, state: State, folder: Path) -> None:
         directory = state.directory
         with self._report.stage("resume"):
             saved = load(directory.comm, folder, self._graph, directory.vtxdist)
@@ -128,11 +125,11 @@ class Checkpoint:
             state.done = saved.done
 
     @property
-    def save(self) -> Callable[["State"], None] | None:
+    def save(self) -> Callable[[State], None] | None:
         """What saves the state at safe points; None without a folder."""
         return None if self.folder is None else self._safe_point
 
-    def _safe_point(self, state: "State") -> None:
+    def _safe_point(self, state: State) -> None:
         """Save the state if it is time to, or if the run is to stop. Collective.
 
         Whatever has been contracted must have been published.
@@ -178,7 +175,7 @@ class Checkpoint:
                 f"it again, on any number of ranks: {_command(self._resume)}",
             )  # fmt: skip
 
-    def _write(self, state: "State") -> None:
+    def _write(self, state: State) -> None:
         directory = state.directory
         first, *others = state.forest_edges
         found = first.followed_by(*others)

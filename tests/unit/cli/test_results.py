@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, mndmst: Callable) -> Path:
 def test_what_is_not_kept_is_said(folder, mndmst, tmp_path, command, what):
     name, path, *rest = command
     rest = [tmp_path / word if "." in word else word for word in rest]
-    said = f"mndmst: {what} not kept, for want of -o FILE"
+    said = f"mndmst: {what} not kept; name a file with -o"
     run = mndmst(name, folder / path, *rest)
     assert run.returncode == 0 and run.stderr.endswith(f"{said}\n")
     assert run.stdout.splitlines()[-1].startswith("RESULT ")

@@ -124,7 +124,7 @@ def test_a_host_with_no_room_at_all_is_told_of(
 ) -> None:
     path, _ = wide
     let_be_free(monkeypatch, 1 << 20)
-    with pytest.raises(ConfigError, match=r"of its host.* \d+ MiB each would do"):
+    with pytest.raises(ConfigError, match=r"of its host.* \d+ MiB each suffice"):
         mndmst.solve(path, backend="cpu")
 
 

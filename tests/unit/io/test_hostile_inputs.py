@@ -45,10 +45,10 @@ BOMBS = {
     "one-line.gr": (b"c ", b"x", 300, "has no line"),
     "no-edge.csv": (b"", b"#\n", 300, "no edge in its first"),
     "one-line.csv": (b"1,2,3\n", b"x", 300, "a line of over"),
-    "zeros.egr": (struct.pack("<ii", ARCS - 2, ARCS), bytes(4), 320, "would do"),
-    "rows.metis": (b"9 9\n", b"1 2 3 4\n", 200, "would do"),
-    "rows.adj": (b"AdjacencyGraph\n9\n9\n", b"1\n", 200, "would do"),
-    "objects.json": (b'{"nodes":[', b"{},", 200, "would do"),
+    "zeros.egr": (struct.pack("<ii", ARCS - 2, ARCS), bytes(4), 320, "suffices"),
+    "rows.metis": (b"9 9\n", b"1 2 3 4\n", 200, "suffices"),
+    "rows.adj": (b"AdjacencyGraph\n9\n9\n", b"1\n", 200, "suffices"),
+    "objects.json": (b'{"nodes":[', b"{},", 200, "suffices"),
 }
 
 
@@ -117,7 +117,7 @@ def test_what_would_do_does(limited: None, tmp_path: Path) -> None:
 def test_a_list_of_edges_that_does_not_fit(limited: None, tmp_path: Path) -> None:
     path = tmp_path / "edges.txt"
     path.write_bytes(b"1 2 3\n" * (1 << 20))
-    with pytest.raises(ConfigError, match=r"the list of its edges takes .* would do"):
+    with pytest.raises(ConfigError, match=r"the list of its edges takes .* suffices"):
         read_edges(path)
 
 
@@ -127,7 +127,7 @@ def test_packed_matrices_that_do_not_fit(limited: None, tmp_path: Path) -> None:
     columns = {"row": empty, "col": empty, "data": empty}
     np.savez_compressed(path, format=b"coo", shape=np.array([2, 2]), **columns)
     assert path.stat().st_size < MIB
-    with pytest.raises(ConfigError, match=r"the matrix in it takes .* would do"):
+    with pytest.raises(ConfigError, match=r"the matrix in it takes .* suffices"):
         read_edges(path)
 
 
@@ -146,7 +146,7 @@ def test_packed_tables_that_do_not_fit(
         with pyarrow.ipc.new_file(str(path), table.schema, options=packed) as file:
             file.write_batch(table.to_batches()[0])
     assert path.stat().st_size < MIB
-    with pytest.raises(ConfigError, match=r"takes .* would do for as much\.$"):
+    with pytest.raises(ConfigError, match=r"takes .* suffices for as much\.$"):
         read_edges(path)
 
 
@@ -174,7 +174,7 @@ def test_a_dictionary_beyond_the_limit(limited: None, tmp_path: Path) -> None:
     path = tmp_path / "edges.txt.xz"
     filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 256 * MIB, "preset": 0}]
     path.write_bytes(lzma.compress(b"1 2 3\n", filters=filters))
-    with pytest.raises(ConfigError, match=r"to unpack it takes .* would do"):
+    with pytest.raises(ConfigError, match=r"to unpack it takes .* suffices"):
         read_edges(path)
 
 
