@@ -104,11 +104,6 @@ class Jobs:
             self._waiting.put(job)
         return job
 
-    def stop(self) -> None:
-        """Do what `close` does, in a handler of a signal, which may not wait."""
-        self._closed = True
-        self._waiting.put(Job({"action": "shutdown"}))
-
     def cancel(self, request: str) -> bool:
         """Cancel a job; return whether it was there."""
         with self._lock:
