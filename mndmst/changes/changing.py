@@ -186,7 +186,8 @@ class ChangingForest:
             if out.any():
                 gone = among(forest.entered.edges.pair, net.pair[out & entered])
                 forest, pieces = cut_off(forest, below[out & (below > 0)], gone)
-        if not self.comm.bcast(len(pieces.largest)):
+        # All know whether there is an edge that may have got worse
+        if not net.before.any() or not self.comm.bcast(len(pieces.largest)):
             return forest, lighter
         packed = pieces.packed() if self.comm.rank == 0 else np.empty(0, np.uint32)
         pieces = Pieces.unpacked(self.comm.allgatherv(packed))

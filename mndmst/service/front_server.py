@@ -12,7 +12,7 @@ from ..host.errors import ConfigError
 from ..host.extras import optional
 from .access import Access
 from .batches import batches_of
-from .executor import Executor, check_known
+from .executor import Executor, check_known, check_there
 from .jobs import Jobs
 from .metrics import Metrics
 from .protocol import ACTIONS, QUERY, TABLE, read_request, to_bytes
@@ -96,9 +96,9 @@ class FrontServer(RankServer):
         else:
             yield from self.jobs.submit({"action": name, **request}).events()
 
-    def _do(self, action: str, graph: str) -> dict[str, Any]:
+    def _do(self, action: str, graph: str, **more: str) -> dict[str, Any]:
         """Have all ranks do something, and return what comes of it."""
-        return self.jobs.submit({"action": action, "graph": graph}).result()
+        return self.jobs.submit({"action": action, "graph": graph, **more}).result()
 
     def _list(self, request: dict[str, Any]) -> dict[str, Any]:
         graphs = self.executor.graphs.values()
@@ -143,12 +143,13 @@ class FrontServer(RankServer):
         dtype, ranks = graph.resident.weighed.dtype, range(self.executor.comm.size)
         details: dict[str, Any] = {}
         if request["table"] == "forest":
-            if "forest" not in request:
-                details = self._do("forest", graph.name)
-                request = request | {"forest": details["forest"]}
-            found = self.executor.forests.get(request["forest"])
-            if found is None:
-                raise ConfigError(f"no forest is called {request['forest']!r} any more")
+            found = self.executor.forests.get(request.get("forest", ""))
+            if found is None or found.edges is None:
+                named = {"forest": request["forest"]} if "forest" in request else {}
+                details = self._do("forest", graph.name, **named)
+                request |= {"forest": details["forest"]}
+                check_there(self.executor.forests, request["forest"])
+                found = self.executor.forests[request["forest"]]
             schema, rows = edge_schema(found.dtype), int(found.totals["forest_edges"])
             details = details or {"forest": request["forest"], **found.totals}
         elif request["table"] == "edges":

@@ -118,11 +118,30 @@ def test_progress_is_told_if_asked_for(service: Served) -> None:
 
     (result,) = answers(b'{"graph": "g"}')
     *told, last = answers(b'{"graph": "g", "progress": true}')
-    assert {"choose", "sort"} <= {event["progress"] for event in told}
+    assert {"choose", "indComp"} <= {event["progress"] for event in told}
     seconds = [event["seconds"] for event in told]
     assert seconds == sorted(seconds)
     assert result["weight"] == last["weight"]
     assert 0 < last["seconds"] < 20
+
+
+def test_a_forest_is_read_where_its_flight_info_says(service: Served) -> None:
+    client, options = raw(service)
+    (answer,) = client.do_action(flight.Action("solve", b'{"graph": "g"}'), options)
+    name = json.loads(answer.body.to_pybytes())["forest"]
+    table = json.dumps({"graph": "g", "table": "forest", "forest": name}).encode()
+    with pytest.raises(arrow.ArrowInvalid, match="ask for its flight info"):
+        client.do_get(flight.Ticket(table), options).read_all()
+    descriptor = flight.FlightDescriptor.for_command(table)
+    for _ in range(2):
+        info = client.get_flight_info(descriptor, options)
+        assert json.loads(info.app_metadata)["forest"] == name
+    assert info.total_records == N - 1
+    # The graph of another name, or a forest that is not there
+    for change in ({"forest": "g.999"}, {"forest": "h.v0"}):
+        wrong = json.dumps({"graph": "g", "table": "forest", **change}).encode()
+        with pytest.raises(arrow.ArrowInvalid, match="no forest is called"):
+            client.get_flight_info(flight.FlightDescriptor.for_command(wrong), options)
 
 
 def put(service: Served, kind: str, table, **more: str) -> str:
