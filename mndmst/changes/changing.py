@@ -113,12 +113,12 @@ class ChangingForest:
         # 1. What gets worse, in the rows and in the forest
         worse = net.before[edge] & net.after[edge] & (net.key[edge] > key)
         better = net.after[edge] & ~here | (net.after[edge] & (net.key[edge] < key))
-        self.rows.remove(arc[net.before[edge] & ~net.after[edge]])
-        self.rows.put(arc[worse], net.key[edge[worse]])
+        self.rows.remove(arc.take(net.before[edge] & ~net.after[edge]))
+        self.rows.put(arc.take(worse), net.key[edge[worse]])
         forest, lighter = self._rejoined(net)
 
         # 2. What gets better
-        self.rows.put(arc[better], net.key[edge[better]])
+        self.rows.put(arc.take(better), net.key[edge[better]])
         self.rows.keep_small()
         if forest is not None:
             self.forest = with_edges(forest, lighter).settled()
