@@ -174,7 +174,7 @@ class Executor:
         graph.publish(graph.apply(batch))
 
     def _snapshot(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        graph, folder = self.graphs[fields["graph"]], None
+        graph, folder, name = self.graphs[fields["graph"]], None, ""
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 if graph.journal is None:
@@ -188,10 +188,10 @@ class Executor:
         try:
             with self.comm.raise_on_all():
                 if graph.journal is not None:
-                    graph.journal.restart(graph.version, uuid)
+                    name = graph.journal.restart(graph.version, uuid, folder)
         except MndmstError as error:
             raise FatalError(f"{error} The service ends.") from error
-        return {"snapshot": folder.name, "version": graph.version, "uuid": uuid}
+        return {"snapshot": name, "version": graph.version, "uuid": uuid}
 
     def _weighed(self, graph: HeldGraph, weights: dict[str, str] | None) -> Weighed:
         if weights is None:
