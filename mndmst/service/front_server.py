@@ -11,12 +11,13 @@ import numpy as np
 from ..host.errors import ConfigError
 from ..host.extras import optional
 from .access import Access
+from .asked import Asked
 from .batches import batches_of
 from .executor import Executor, check_known, check_there
 from .jobs import Jobs
 from .metrics import Metrics
 from .protocol import ACTIONS, QUERY, TABLE, read_request, to_bytes
-from .queries import Indexes, answer, labels
+from .queries import Versions, answer, labels
 from .rank_server import RankServer
 from .streams import edge_schema
 
@@ -45,7 +46,7 @@ class FrontServer(RankServer):
     ) -> None:
         self.metrics, self.jobs, self.quiet = Metrics(), jobs, quiet
         self.places: list[str] = []
-        self._indexes = Indexes(lambda graph: self._do("index", graph))
+        self._versions = Versions(lambda graph: self._do("index", graph))
         super().__init__(access, executor, self._log)
 
     def _log(self, request: str, graph: str, status: str, seconds: float) -> None:
@@ -173,11 +174,11 @@ class FrontServer(RankServer):
         """Return the stream of rank 0's share, or of what it alone has."""
         if request["table"] not in ("labels", "clusters"):
             return super().table(request)
-        index = self._indexed(request["graph"]).forest
+        index = self._newest(request["graph"]).index()
         return flight.RecordBatchStream(labels(index, request))
 
-    def _indexed(self, name: str) -> Any:
-        return self._indexes.of(self.executor.graphs[name])
+    def _newest(self, name: str) -> Asked:
+        return self._versions.newest(self.executor.graphs[name])
 
     def do_exchange(
         self, context: Any, descriptor: Any, reader: Any, writer: Any
@@ -186,16 +187,16 @@ class FrontServer(RankServer):
         with self.noted("exchange") as request:
             request |= read_request("query", descriptor.command or b"", QUERY)
             check_known(self.executor.graphs, request["graph"])
-            version, index = self._indexed(request["graph"])
+            asked = self._newest(request["graph"])
             begun = False
             for chunk in reader:
                 if chunk.data is None:
                     continue
-                table = answer(index, request["query"], *_pairs(chunk.data))
+                table = answer(asked, request["query"], *_pairs(chunk.data))
                 if not begun:
                     writer.begin(table.schema)
                     begun = True
-                note = json.dumps({"version": version}).encode()
+                note = json.dumps({"version": asked.version}).encode()
                 for batch in batches_of(table, MOST_PAIRS):
                     writer.write_with_metadata(batch, note)
 
