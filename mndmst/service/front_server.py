@@ -13,7 +13,7 @@ from ..host.extras import optional
 from .access import Access
 from .asked import Asked
 from .batches import batches_of
-from .executor import Executor, check_known, check_there
+from .executor import Executor, check_known
 from .jobs import Jobs
 from .metrics import Metrics
 from .protocol import ACTIONS, QUERY, TABLE, read_request, to_bytes
@@ -145,14 +145,14 @@ class FrontServer(RankServer):
         details: dict[str, Any] = {}
         if request["table"] == "forest":
             found = self.executor.forests.get(request.get("forest", ""))
-            if found is None or found.edges is None:
+            if found is not None and found.edges is not None:
+                details = {"forest": request["forest"], **found.totals}
+            else:
                 named = {"forest": request["forest"]} if "forest" in request else {}
                 details = self._do("forest", graph.name, **named)
                 request |= {"forest": details["forest"]}
-                check_there(self.executor.forests, request["forest"])
-                found = self.executor.forests[request["forest"]]
-            schema, rows = edge_schema(found.dtype), int(found.totals["forest_edges"])
-            details = details or {"forest": request["forest"], **found.totals}
+            schema = edge_schema(np.dtype(details["weight_type"]))
+            rows = int(details["forest_edges"])
         elif request["table"] == "edges":
             details = self._do("order", graph.name)
             schema, rows = edge_schema(dtype), sum(details["counts"])

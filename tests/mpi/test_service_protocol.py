@@ -1,6 +1,8 @@
 """What a client gets wrong is refused in one line, and the service goes on."""
 
+import itertools
 import json
+import os
 import secrets
 import socket
 import stat
@@ -142,6 +144,24 @@ def test_a_forest_is_read_where_its_flight_info_says(service: Served) -> None:
         wrong = json.dumps({"graph": "g", "table": "forest", **change}).encode()
         with pytest.raises(arrow.ArrowInvalid, match="no forest is called"):
             client.get_flight_info(flight.FlightDescriptor.for_command(wrong), options)
+
+
+def test_requests_leave_nothing_behind(service: Served) -> None:
+    process = service.ranks()[0]
+
+    def held() -> int:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    with service.connect() as client:
+        sizes = []
+        for _ in range(4):
+            for _ in range(600):
+                client["g"].info()
+            sizes.append(held())
+    # What is there once for all may come late; what each request leaves comes always
+    grown = min(after - before for before, after in itertools.pairwise(sizes))
+    assert grown < 100 * 600
 
 
 def put(service: Served, kind: str, table, **more: str) -> str:
