@@ -12,7 +12,7 @@ import numpy as np
 from ..host.extras import optional
 from ..service.session import Session
 
-CHANGES, BATCHES, PAIRS, EMPTY = 1000, 8, 1_000_000, 50
+CHANGES, BATCHES, PAIRS, FEW_PAIRS, EMPTY = 1000, 8, 1_000_000, 1000, 50
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,14 @@ def _changes(
         leaving = ((tail[part], head[part]) for part in parts)
         name = f"delete {CHANGES:,} {kind}edges"
         yield timed(name, lambda: held.delete(*next(leaving)), BATCHES - 1)  # noqa: B023
+    u, v = draw.integers(0, n, (2, FEW_PAIRS))
+    asked = []
+    for _ in range(BATCHES):
+        tail, head = held.forest.src, held.forest.dst
+        chosen = draw.permutation(len(tail))[:CHANGES]
+        held.delete(tail[chosen], head[chosen])
+        asked.append(_seconds(lambda: held.path_max(u, v)))
+    yield Row(f"path_max, {FEW_PAIRS:,} pairs, after a change", asked)
 
 
 def _stream(held: Any, repeat: int) -> Iterator[Row]:

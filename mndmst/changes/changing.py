@@ -113,12 +113,12 @@ class ChangingForest:
         # 1. What gets worse, in the rows and in the forest
         worse = net.before[edge] & net.after[edge] & (net.key[edge] > key)
         better = net.after[edge] & ~here | (net.after[edge] & (net.key[edge] < key))
-        self.rows.remove(arc[net.before[edge] & ~net.after[edge]])
-        self.rows.put(arc[worse], net.key[edge[worse]])
+        self.rows.remove(arc.take(net.before[edge] & ~net.after[edge]))
+        self.rows.put(arc.take(worse), net.key[edge[worse]])
         forest, lighter = self._rejoined(net)
 
         # 2. What gets better
-        self.rows.put(arc[better], net.key[edge[better]])
+        self.rows.put(arc.take(better), net.key[edge[better]])
         self.rows.keep_small()
         if forest is not None:
             self.forest = with_edges(forest, lighter).settled()
@@ -186,7 +186,8 @@ class ChangingForest:
             if out.any():
                 gone = among(forest.entered.edges.pair, net.pair[out & entered])
                 forest, pieces = cut_off(forest, below[out & (below > 0)], gone)
-        if not self.comm.bcast(len(pieces.largest)):
+        # All know whether there is an edge that may have got worse
+        if not net.before.any() or not self.comm.bcast(len(pieces.largest)):
             return forest, lighter
         packed = pieces.packed() if self.comm.rank == 0 else np.empty(0, np.uint32)
         pieces = Pieces.unpacked(self.comm.allgatherv(packed))

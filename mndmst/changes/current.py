@@ -131,7 +131,7 @@ class CurrentForest:
 
     def settled(self) -> "CurrentForest":
         """Return the forest of a version, with a new index if changes are many."""
-        work = self.work + len(self.left) + len(self.entered)
+        work = self.work + self.differs
         if work > MOST_WORK * self.index.num_vertices:
             return CurrentForest.of(self.indexed())
         return CurrentForest(self.index, self.left, self.entered, work)
@@ -156,9 +156,14 @@ class CurrentForest:
         columns = ((held.u, come.u), (held.v, come.v), (held.key, come.key))
         return EdgeList(*(np.insert(a, places, b) for a, b in columns))
 
+    @property
+    def differs(self) -> int:
+        """How many edges have left or entered since the index was made."""
+        return len(self.left) + len(self.entered)
+
     def indexed(self) -> ForestIndex:
         """Return an index over this forest: that there is, if nothing differs."""
-        if len(self.left) == len(self.entered) == 0:
+        if self.differs == 0:
             return self.index
         edges = self.edges()
         weight = keys_to_weights(edges.key, self.index.weight.dtype)

@@ -62,8 +62,8 @@ class PlacedEdges(NamedTuple):
         return PlacedEdges(self.edges.followed_by(other.edges), places)
 
     def by_pair(self) -> "PlacedEdges":
-        """Return the edges in the order of pairs."""
-        return self.take(np.argsort(self.edges.pair))
+        """Return the edges in the order of pairs; a few ascents are merged."""
+        return self.take(np.argsort(self.edges.pair, kind="stable"))
 
 
 def spanning(count: int, a: np.ndarray, b: np.ndarray, edges: PairEdges) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..graph.model import Csr, Rows
 from .edges import HALF, among
-from .kernels.arcs import Delta, find_arcs, merge_rows, places_of
+from .kernels.arcs import Delta, PlacedArcs, find_arcs, merge_rows, places_of
 
 # The lists are merged anew with every batch, the rows with one in many.
 SHARE, LEAST = 64, 1 << 12
@@ -33,8 +33,10 @@ class ChangingRows:
         """The rows as they were when they were last written."""
         return self.rows.csr
 
-    def own(self, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the arcs of edges that lie in these rows, ascending, and whose.
+    def own(self, pair: np.ndarray) -> tuple[PlacedArcs, np.ndarray]:
+        """Return the arcs of edges that lie in these rows, and whose they are.
+
+        They can be looked up, removed and put until `keep_small`.
 
         Parameters
         ----------
@@ -43,7 +45,7 @@ class ChangingRows:
 
         Returns
         -------
-        arc : ndarray of uint64
+        placed : PlacedArcs
         edge : ndarray of int64
             Positions in `pair`.
         """
@@ -52,10 +54,13 @@ class ChangingRows:
         inside = (tail >= self.rows.first) & (tail < self.rows.last)
         mine = np.flatnonzero(inside)
         mine = mine[np.argsort(arc[mine])]
-        return arc[mine], mine % max(1, len(pair))
+        arc = arc[mine]
+        low, high = np.empty((2, len(arc)), np.int64)
+        places_of(self.csr, arc, low, high)
+        return PlacedArcs(arc, low, high), mine % max(1, len(pair))
 
-    def find(self, arc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Look arcs up that lie in these rows.
+    def find(self, placed: PlacedArcs) -> tuple[np.ndarray, np.ndarray]:
+        """Look arcs up.
 
         Returns
         -------
@@ -63,38 +68,28 @@ class ChangingRows:
         key : ndarray of uint32 or uint64
             The weights of those there are; of parallel ones the lightest.
         """
-        key = np.zeros(len(arc), self.rows.keys.dtype)
-        return find_arcs(self.csr, self.delta, arc, key), key
+        key = np.zeros(len(placed.arc), self.rows.keys.dtype)
+        return find_arcs(self.csr, self.delta, placed, key), key
 
-    def remove(self, arc: np.ndarray) -> None:
-        """Remove arcs of these rows, all that are parallel.
-
-        Parameters
-        ----------
-        arc : ndarray of uint64
-            Ascending.
-        """
+    def remove(self, placed: PlacedArcs) -> None:
+        """Remove arcs, all that are parallel."""
+        arc, low, high = placed
         if len(arc) == 0:
             return
         gone, come, key = self.delta
-        leaving = self._places(arc)
+        before = np.cumsum(high - low) - (high - low)
+        leaving = np.repeat(low - before, high - low) + np.arange(np.sum(high - low))
         leaving = leaving[~among(leaving, gone)]
         gone = np.insert(gone, np.searchsorted(gone, leaving), leaving)
         stay = ~among(come, arc)
         self.delta = Delta(gone, come[stay], key[stay])
 
-    def put(self, arc: np.ndarray, key: np.ndarray) -> None:
-        """Put arcs in the place of those that join the same vertices.
-
-        Parameters
-        ----------
-        arc : ndarray of uint64
-            Ascending.
-        key : ndarray
-        """
+    def put(self, placed: PlacedArcs, key: np.ndarray) -> None:
+        """Put arcs in the place of those that join the same vertices."""
+        arc = placed.arc
         if len(arc) == 0:
             return
-        self.remove(arc)
+        self.remove(placed)
         gone, come, keys = self.delta
         place = np.searchsorted(come, arc)
         come, keys = np.insert(come, place, arc), np.insert(keys, place, key)
@@ -107,13 +102,6 @@ class ChangingRows:
         ):
             self.rows = self.current()
             self.delta = _no_delta(self.rows)
-
-    def _places(self, arc: np.ndarray) -> np.ndarray:
-        """Return where the CSR has some arcs, ascending; parallel ones, too."""
-        low, high = np.empty((2, len(arc)), np.int64)
-        places_of(self.csr, arc, low, high)
-        before = np.cumsum(high - low) - (high - low)
-        return np.repeat(low - before, high - low) + np.arange(np.sum(high - low))
 
     def current(self) -> Rows:
         """Return the rows as they are now: the same object if nothing differs."""

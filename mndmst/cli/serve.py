@@ -75,9 +75,11 @@ def add(commands: Any) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    from ..comm.mpi_library import forgo_memory_events
     from ..service.serve import Setting, serve
     from .ranks import begin
 
+    forgo_memory_events()
     comm, config, progress = begin(arguments)
     with comm.raise_on_all():
         graphs = _named(arguments.graphs)

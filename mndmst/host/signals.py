@@ -27,10 +27,9 @@ class StopSignals:
         self._before: dict[int, Callable | int | None] = {}
         self._mask: set[int] | None = None
         self._held = False
-        self._call: Callable[[], object] | None = None
 
     def hold(self) -> None:
-        """Let signals wait until `catch` or `release`.
+        """Let signals wait until `catch`, `listen` or `release`.
 
         MPI libraries put their own handlers in place as they start (MPICH one for
         SIGUSR1), so handlers alone would lose signals. The threads of libraries that
@@ -41,19 +40,25 @@ class StopSignals:
             self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
         self._install()
 
-    def catch(self, call: Callable[[], object] | None = None) -> None:
-        """Remember signals from now on, those that wait included.
-
-        Parameters
-        ----------
-        call : callable, optional
-            Called for each, in the handler.
-        """
-        self._call = call
-        if self.received and call is not None:
-            call()
+    def catch(self) -> None:
+        """Remember signals from now on, those that wait included."""
         self._install()
         self._let_through()
+
+    def listen(self, call: Callable[[], object]) -> None:
+        """Call a function for each signal, those that wait included, on a thread.
+
+        This is for a program that sleeps. A handler runs once the main thread goes on,
+        and a signal that comes just before it falls asleep does not wake it.
+        """
+        self.hold()
+
+        def listen() -> None:
+            while True:
+                self.received = signal.sigwait(STOP)
+                call()
+
+        threading.Thread(target=listen, name="mndmst-signals", daemon=True).start()
 
     def release(self) -> None:
         """Let signals do what they did before, those that have come included."""
@@ -95,8 +100,6 @@ class StopSignals:
 
     def _note(self, number: int, _frame: object) -> None:
         self.received = number
-        if self._call is not None:
-            self._call()
 
     @staticmethod
     def name(number: int) -> str:

@@ -87,16 +87,16 @@ class Connection:
     def read(self, request: dict[str, Any]) -> Any:
         """Return a table, from all ranks that have a share of it, at once."""
         endpoints = self.info(request).endpoints
-
-        def share(endpoint: Any) -> Any:
-            with self._errors():
-                client = self._client(self._place(endpoint))
-                return client.do_get(endpoint.ticket, self._options).read_all()
-
         if len(endpoints) == 1:
-            return share(endpoints[0])
+            return self.share(endpoints[0])
         with ThreadPoolExecutor(len(endpoints), "mndmst-read") as pool:
-            return arrow.concat_tables(pool.map(share, endpoints))
+            return arrow.concat_tables(pool.map(self.share, endpoints))
+
+    def share(self, endpoint: Any) -> Any:
+        """Return what an endpoint streams."""
+        with self._errors():
+            client = self._client(self._place(endpoint))
+            return client.do_get(endpoint.ticket, self._options).read_all()
 
     def put(self, command: dict[str, Any], batches: list[Any], endpoint: Any) -> None:
         """Send batches to the rank of an endpoint, or to rank 0."""

@@ -10,9 +10,10 @@ from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..io.edges import supported_weights
 from .expression import columns_of, evaluate
+from .found import Found
 from .held import HeldGraph
 from .jobs import CancelledError, Job, Told
-from .resident import Choice, Found, Weighed, lighter
+from .resident import Choice, Weighed, lighter
 from .snapshot import write_snapshot
 from .updates import read_batch
 from .uploads import Columns, Uploads
@@ -63,7 +64,6 @@ class Executor:
         MndmstError
             On every rank, if it cannot be done.
         """
-        self._proceed(job)()
         actions = {
             "solve": self._solve,
             "forest": self._forest,
@@ -74,16 +74,14 @@ class Executor:
             "update": self._update,
             "snapshot": self._snapshot,
         }
-        result = actions[fields["action"]](fields, job)
-        self.comm.barrier()  # a client that has the answer may ask any rank
-        return result
+        return actions[fields["action"]](fields, job)
 
     def _proceed(self, job: Job | None) -> Callable[[], None]:
         """Return what raises on all ranks once the job has been cancelled."""
 
         def proceed() -> None:
             if self.comm.bcast(job is not None and job.cancelled):
-                error = CancelledError("the request was cancelled")
+                error = CancelledError()
                 error.ranks = self.comm.size
                 raise error
 
@@ -107,13 +105,16 @@ class Executor:
         return {"forest": name, "version": graph.version, **found.totals}
 
     def _forest(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        """Make sure that the forest of the present version is there."""
+        """Make a forest ready to be read: one of a name, or of the present version."""
         graph = self.graphs[fields["graph"]]
-        name = graph.version_name
-        if name not in self.forests:
+        name = fields.get("forest", graph.version_name)
+        if name == graph.version_name and name not in self.forests:
             self.forests[name] = graph.forest(Told(job), self._proceed(job))
             for old in graph.outdated(self.forests):
                 del self.forests[old]
+        with self.comm.raise_on_all():
+            check_there(self.forests, name)
+        self.forests[name].order(graph.resident.run)
         totals = self.forests[name].totals
         return {"forest": name, "version": graph.version, **totals}
 
@@ -173,7 +174,7 @@ class Executor:
         graph.publish(graph.apply(batch))
 
     def _snapshot(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        graph, folder = self.graphs[fields["graph"]], None
+        graph, folder, name = self.graphs[fields["graph"]], None, ""
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 if graph.journal is None:
@@ -187,10 +188,10 @@ class Executor:
         try:
             with self.comm.raise_on_all():
                 if graph.journal is not None:
-                    graph.journal.restart(graph.version, uuid)
+                    name = graph.journal.restart(graph.version, uuid, folder)
         except MndmstError as error:
             raise FatalError(f"{error} The service ends.") from error
-        return {"snapshot": folder.name, "version": graph.version, "uuid": uuid}
+        return {"snapshot": name, "version": graph.version, "uuid": uuid}
 
     def _weighed(self, graph: HeldGraph, weights: dict[str, str] | None) -> Weighed:
         if weights is None:
@@ -269,6 +270,12 @@ def check_vertices(vertices: np.ndarray, num_vertices: int) -> None:
         raise InputError(
             f"{wrong[0]} is no vertex; they are numbered from 0 to {num_vertices - 1}"
         )
+
+
+def check_there(forests: dict[str, Found], name: str) -> None:
+    """Raise a ConfigError if no forest has a name."""
+    if name not in forests:
+        raise ConfigError(f"no forest is called {name!r} any more; solve again")
 
 
 def check_known(graphs: dict[str, Any], name: str) -> None:

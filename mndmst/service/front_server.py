@@ -11,12 +11,13 @@ import numpy as np
 from ..host.errors import ConfigError
 from ..host.extras import optional
 from .access import Access
+from .asked import Asked
 from .batches import batches_of
 from .executor import Executor, check_known
 from .jobs import Jobs
 from .metrics import Metrics
 from .protocol import ACTIONS, QUERY, TABLE, read_request, to_bytes
-from .queries import Indexes, answer, labels
+from .queries import Versions, answer, labels
 from .rank_server import RankServer
 from .streams import edge_schema
 
@@ -45,7 +46,7 @@ class FrontServer(RankServer):
     ) -> None:
         self.metrics, self.jobs, self.quiet = Metrics(), jobs, quiet
         self.places: list[str] = []
-        self._indexes = Indexes(lambda graph: self._do("index", graph))
+        self._versions = Versions(lambda graph: self._do("index", graph))
         super().__init__(access, executor, self._log)
 
     def _log(self, request: str, graph: str, status: str, seconds: float) -> None:
@@ -96,9 +97,9 @@ class FrontServer(RankServer):
         else:
             yield from self.jobs.submit({"action": name, **request}).events()
 
-    def _do(self, action: str, graph: str) -> dict[str, Any]:
+    def _do(self, action: str, graph: str, **more: str) -> dict[str, Any]:
         """Have all ranks do something, and return what comes of it."""
-        return self.jobs.submit({"action": action, "graph": graph}).result()
+        return self.jobs.submit({"action": action, "graph": graph, **more}).result()
 
     def _list(self, request: dict[str, Any]) -> dict[str, Any]:
         graphs = self.executor.graphs.values()
@@ -143,14 +144,15 @@ class FrontServer(RankServer):
         dtype, ranks = graph.resident.weighed.dtype, range(self.executor.comm.size)
         details: dict[str, Any] = {}
         if request["table"] == "forest":
-            if "forest" not in request:
-                details = self._do("forest", graph.name)
-                request = request | {"forest": details["forest"]}
-            found = self.executor.forests.get(request["forest"])
-            if found is None:
-                raise ConfigError(f"no forest is called {request['forest']!r} any more")
-            schema, rows = edge_schema(found.dtype), int(found.totals["forest_edges"])
-            details = details or {"forest": request["forest"], **found.totals}
+            found = self.executor.forests.get(request.get("forest", ""))
+            if found is not None and found.edges is not None:
+                details = {"forest": request["forest"], **found.totals}
+            else:
+                named = {"forest": request["forest"]} if "forest" in request else {}
+                details = self._do("forest", graph.name, **named)
+                request |= {"forest": details["forest"]}
+            schema = edge_schema(np.dtype(details["weight_type"]))
+            rows = int(details["forest_edges"])
         elif request["table"] == "edges":
             details = self._do("order", graph.name)
             schema, rows = edge_schema(dtype), sum(details["counts"])
@@ -172,11 +174,11 @@ class FrontServer(RankServer):
         """Return the stream of rank 0's share, or of what it alone has."""
         if request["table"] not in ("labels", "clusters"):
             return super().table(request)
-        index = self._indexed(request["graph"]).forest
+        index = self._newest(request["graph"]).index()
         return flight.RecordBatchStream(labels(index, request))
 
-    def _indexed(self, name: str) -> Any:
-        return self._indexes.of(self.executor.graphs[name])
+    def _newest(self, name: str) -> Asked:
+        return self._versions.newest(self.executor.graphs[name])
 
     def do_exchange(
         self, context: Any, descriptor: Any, reader: Any, writer: Any
@@ -185,16 +187,16 @@ class FrontServer(RankServer):
         with self.noted("exchange") as request:
             request |= read_request("query", descriptor.command or b"", QUERY)
             check_known(self.executor.graphs, request["graph"])
-            version, index = self._indexed(request["graph"])
+            asked = self._newest(request["graph"])
             begun = False
             for chunk in reader:
                 if chunk.data is None:
                     continue
-                table = answer(index, request["query"], *_pairs(chunk.data))
+                table = answer(asked, request["query"], *_pairs(chunk.data))
                 if not begun:
                     writer.begin(table.schema)
                     begun = True
-                note = json.dumps({"version": version}).encode()
+                note = json.dumps({"version": asked.version}).encode()
                 for batch in batches_of(table, MOST_PAIRS):
                     writer.write_with_metadata(batch, note)
 

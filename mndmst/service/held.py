@@ -18,8 +18,9 @@ from ..host.progress import Progress
 from ..io.weight_columns import OWN, WeightColumn, find_columns
 from ..run.config import Config
 from ..tree.index import ForestIndex
+from .found import Found
 from .journal import Journal
-from .resident import Choice, Found, Resident, Weighed
+from .resident import Choice, Resident, Weighed
 
 
 class Present(NamedTuple):
@@ -116,11 +117,13 @@ class HeldGraph:
         edges = resident.no_edges
         if self.present is not None:
             edges = self.present.forest.edges()
-        return resident.totalled(edges)
+        found = Found.of(resident.run, [edges], resident.weighed.dtype)
+        return found.add_digest(resident.run)
 
     def index(self, found: Found) -> None:
         """Index the forest of the present version on rank 0. Collective."""
-        comm, edges = self.resident.run.comm, found.edges
+        run = self.resident.run
+        comm, edges = run.comm, found.order(run)
         counts = np.zeros(comm.size, np.int64)
         counts[0] = len(edges)
         _, (u, v, key) = comm.alltoallv(counts, edges.u, edges.v, edges.key)

@@ -15,6 +15,9 @@ MOST_WAITING = 1000
 class CancelledError(MndmstError):
     """A request that a client has cancelled."""
 
+    def __init__(self) -> None:
+        super().__init__("the request was cancelled")
+
 
 class Job:
     """A request, for the thread that asks and the ranks that answer.
@@ -104,11 +107,6 @@ class Jobs:
             self._waiting.put(job)
         return job
 
-    def stop(self) -> None:
-        """Do what `close` does, in a handler of a signal, which may not wait."""
-        self._closed = True
-        self._waiting.put(Job({"action": "shutdown"}))
-
     def cancel(self, request: str) -> bool:
         """Cancel a job; return whether it was there."""
         with self._lock:
@@ -119,8 +117,11 @@ class Jobs:
         return True
 
     def next(self) -> Job:
-        """Wait for a job, without using the processor."""
-        return self._waiting.get()
+        """Wait for a job that has not been cancelled, without using the processor."""
+        while (job := self._waiting.get()).cancelled:
+            self.forget(job)
+            job.end(CancelledError())
+        return job
 
     def forget(self, job: Job) -> None:
         """Forget a job that has ended."""

@@ -4,18 +4,20 @@ A folder for each graph::
 
     graph             the uuid of the graph that it began with
     journal-V         the batches after version V, one record each
-    snapshot-V-TOKEN  shards of version V, complete if they have an index
+    snapshot-V-TOKEN  shards of version V; while they are written the name ends in .tmp
 
 A record is its length, version and CRC-32, and then the batch as an Arrow stream. It is
 on disk before the batch is acknowledged. A record that is cut short at the end belongs
-to a batch that nobody was told of, and is removed. A snapshot begins a new journal; the
-one before, and its snapshot, are removed once both are complete.
+to a batch that nobody was told of, and is removed. A snapshot gets its name when it is
+complete, and begins a new journal. Whoever opens that removes what it replaces, which
+gets a temporary name before, and what a snapshot that was cut off has left.
 """
 
 import fcntl
 import io
 import os
 import re
+import shutil
 import struct
 import zlib
 from collections.abc import Iterator
@@ -27,8 +29,8 @@ import numpy as np
 from ..changes.batch import Batch
 from ..host.errors import InputError, OutputError
 from ..host.extras import optional
-from ..io.destination import Destination, new_token
-from ..io.layout import INDEX_NAME, flush_to_disk, writing
+from ..io.destination import new_token
+from ..io.layout import flush_to_disk, writing
 from ..io.opening import read_small
 from ..io.shards import open_graph
 from ..io.whole_file import whole_file
@@ -36,7 +38,8 @@ from ..io.whole_file import whole_file
 arrow = optional("pyarrow", "serve", "The journal needs")
 
 _HEAD = struct.Struct("<QQI")
-_NAME = re.compile(r"(journal|snapshot)-(\d+)(-[0-9a-f]{16})?")
+_NAME = re.compile(r"(journal|snapshot)-(\d+)(-[0-9a-f]{16}(\.tmp)?)?")
+UNFINISHED = ".tmp"
 MAGIC = b"mndmst-journal 1 "
 UUID_BYTES = 36
 
@@ -91,7 +94,7 @@ class Journal:
         complete = {
             version: path
             for version, path in self._versions("snapshot")
-            if (path / INDEX_NAME).exists()
+            if path.suffix != UNFINISHED
         }
         if not complete:
             return Found(original, 0)
@@ -100,6 +103,8 @@ class Journal:
 
     def open(self, version: int, uuid: str) -> Iterator[Batch]:
         """Open the journal after a version, and yield the batches in it.
+
+        What is older, and what is not finished, is removed.
 
         Parameters
         ----------
@@ -130,7 +135,21 @@ class Journal:
         self._file, self.base = file, version
         if file.read(len(header)) != header:
             raise _foreign(path)
+        self._remove_before(version)
         return self._batches(path, version)
+
+    def _remove_before(self, version: int) -> None:
+        """Remove what was before a version, and snapshots that are not finished."""
+        with writing(self.folder):
+            flush_to_disk(self.folder)
+            for number, path in self._versions("journal"):
+                if number < version:
+                    path.unlink()
+            for number, path in self._versions("snapshot"):
+                if path.suffix != UNFINISHED and number < version:
+                    path = path.rename(f"{path}{UNFINISHED}")
+                if path.suffix == UNFINISHED:
+                    shutil.rmtree(path)
 
     def _batches(self, path: Path, version: int) -> Iterator[Batch]:
         file = self._file
@@ -176,11 +195,23 @@ class Journal:
             os.fsync(file.fileno())
 
     def snapshot_folder(self, version: int) -> Path:
-        """Return where to write the shards of a version."""
-        return self.folder / f"snapshot-{version}-{new_token()}"
+        """Return where to write the shards of a version, before `restart`."""
+        return self.folder / f"snapshot-{version}-{new_token()}{UNFINISHED}"
 
-    def restart(self, version: int, uuid: str) -> None:
+    def restart(self, version: int, uuid: str, snapshot: Path) -> str:
         """Begin a new journal after a snapshot; remove what it replaces.
+
+        Parameters
+        ----------
+        uuid : str
+            Of the snapshot.
+        snapshot : Path
+            Where it has been written.
+
+        Returns
+        -------
+        str
+            The name of the snapshot.
 
         Raises
         ------
@@ -188,15 +219,12 @@ class Journal:
             If it cannot be written.
         """
         before, self._file = self._file, None
+        with writing(snapshot):
+            named = snapshot.rename(snapshot.with_suffix(""))
         list(self.open(version, uuid))
-        with writing(self.folder):
-            flush_to_disk(self.folder)
-            if before is not None:
-                Path(before.name).unlink(missing_ok=True)
-                before.close()
-            for number, path in self._versions("snapshot"):
-                if number < version:
-                    Destination(path).remove()
+        if before is not None:
+            before.close()
+        return named.name
 
     def close(self) -> None:
         """Let the journal go."""

@@ -1,13 +1,12 @@
-"""Questions about a forest, answered on rank 0 from an index of one version.
+"""Questions about a forest, answered on rank 0 from one version.
 
-An index is built when it is first asked for. Requests side by side read it; a newer
-version gets another one, and who has begun with the old one ends with it.
+Requests side by side ask the newest one. Who has begun with a version ends with it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,20 +21,14 @@ from ..cluster.linkage import (
 from ..host.errors import ConfigError
 from ..host.extras import optional
 from ..tree.index import ForestIndex
+from .asked import Asked
 from .held import HeldGraph
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
 
-class Indexed(NamedTuple):
-    """The forest of a version of a graph, and its index."""
-
-    version: int
-    forest: ForestIndex
-
-
-class Indexes:
-    """The indexes of the newest versions that have been asked for.
+class Versions:
+    """The newest versions of graphs that have been asked about.
 
     Parameters
     ----------
@@ -46,22 +39,21 @@ class Indexes:
     def __init__(self, make: Callable[[str], object]) -> None:
         self._make = make
         self._locks: dict[str, Lock] = defaultdict(Lock)
-        self._known: dict[str, Indexed] = {}
+        self._known: dict[str, Asked] = {}
 
-    def of(self, graph: HeldGraph) -> Indexed:
-        """Return an index of the newest version; build it if need be."""
+    def newest(self, graph: HeldGraph) -> Asked:
+        """Return the newest version of a graph; index it if nobody has."""
         with self._locks[graph.name]:
             if graph.present is None:
                 self._make(graph.name)
             assert graph.present is not None
-            version, forest = graph.present
             known = self._known.get(graph.name)
-            if known is None or known.version != version:
-                known = self._known[graph.name] = Indexed(version, forest.indexed())
+            if known is None or known.version != graph.present.version:
+                known = self._known[graph.name] = Asked(graph.present)
             return known
 
 
-def answer(index: ForestIndex, query: str, u: np.ndarray, v: np.ndarray) -> Any:
+def answer(asked: Asked, query: str, u: np.ndarray, v: np.ndarray) -> Any:
     """Return a table with a row for each pair of vertices.
 
     Raises
@@ -72,17 +64,19 @@ def answer(index: ForestIndex, query: str, u: np.ndarray, v: np.ndarray) -> Any:
         If there is no such vertex.
     """
     if query == "connected":
-        return arrow.table({"connected": index.connected(u, v)})
+        return arrow.table({"connected": asked.connected(u, v)})
     if query == "path_max":
-        heaviest = index.path_max(u, v)
-        missing = heaviest < 0
-        columns = _edges(index, np.where(missing, 0, heaviest), len(u))
+        position, *found = asked.path_max(u, v)
+        missing = position < 0
+        columns = _edges(found, np.where(missing, 0, position), len(u))
         return arrow.table(
             {n: arrow.array(c, mask=missing) for n, c in columns.items()}
         )
     if query == "path":
+        index = asked.index()
         offsets, edges = index.path(u, v)
-        values = arrow.StructArray.from_arrays(*_swapped(_edges(index, edges, 0)))
+        columns = _edges((index.src, index.dst, index.weight), edges, 0)
+        values = arrow.StructArray.from_arrays(*_swapped(columns))
         paths = arrow.LargeListArray.from_arrays(offsets, values)
         return arrow.table({"path": paths})
     raise ConfigError(f"no query is called {query!r}; give connected, path_max or path")
@@ -113,20 +107,17 @@ def labels(index: ForestIndex, request: dict[str, Any]) -> Any:
     return arrow.table({"label": numbered(cut(forest, value))})
 
 
-def _edges(index: ForestIndex, places: np.ndarray, least: int) -> dict[str, np.ndarray]:
-    if len(index) == 0:  # nothing to take from; whoever asks hides it
+def _edges(
+    columns: Sequence[np.ndarray], places: np.ndarray, least: int
+) -> dict[str, np.ndarray]:
+    """Return edges at some places of the columns src, dst and weight."""
+    src, dst, weight = columns
+    if len(src) == 0:  # nothing to take from; whoever asks hides it
         nothing = np.zeros(least, np.int64)
-        return {
-            "src": nothing,
-            "dst": nothing,
-            "weight": nothing.astype(index.weight.dtype),
-        }
-    src, dst = index.src[places].astype(np.int64), index.dst[places].astype(np.int64)
-    return {
-        "src": np.minimum(src, dst),
-        "dst": np.maximum(src, dst),
-        "weight": index.weight[places],
-    }
+        return {"src": nothing, "dst": nothing, "weight": nothing.astype(weight.dtype)}
+    src, dst = src[places].astype(np.int64), dst[places].astype(np.int64)
+    ends = {"src": np.minimum(src, dst), "dst": np.maximum(src, dst)}
+    return ends | {"weight": weight[places]}
 
 
 def _swapped(columns: dict[str, np.ndarray]) -> tuple[list[Any], list[str]]:

@@ -118,12 +118,12 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         graph = self.executor.graphs[request["graph"]]
         if request["table"] == "forest":
             found = self.executor.forests.get(request.get("forest", ""))
-            if found is None or not request["forest"].startswith(f"{graph.name}."):
+            known = request.get("forest", "").startswith(f"{graph.name}.")
+            if found is None or found.edges is None or not known:
                 raise ConfigError(
-                    "that forest is not there any more; ask for its flight info, or "
-                    "solve again"
+                    "that forest is not there; ask for its flight info, or solve again"
                 )
-            batches = forest_batches(found)
+            batches = forest_batches(found.edges, found.dtype)
             return flight.GeneratorStream(edge_schema(found.dtype), batches)
         if request["table"] == "edges":
             resident = graph.resident

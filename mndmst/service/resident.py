@@ -16,14 +16,12 @@ from ..graph.model import EdgeList, Rows
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, InputError
 from ..host.progress import Progress
-from ..io.totals import exact_total, forest_digest
 from ..pipeline import contract
 from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Run, State, Worker
 from ..steps.part_graph import part_graph
 from ..steps.workers import place
-from ..steps.write import send_to_owners
 from .edge_order import EdgeOrder
 from .filters import (
     count_edges,
@@ -33,6 +31,7 @@ from .filters import (
     with_arcs,
     with_keys,
 )
+from .found import Found
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,6 @@ class Weighed(NamedTuple):
 
     workers: tuple[Worker, ...]
     dtype: np.dtype
-
-
-class Found(NamedTuple):
-    """A forest: the edges that begin at this rank's rows, in order, and its totals."""
-
-    edges: EdgeList
-    dtype: np.dtype
-    totals: dict[str, int | float | str]
 
 
 class Resident:
@@ -191,21 +182,17 @@ class Resident:
         run = self._chosen(run, choice)
         begin = run.report.seconds
         contract(run, proceed)
-        seconds = run.report.seconds - begin
-        with run.report.stage("sort"):
-            edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
+        seconds = run.comm.max(run.report.seconds - begin)
+        parts = run.state.forest_edges
         if choice.maximum:
-            edges = EdgeList(edges.u, edges.v, ~edges.key)
+            parts = [EdgeList(edges.u, edges.v, ~edges.key) for edges in parts]
         elif choice.below is not None:
-            weights = keys_to_weights(edges.key, weighed.dtype)
-            edges = edges.take(lighter(weights, choice.below))
-        found = self._totals(run, edges, weighed.dtype, choice.digest)
-        found.totals["seconds"] = run.comm.max(seconds)
-        return found
-
-    def totalled(self, edges: EdgeList) -> Found:
-        """Return a forest with its totals, digest included. Collective."""
-        return self._totals(self.run, edges, self.weighed.dtype, digest=True)
+            weights = [keys_to_weights(edges.key, weighed.dtype) for edges in parts]
+            light = [lighter(each, choice.below) for each in weights]
+            parts = [e.take(few) for e, few in zip(parts, light, strict=True)]
+        found = Found.of(run, parts, weighed.dtype)
+        found.totals["seconds"] = seconds
+        return found.add_digest(run) if choice.digest else found
 
     def _chosen(self, run: Run, choice: Choice) -> Run:
         """Return a run over the edges that are chosen, as far as that must be before.
@@ -234,23 +221,6 @@ class Resident:
             workers = with_keys(workers, ~joined_rows(workers).keys)
         workers = tuple(replace(worker, placed=None) for worker in workers)
         return replace(run, workers=place(workers, run.report), num_edges=num_edges)
-
-    def _totals(
-        self, run: Run, edges: EdgeList, dtype: np.dtype, digest: bool
-    ) -> Found:
-        count = run.comm.sum(len(edges))
-        weights = keys_to_weights(edges.key, dtype)
-        totals: dict[str, int | float | str] = {
-            "num_vertices": run.num_vertices,
-            "num_edges": run.num_edges,
-            "forest_edges": count,
-            "trees": run.num_vertices - count,
-            "weight": exact_total(run.comm, weights),
-            "weight_type": dtype.name,
-        }
-        if digest:
-            totals["digest"] = forest_digest(run.comm, edges.u, edges.v)
-        return Found(edges, dtype, totals)
 
     def check_held(self) -> None:
         """Refuse what needs the rows in memory; the same on all ranks."""

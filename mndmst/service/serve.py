@@ -91,15 +91,13 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
             server.places = list(places or [])
             _announce(setting, server.places[0], progress)
             if setting.attached:
-                Thread(target=_wait_for_end, args=(jobs.stop,), daemon=True).start()
-            wake.listen_for_stop(jobs.stop)
-            stop_signals.catch(jobs.stop)
+                Thread(target=_wait_for_end, args=(jobs.close,), daemon=True).start()
+            wake.listen_for_stop(jobs.close)
+            stop_signals.listen(jobs.close)
             _lead(executor, jobs, wake)
         else:
-            stop_signals.catch(wake.ask_to_stop)
+            stop_signals.listen(wake.ask_to_stop)
             _follow(executor, wake)
-    # A launcher tells the others to end, too, once the first has left with an error.
-    stop_signals.hold()
     number = comm.max(stop_signals.received)
     if number:
         error = StoppedError(

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.model import EdgeList
 from ..graph.order import keys_to_weights
 from ..host.extras import optional
-from .resident import Found, Resident
+from .resident import Resident
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
@@ -21,12 +22,12 @@ def edge_schema(dtype: np.dtype) -> Any:
     return arrow.schema(columns)
 
 
-def forest_batches(found: Found) -> Iterator[Any]:
+def forest_batches(edges: EdgeList, dtype: np.dtype) -> Iterator[Any]:
     """Yield the edges of a forest that begin at this rank's rows, in order."""
-    schema, edges = edge_schema(found.dtype), found.edges
+    schema = edge_schema(dtype)
     for low in range(0, len(edges), BATCH_ROWS):
         part = slice(low, low + BATCH_ROWS)
-        weights = keys_to_weights(edges.key[part], found.dtype)
+        weights = keys_to_weights(edges.key[part], dtype)
         yield _batch(schema, edges.u[part], edges.v[part], weights)
 
 

@@ -86,7 +86,7 @@ class Wake:
         return said
 
     def ask_to_stop(self) -> None:
-        """Tell rank 0 that this rank has been told to stop; for signal handlers."""
+        """Tell rank 0 that this rank has been told to stop."""
         with contextlib.suppress(OSError):
             self._links[0].send(STOP)
 

@@ -94,7 +94,7 @@ class ForestIndex:
 
     def connected(self, u: Any, v: Any) -> np.ndarray:
         """Return whether the vertices of pairs are in the same tree; bool."""
-        u, v = self._pairs(u, v)
+        u, v = self.pairs(u, v)
         return self.labels[u] == self.labels[v]
 
     def path_max(self, u: Any, v: Any) -> np.ndarray:
@@ -114,7 +114,7 @@ class ForestIndex:
         InputError
             If there is no such vertex.
         """
-        u, v = self._pairs(u, v)
+        u, v = self.pairs(u, v)
         heaviest = np.empty(len(u), np.int64)
         heaviest_between(self.links, self.order, u, v, heaviest)
         return heaviest
@@ -139,7 +139,7 @@ class ForestIndex:
         InputError
             If there is no such vertex.
         """
-        u, v = self._pairs(u, v)
+        u, v = self.pairs(u, v)
         offsets = np.zeros(len(u) + 1, np.int64)
         path_lengths(self.rooted, u, v, offsets[1:])
         np.cumsum(offsets, out=offsets)
@@ -209,7 +209,14 @@ class ForestIndex:
             )
         return np.ascontiguousarray(ids, np.uint32)
 
-    def _pairs(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+    def pairs(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the vertices of pairs as uint32.
+
+        Raises
+        ------
+        InputError
+            If there is no such vertex, or as many first ones as second ones.
+        """
         u, v = self.vertices(u), self.vertices(v)
         if len(u) != len(v):
             raise InputError(f"{len(u):,} first vertices of pairs, {len(v):,} second")

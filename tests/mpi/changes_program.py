@@ -13,6 +13,8 @@ import oracle
 from mndmst.changes import current, rows, search
 from mndmst.changes.batch import DELETE, INSERT, SET, Batch
 from mndmst.changes.changing import ChangingForest
+from mndmst.changes.current import CurrentForest
+from mndmst.changes.paths import connected, path_max
 from mndmst.comm.communicator import world
 from mndmst.graph.model import Rows
 from mndmst.graph.order import WEIGHT_DTYPES, keys_to_weights, weights_to_keys
@@ -116,6 +118,22 @@ def check(changing: ChangingForest, n: int, edges: Edges, dtype: np.dtype) -> No
         index = changing.forest.indexed()
         smallest = oracle.smallest_of_trees(n, expected.src, expected.dst)
         assert index.labels.tolist() == smallest.tolist()
+        check_paths(changing.forest, index, dtype)
+
+
+def check_paths(forest: CurrentForest, index: ForestIndex, dtype: np.dtype) -> None:
+    """Compare answers from changes with those of an index made anew."""
+    pairs = np.random.default_rng(len(forest)).integers(0, index.num_vertices, (2, 40))
+    u, v = pairs.astype(np.uint32)
+    assert connected(forest, u, v).tolist() == index.connected(u, v).tolist()
+    place, edges = path_max(forest, u, v)
+    right = index.path_max(u, v)
+    assert (place < 0).tolist() == (right < 0).tolist()
+    place, right = place[place >= 0], right[right >= 0]
+    weights = keys_to_weights(edges.key, dtype)
+    for end, expected in zip(edges.ends, (index.src, index.dst), strict=True):
+        assert end[place].tolist() == expected[right].tolist()
+    assert weights[place].tolist() == index.weight[right].tolist()
 
 
 def run(case: int) -> int:

@@ -148,6 +148,24 @@ def test_queries(tmp_path: Path) -> None:
             held.clusters()
 
 
+def test_every_rank_streams_its_share(tmp_path: Path) -> None:
+    graph = simple(300, 900, 9)
+    place = write_graph(tmp_path / "g", graph, 2)
+    with served(tmp_path, 3, place, "-q") as service, service.connect() as client:
+        held = client["g"]
+        request = {"graph": "g", "table": "forest"}
+        for _ in range(2):  # the forest of a solve, and one that follows changes
+            info = held.connection.info(request)
+            shares = [
+                held.connection.share(endpoint)["src"].to_pylist()
+                for endpoint in info.endpoints
+            ]
+            assert len(shares) == 3 and all(shares)
+            streamed = [vertex for share in shares for vertex in share]
+            assert streamed == held.forest.src.tolist() == sorted(streamed)
+            held.delete(held.forest.src[:3], held.forest.dst[:3])
+
+
 @pytest.mark.timeout(280 + BATCHES)
 @pytest.mark.parametrize("ranks", RANKS)
 def test_changes_against_kruskal(tmp_path: Path, ranks: int) -> None:

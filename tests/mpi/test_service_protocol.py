@@ -1,6 +1,8 @@
 """What a client gets wrong is refused in one line, and the service goes on."""
 
+import itertools
 import json
+import os
 import secrets
 import socket
 import stat
@@ -118,11 +120,48 @@ def test_progress_is_told_if_asked_for(service: Served) -> None:
 
     (result,) = answers(b'{"graph": "g"}')
     *told, last = answers(b'{"graph": "g", "progress": true}')
-    assert {"choose", "sort"} <= {event["progress"] for event in told}
+    assert {"choose", "indComp"} <= {event["progress"] for event in told}
     seconds = [event["seconds"] for event in told]
     assert seconds == sorted(seconds)
     assert result["weight"] == last["weight"]
     assert 0 < last["seconds"] < 20
+
+
+def test_a_forest_is_read_where_its_flight_info_says(service: Served) -> None:
+    client, options = raw(service)
+    (answer,) = client.do_action(flight.Action("solve", b'{"graph": "g"}'), options)
+    name = json.loads(answer.body.to_pybytes())["forest"]
+    table = json.dumps({"graph": "g", "table": "forest", "forest": name}).encode()
+    with pytest.raises(arrow.ArrowInvalid, match="ask for its flight info"):
+        client.do_get(flight.Ticket(table), options).read_all()
+    descriptor = flight.FlightDescriptor.for_command(table)
+    for _ in range(2):
+        info = client.get_flight_info(descriptor, options)
+        assert json.loads(info.app_metadata)["forest"] == name
+    assert info.total_records == N - 1
+    # The graph of another name, or a forest that is not there
+    for change in ({"forest": "g.999"}, {"forest": "h.v0"}):
+        wrong = json.dumps({"graph": "g", "table": "forest", **change}).encode()
+        with pytest.raises(arrow.ArrowInvalid, match="no forest is called"):
+            client.get_flight_info(flight.FlightDescriptor.for_command(wrong), options)
+
+
+def test_requests_leave_nothing_behind(service: Served) -> None:
+    process = service.ranks()[0]
+
+    def held() -> int:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    with service.connect() as client:
+        sizes = []
+        for _ in range(4):
+            for _ in range(600):
+                client["g"].info()
+            sizes.append(held())
+    # What is there once for all may come late; what each request leaves comes always
+    grown = min(after - before for before, after in itertools.pairwise(sizes))
+    assert grown < 100 * 600
 
 
 def put(service: Served, kind: str, table, **more: str) -> str:

@@ -6,6 +6,7 @@ the default is what a check before every commit has time for.
 
 import os
 import random
+import shutil
 import signal
 import threading
 import time
@@ -122,6 +123,38 @@ def test_a_record_that_is_cut_short_is_no_batch(tmp_path: Path) -> None:
     file.write_bytes(damaged)
     with pytest.raises(pytest.fail.Exception, match="version 1 is damaged"):
         Served(tmp_path, 2, *words)
+
+
+def test_what_a_snapshot_that_was_cut_off_has_left_is_removed(tmp_path: Path) -> None:
+    """Where it was killed: while it wrote, before its journal, before it removed."""
+    graph, journal = cycle(), tmp_path / "journal/g"
+    write_graph(tmp_path / "g", graph, 2)
+    words = (tmp_path / "g", "--journal", tmp_path / "journal", "-q")
+    with served(tmp_path, 2, *words) as service, service.connect() as client:
+        held = client["g"]
+        for version in (1, 2):
+            assert held.set_weights(graph.src, graph.dst, graph.weight) == version
+            assert held.snapshot()["version"] == version
+        snapshot = held.snapshot()["snapshot"]
+        assert snapshot is None  # nothing has changed
+    (snapshot,) = journal.glob("snapshot-*")
+    assert sorted(p.name for p in journal.iterdir()) == sorted(
+        ["graph", "journal-2", snapshot.name]
+    )
+    cut_off = journal / f"snapshot-3-{'0' * 16}.tmp"
+    cut_off.mkdir()
+    (cut_off / "part-00000.h5").write_bytes(b"half of it")
+    (journal / "journal-2").unlink()
+    (journal / "journal-0").write_bytes(b"what was before")
+    shutil.copytree(snapshot, journal / f"snapshot-1-{'1' * 16}")
+    theirs = journal / "snapshot-1-notes.tmp"
+    theirs.mkdir()
+    with served(tmp_path, 1, *words) as service, service.connect() as client:
+        assert client["g"].info()["version"] == 2
+        check(client["g"], graph, 0)
+    assert sorted(p.name for p in journal.iterdir()) == sorted(
+        ["graph", "journal-2", snapshot.name, theirs.name]
+    )
 
 
 def test_a_journal_serves_one_graph_and_one_service(tmp_path: Path) -> None:

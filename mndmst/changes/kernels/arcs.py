@@ -7,6 +7,29 @@ import numpy as np
 from ...native.kernel import kernel
 
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+# How many rows are searched side by side.
+BLOCK = 64
+
+
+class PlacedArcs(NamedTuple):
+    """Arcs of rows, and where the CSR has them.
+
+    Attributes
+    ----------
+    arc : ndarray of uint64
+        As in `Delta`; ascending.
+    low, high : ndarray of int64
+        The ranges [low, high) of positions, for parallel arcs are side by side; empty
+        for what the CSR does not have.
+    """
+
+    arc: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def take(self, index: np.ndarray) -> "PlacedArcs":
+        """Return the arcs that a mask chooses."""
+        return PlacedArcs(*(column[index] for column in self))
 
 
 class Delta(NamedTuple):
@@ -41,42 +64,55 @@ def first_not_below(values, low, high, least):
 
 
 @kernel
-def find_arcs(csr, delta, arc, key):
-    """Look arcs up; fill in their keys, and return whether they are there."""
+def places_of(csr, arc, low, high):
+    """Fill in where the CSR has arcs: the ranges [low, high), empty for none.
+
+    A step of each search is made in turn, so that none waits for another one's access
+    to memory.
+    """
+    for begin in range(0, len(arc), BLOCK):
+        some = range(begin, min(begin + BLOCK, len(arc)))
+        for i in some:
+            row = np.int64(arc[i] >> HALF) - csr.first
+            low[i], high[i] = csr.indptr[row], csr.indptr[row + 1]
+        searching = True
+        while searching:
+            searching = False
+            for i in some:
+                if low[i] < high[i]:
+                    middle = (low[i] + high[i]) >> 1
+                    less = csr.indices[middle] < arc[i] & LOW
+                    low[i] = middle + 1 if less else low[i]
+                    high[i] = high[i] if less else middle
+                    searching = True
+        for i in some:
+            end = csr.indptr[np.int64(arc[i] >> HALF) - csr.first + 1]
+            while high[i] < end and csr.indices[high[i]] == arc[i] & LOW:
+                high[i] += 1
+
+
+@kernel
+def find_arcs(csr, delta, placed, key):
+    """Look arcs up; fill in their keys, and return whether they are there.
+
+    Parameters
+    ----------
+    placed : PlacedArcs
+    """
+    arc, low, high = placed
     found = np.zeros(len(arc), np.bool_)
     gone, come = len(delta.gone), len(delta.arc)
     for i in range(len(arc)):
-        at, end = _place_of(csr, arc[i])
-        skip = np.int64(first_not_below(delta.gone, 0, gone, at))
-        while at < end and csr.indices[at] == arc[i] & LOW:
+        skip = np.int64(first_not_below(delta.gone, 0, gone, low[i]))
+        for at in range(low[i], high[i]):
             if skip < gone and delta.gone[skip] == at:
                 skip += 1
             elif not found[i] or csr.keys[at] < key[i]:
                 found[i], key[i] = True, csr.keys[at]
-            at += 1
         place = np.int64(first_not_below(delta.arc, 0, come, arc[i]))
         if place < come and delta.arc[place] == arc[i]:
             found[i], key[i] = True, delta.key[place]
     return found
-
-
-@kernel
-def _place_of(csr, arc):
-    """Return where the CSR has an arc, or would have it, and where the row ends."""
-    row = np.int64(arc >> HALF) - csr.first
-    begin, end = csr.indptr[row], csr.indptr[row + 1]
-    return np.int64(first_not_below(csr.indices, begin, end, arc & LOW)), end
-
-
-@kernel
-def places_of(csr, arc, low, high):
-    """Fill in where the CSR has arcs: the ranges [low, high), empty for none."""
-    for i in range(len(arc)):
-        at, end = _place_of(csr, arc[i])
-        low[i] = at
-        while at < end and csr.indices[at] == arc[i] & LOW:
-            at += 1
-        high[i] = at
 
 
 @kernel

@@ -106,3 +106,21 @@ def test_a_library_gives_the_handlers_back(number: int) -> None:
         number,
     )
     assert (ended.returncode, ended.stdout) == (0, "True\n"), ended
+
+
+def test_one_is_heard_while_the_main_thread_sleeps_in_a_library(number: int) -> None:
+    ended = run(
+        """
+import ctypes, threading
+def hear():
+    print(stop_signals.received, flush=True)
+    os._exit(0)
+stop_signals.listen(hear)
+threading.Timer(0.2, os.kill, (os.getpid(), number)).start()
+library, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+library.pthread_mutex_lock(mutex)
+library.pthread_mutex_lock(mutex)  # no signal ends this wait
+""",
+        number,
+    )
+    assert (ended.returncode, ended.stdout) == (0, f"{number}\n"), ended
