@@ -97,9 +97,7 @@ def _panel(axes: "Axes", points: list[Point]) -> None:
     if strong:
         axes.set_yscale("log", base=2)
     axes.set_xticks(workers, [str(w) for w in workers])
-    axes.set_xlabel(
-        "ranks" if threads == 1 else f"threads of ranks with {threads} each"
-    )
+    axes.set_xlabel("ranks x threads")
     axes.set_ylabel("speed-up" if strong else "efficiency")
     axes.set_title(f"{points[0].series}, {points[-1].graph}", fontsize="small")
     axes.legend()
