@@ -29,7 +29,9 @@ class Components(NamedTuple):
         MIXED where there are several.
     cores : ndarray of float64, shape (points,)
         Core distances; zeros for plain distances.
-    least_core : ndarray of float64, shape (nodes,)
+    reach : ndarray of float64, shape (points,)
+        No edge of a point that is looked for weighs less, from whichever end.
+    least_reach : ndarray of float64, shape (nodes,)
     bound : ndarray of float64, shape (components,)
         The weight of the lightest known edge that leaves each.
     """
@@ -37,7 +39,8 @@ class Components(NamedTuple):
     of_place: np.ndarray
     of_node: np.ndarray
     cores: np.ndarray
-    least_core: np.ndarray
+    reach: np.ndarray
+    least_reach: np.ndarray
     bound: np.ndarray
 
 
@@ -49,84 +52,61 @@ def limit_of(tree, weight):
 
 
 @kernel
-def name_nodes(tree, components):
-    """Note which component the points of each node are in."""
+def sum_up(tree, components):
+    """Note which component the points of each node are in, and the least reach."""
     of_node, of_place = components.of_node, components.of_place
+    reach, least_reach = components.reach, components.least_reach
     for node in range(len(tree.left) - 1, -1, -1):
         left = tree.left[node]
         if left >= 0:
             same = of_node[left] == of_node[left + 1]
             of_node[node] = of_node[left] if same else MIXED
+            least_reach[node] = min(least_reach[left], least_reach[left + 1])
         else:
-            of_node[node] = of_place[tree.begin[node]]
-            for place in range(tree.begin[node] + 1, tree.end[node]):
+            of_node[node], least = of_place[tree.begin[node]], np.inf
+            for place in range(tree.begin[node], tree.end[node]):
                 if of_place[place] != of_node[node]:
                     of_node[node] = MIXED
+                least = min(least, reach[place])
+            least_reach[node] = least
 
 
 @kernel
-def find_least_cores(tree, cores, least_core):
-    """Note the least core distance of the points of each node."""
-    for node in range(len(tree.left) - 1, -1, -1):
-        left = tree.left[node]
-        if left >= 0:
-            least_core[node] = min(least_core[left], least_core[left + 1])
-        else:
-            least_core[node] = np.inf
-            for place in range(tree.begin[node], tree.end[node]):
-                least_core[node] = min(least_core[node], cores[place])
-
-
-@kernel
-def lightest(tree, components, asked, first, last):
-    """Find the lightest edges that leave components, of points in leaves [first, last).
+def lightest(tree, components, asked, others, weight, first, last):
+    """Find the lightest edges that leave components, of the points [first, last) asked.
 
     Bounds are lowered by what is found; other threads may overwrite them by what they
     have found, which is as true.
 
     Parameters
     ----------
-    asked : ndarray of bool, shape (points,)
-        Which points to search from.
-
-    Returns
-    -------
-    places, others : ndarray of uint32
-        The ends; both are the point itself where there is none within the bound.
+    asked : ndarray of uint32
+        The places to search from, ascending.
+    others : ndarray of uint32
+        Becomes the far ends; the place itself where there is none within the bound.
     weight : ndarray of float64
-        Of the lightest edge of the point that leaves its component; or the bound, which
-        all of them exceed.
+        Becomes that of the lightest edge of each that leaves its component; or the
+        bound, which all of them exceed.
     """
     point, out = np.empty(tree.low.shape[1]), np.empty(CHUNK)
     room = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1), out
-    count = 0
-    for place in range(tree.begin[tree.leaves[first]], tree.end[tree.leaves[last - 1]]):
-        count += asked[place]
-    places, others = np.empty(count, np.uint32), np.empty(count, np.uint32)
-    weight = np.empty(count)
-    used = 0
-    for number in range(first, last):
-        leaf = tree.leaves[number]
-        near, looked = True, False
-        for place in range(tree.begin[leaf], tree.end[leaf]):
-            if not asked[place]:
-                continue
-            if not looked:
-                near, looked = _is_near(tree, components, leaf, room), True
-            places[used], others[used] = place, place
-            weight[used] = components.bound[components.of_place[place]]
-            if near:
-                load_point(tree, leaf, place, point)
-                component = components.of_place[place]
-                aim = component, MIXED, components.bound[component]
-                asker = components.cores[place], tree.rows[place]
-                found = search(tree, components, asker, point, aim, room)
-                weight[used] = found[1]
-                if found[0] != NOBODY:
-                    others[used] = found[0]
-                    lower(components, component, weight[used])
-            used += 1
-    return places, others, weight
+    leaf, near, end = np.int64(0), False, np.int64(0)
+    for i in range(first, last):
+        place = asked[i]
+        if place >= end:
+            leaf = _leaf_of(tree, place)
+            near, end = _is_near(tree, components, leaf, room), tree.end[leaf]
+        component = components.of_place[place]
+        others[i], weight[i] = place, components.bound[component]
+        if near:
+            load_point(tree, leaf, place, point)
+            aim = component, MIXED, components.bound[component]
+            asker = components.cores[place], tree.rows[place]
+            found = search(tree, components, asker, point, aim, room)
+            weight[i] = found[1]
+            if found[0] != NOBODY:
+                others[i] = found[0]
+                lower(components, component, weight[i])
 
 
 @kernel
@@ -139,12 +119,15 @@ def _is_near(tree, components, leaf, room):
     if own == MIXED:
         return True
     limit = limit_of(tree, components.bound[own])
+    least_reach, bound = components.least_reach, components.bound[own]
     nodes, _, _ = room
     nodes[0], top = 0, 1
     while top:
         top -= 1
         node = nodes[top]
-        if components.of_node[node] != own and gap_between(tree, leaf, node) < limit:
+        if components.of_node[node] == own or least_reach[node] > bound:
+            continue
+        if gap_between(tree, leaf, node) < limit:
             if tree.left[node] < 0:
                 return True
             nodes[top], nodes[top + 1] = tree.left[node], tree.left[node] + 1
@@ -168,7 +151,8 @@ def search(tree, components, asker, point, aim, room):
     """
     nodes, gaps, out = room
     of_place, of_node = components.of_place, components.of_node
-    cores, least_core = components.cores, components.least_core
+    cores = components.cores
+    reach, least_reach = components.reach, components.least_reach
     own, wanted, weight = aim
     core, row = asker
     found, limit = NOBODY, limit_of(tree, weight)
@@ -180,9 +164,9 @@ def search(tree, components, asker, point, aim, room):
             node = tree.left[node]
             far = node + 1
             gap = beyond = np.inf
-            if of_node[node] != own and least_core[node] <= weight:
+            if of_node[node] != own and least_reach[node] <= weight:
                 gap = gap_to_point(tree, node, point)
-            if of_node[far] != own and least_core[far] <= weight:
+            if of_node[far] != own and least_reach[far] <= weight:
                 beyond = gap_to_point(tree, far, point)
             if beyond < gap:
                 node, far, gap, beyond = far, node, beyond, gap
@@ -199,7 +183,7 @@ def search(tree, components, asker, point, aim, room):
                 continue
             for j in range(count):
                 place = begin + j
-                if out[j] >= limit or of_place[place] == own:
+                if out[j] >= limit or of_place[place] == own or reach[place] > weight:
                     continue
                 if wanted != MIXED and of_place[place] != wanted:
                     continue
@@ -222,16 +206,23 @@ def lower(components, component, weight):
 
 
 @kernel
-def approach(tree, components, place):
+def approach(tree, components, places, first, last):
+    """Lower the bounds of components by walks from the places [first, last) of some."""
+    point = np.empty(tree.low.shape[1])
+    out = np.empty(CHUNK)
+    room = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1), out
+    for i in range(first, last):
+        _walk(tree, components, places[i], point, room)
+
+
+@kernel
+def _walk(tree, components, place, point, room):
     """Lower the bound of a point's component by a walk to and fro across the gap.
 
     The nearest point of another component, the nearest to that one of the own, and so
     on, until they are nearest to each other.
     """
-    point = np.empty(tree.low.shape[1])
-    out = np.empty(CHUNK)
-    room = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1), out
-    own, wanted, here = components.of_place[place], MIXED, np.uint32(place)
+    own, wanted, here = components.of_place[place], MIXED, place
     side = own
     while True:
         load_point(tree, _leaf_of(tree, here), here, point)
