@@ -11,8 +11,8 @@ import numpy as np
 from ..kernels.threads import Threads
 from .duplicates import find_equal
 from .kernels.edges import Edges
-from .kernels.lightest import NOBODY, Components, sum_up
 from .kernels.nearest import nearest
+from .kernels.search import NOBODY, Components, sum_up
 from .kernels.strangers import Strangers, lightest_to, nearest_to
 from .kernels.tree import LARGEST, PointTree
 from .neighbours import Neighbours

@@ -12,12 +12,8 @@ import numpy as np
 from .dealt_neighbours import DealtPoints
 from .forest import key_of
 from .kernels.edges import NONE, Edges
-from .kernels.lightest import (
-    NOBODY,
-    Components,
-    sum_up,
-)
 from .kernels.rounds import join, name_components
+from .kernels.search import NOBODY, Components, sum_up
 from .kernels.strangers import Strangers, lightest_to
 from .rounds import choose, lower_bounds
 from .tree import find_lightest

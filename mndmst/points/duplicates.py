@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels.threads import Threads
 from .kernels.edges import Edges
-from .kernels.lightest import Components, sum_up
+from .kernels.search import Components, sum_up
 from .kernels.tree import PointTree
 from .neighbours import Neighbours
 from .tree import find_lightest

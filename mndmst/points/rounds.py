@@ -10,11 +10,7 @@ import numpy as np
 
 from ..kernels.threads import Threads
 from .kernels.edges import Edges, all_of, no_edges
-from .kernels.lightest import (
-    Components,
-    approach,
-    sum_up,
-)
+from .kernels.lightest import approach
 from .kernels.rounds import (
     ask,
     count_uncertain,
@@ -23,6 +19,7 @@ from .kernels.rounds import (
     keep_leaving,
     name_components,
 )
+from .kernels.search import Components, sum_up
 from .kernels.tree import PointTree
 from .tree import find_lightest, pieces
 

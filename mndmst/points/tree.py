@@ -7,7 +7,8 @@ import numpy as np
 
 from ..host.extras import optional
 from ..kernels.threads import Threads
-from .kernels.lightest import Components, lightest
+from .kernels.lightest import lightest
+from .kernels.search import Components
 from .kernels.tree import PointTree, fill_blocks, fill_boxes
 
 LEAF = 64  # points of a leaf, at most; fewer take more steps, more take more distances
