@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="cluster file to write; else none is kept",
+        help="cluster file to write, or the labels as .csv; else none is kept",
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
     rule.add_argument(

@@ -10,7 +10,8 @@ One HDF5 file::
         linkage                  float64 [vertices - 1, 4], as SciPy's
         condensed                of HDBSCAN*: parent, child, lambda, size
 
-What `linkage` writes has the dendrogram alone.
+What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
+labels and probabilities as text, or that dendrogram.
 """
 
 from pathlib import Path
@@ -24,6 +25,7 @@ from .allowance import check_room
 from .datasets import checked_dataset, read_dataset
 from .hdf5_file import hdf5_file
 from .layout import open_hdf5, reading
+from .lines import write_lines
 from .whole_file import WholeFiles
 
 FORMAT = "mndmst-clusters"
@@ -51,12 +53,31 @@ def write_clusters(
     OutputError
         If it cannot be written.
     """
+    if path.suffix == ".csv":
+        _write_text(path, columns, files)
+        return
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
         for name, column in columns.items():
             rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])
             file.create_dataset(name, data=column, chunks=rows, fletcher32=True)
+
+
+def _write_text(path: Path, columns: dict[str, np.ndarray], files: WholeFiles) -> None:
+    """Write a line for each vertex, or for each step of a dendrogram alone."""
+    if "labels" in columns:
+        names, line = ["vertex", "label"], "%d,%d"
+        written = [np.arange(len(columns["labels"])), columns["labels"]]
+        if "probabilities" in columns:
+            names, line = [*names, "probability"], line + ",%r"
+            written.append(columns["probabilities"])
+    else:
+        names, line = ["cluster1", "cluster2", "distance", "size"], "%d,%d,%r,%d"
+        written = [*columns["linkage"].T]
+    with files.file(path) as temporary, temporary.open("w") as file:
+        file.write(",".join(names) + "\n")
+        write_lines(file, line, written)
 
 
 def read_labels(path: str | Path) -> np.ndarray:

@@ -1,34 +1,33 @@
 """The exact forest of points that are dealt to ranks by space.
 
-Each rank finds the neighbours of its points among those of all ranks, and makes the
-forest of what lies inside. An edge of that is certain if it is lighter than all that
-may leave its component, also to other ranks. Components and the edges left between them
-are few; Borůvka rounds of all ranks join these (`dealt_rounds`). The order of edges is
-that of `forest`, and so is the result, whatever the number of ranks.
+Each rank finds the neighbours of its points among those of all ranks, and joins points
+along edges that are certain: they lie inside, and are lighter than all that may leave
+their component, also to other ranks. Components and the edges left between them are
+few; Borůvka rounds of all ranks join these (`dealt_rounds`). The order of edges is that
+of `forest`, and so is the result, whatever the number of ranks.
 """
 
 import numpy as np
 
-from ..api.arrays import minimum_spanning_forest
 from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
+from .certain import join_listed
 from .deal import Dealt, deal
 from .dealt_neighbours import DealtPoints, find_neighbours, join_equal
 from .dealt_rounds import Crossing, DealtSearch
 from .forest import (
     PointForest,
-    certain_edges,
     forest_of_keys,
     key_of,
+    linked,
     neighbours_to_list,
     points_forest,
-    taken,
 )
-from .kernels.edges import Edges
-from .kernels.rounds import join, name_components
+from .kernels.edges import Edges, all_of
+from .kernels.rounds import name_components
 from .metric import prepared
-from .neighbours import Neighbours, listed
+from .neighbours import Neighbours
 from .others import Others
 from .tree import build_tree
 
@@ -119,16 +118,16 @@ def _join(
     dealt = DealtPoints(tree, mine.points[order], others, threads)
     found = find_neighbours(dealt, *counts)
     equal = join_equal(dealt, found, mine.points)
-    inside, cut = _listed(dealt, found, equal)
+    found = found._replace(places=found.places - np.uint32(others.first))
+    equal, cut = _cut(equal, others.first, found)
     cores, reach = found.cores, found.reach
-    del found, equal
-    near = _near_forest(tree.rows, inside, threads)
-    del inside
     within = reach.copy()
     np.minimum.at(within, cut.a, cut.weight)
-    certain = certain_edges(near, within, threads)
-    sure, known = taken(near, certain), taken(near, ~certain)
-    first_of, count = _first_components(comm, sure, len(reach))
+    parent = linked(equal, len(reach))
+    joined, known = join_listed(found, tree.rows, within, parent)
+    del found
+    sure = all_of([equal, joined])
+    first_of, count = _first_components(comm, parent)
     crossing = Crossing(
         np.append(first_of[known.a], first_of[cut.a]),
         np.append(first_of[known.b], others.fetch(first_of, cut.b)),
@@ -145,52 +144,39 @@ def _join(
     return (weight, key), len(keys)
 
 
-def _first_components(comm: Comm, sure: Edges, points: int) -> tuple[np.ndarray, int]:
-    """Return the component that certain edges put each point in, and how many of all.
+def _first_components(comm: Comm, parent: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the component that each point is linked to, and how many of all.
 
     They are numbered over all ranks.
     """
-    parent = np.arange(points, dtype=np.uint32)
-    every = np.arange(len(sure.a))
-    join(sure, every, np.ones(len(every), np.bool_), parent)
-    first_of = np.empty(points, np.uint32)
+    first_of = np.empty_like(parent)
     here = int(name_components(parent, first_of))
     first_of += np.uint32(comm.exscan(here))
     return first_of, comm.sum(here)
 
 
-def _listed(dealt: DealtPoints, found: Neighbours, equal: Edges) -> tuple[Edges, Edges]:
-    """Return the listed edges inside this rank, and those to others.
+def _cut(equal: Edges, first: int, found: Neighbours) -> tuple[Edges, Edges]:
+    """Return the edges of equal points inside this rank, and all edges to others.
 
     The second ends of the latter are global places.
+
+    Parameters
+    ----------
+    equal : Edges
+        The second ends are global places.
+    first : int
+        The first of these of this rank.
+    found : Neighbours
+        Places are counted from `first`, so that those of other ranks are too large.
     """
-    n, first = len(found.cores), np.uint32(dealt.others.first)
-    places = found.places - first  # of other ranks they are too large
-    away = np.nonzero(places >= n)
-    far = Edges(away[0].astype(np.uint32), found.places[away], found.weight[away])
-    here = found._replace(places=places)
-    near = Edges(*listed(dealt.tree, here, dealt.threads))
-    del places, here
-    outside = equal.b - first >= n
-    within = taken(equal, ~outside)
-    within = within._replace(b=within.b - first)
-    return _both(near, within), _both(far, taken(equal, outside))
-
-
-def _both(one: Edges, other: Edges) -> Edges:
-    return Edges(*map(np.concatenate, zip(one, other, strict=True)))
-
-
-def _near_forest(rows: np.ndarray, inside: Edges, threads: Threads) -> Edges:
-    """Return the forest of edges between the points of this rank."""
-    order = np.argsort(rows).astype(np.uint32)
-    number = np.empty(len(rows), np.uint32)
-    number[order] = np.arange(len(rows), dtype=np.uint32)
-    ends = number[inside.a], number[inside.b]
-    near = minimum_spanning_forest(
-        *ends, inside.weight, len(rows), threads=threads.count
-    )
-    return Edges(order[near.src], order[near.dst], near.weight)
+    n, offset = len(found.cores), np.uint32(first)
+    place, j = np.nonzero(found.places >= n)
+    far = found.places[place, j] + offset
+    listed = Edges(place.astype(np.uint32), far, found.weight[place, j])
+    outside = equal.b - offset >= n
+    inside = equal.take(~outside)
+    within = inside._replace(b=inside.b - offset)
+    return within, all_of([listed, equal.take(outside)])
 
 
 def _gather(

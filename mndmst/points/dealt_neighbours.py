@@ -11,13 +11,13 @@ import numpy as np
 from ..kernels.threads import Threads
 from .duplicates import find_equal
 from .kernels.edges import Edges
-from .kernels.lightest import NOBODY, Components, find_least_cores
 from .kernels.nearest import nearest
+from .kernels.search import NOBODY, Components, sum_up
 from .kernels.strangers import Strangers, lightest_to, nearest_to
 from .kernels.tree import LARGEST, PointTree
 from .neighbours import Neighbours
 from .others import Others
-from .tree import leaf_ranges
+from .tree import pieces
 
 
 class DealtPoints(NamedTuple):
@@ -46,10 +46,8 @@ def find_neighbours(dealt: DealtPoints, k: int, min_samples: int) -> Neighbours:
     n = len(points)
     distance = np.empty((n, k))
     places = np.zeros((n, k), np.uint32)  # a rank may have fewer points than k
-    threads.map(
-        lambda first, last: nearest(tree, first, last, distance, places),
-        leaf_ranges(tree),
-    )
+    leaves = pieces(len(tree.leaves), threads)
+    threads.map(nearest, [(tree, distance, places, *piece) for piece in leaves])
     places += np.uint32(others.first)
     _ask_others(dealt, distance, places)
     doubled = np.flatnonzero(distance[:, 0] == 0)
@@ -78,10 +76,9 @@ def _ask_others(dealt: DealtPoints, distance: np.ndarray, places: np.ndarray) ->
         asking = asking.reshape(-1, dimensions)
         far = np.repeat(limits, k).reshape(-1, k)
         near = np.full(far.shape, NOBODY)
-        threads.map(
-            lambda first, last: nearest_to(tree, asking, far, near, first, last),
-            threads.ranges(len(asking), 64),
-        )
+        what = tree, asking, far, near
+        ranges = threads.ranges(len(asking), 64)
+        threads.map(nearest_to, [(*what, *bounds) for bounds in ranges])
         near[near != NOBODY] += np.uint32(others.first)
         return [far.ravel(), near.ravel()]
 
@@ -134,19 +131,17 @@ def _first_elsewhere(
         Their numbers; the largest where there is none that is smaller than the own.
     """
     tree, points, others, _ = dealt
-    least_core = np.empty(len(tree.left))
-    find_least_cores(tree, cores, least_core)
-    dimensions = points.shape[1]
-    of_place = np.zeros(len(points), np.uint32)
-    of_node = np.zeros(len(tree.left), np.uint32)
+    dimensions, nodes = points.shape[1], len(tree.left)
+    of = np.zeros(len(points), np.uint32), np.empty(nodes, np.uint32)
+    alike = Components(*of, cores, cores, np.empty(nodes), cores)
+    sum_up(tree, alike)
 
     def answer(asking: np.ndarray, core: np.ndarray, row: np.ndarray) -> list:
         # Each is a component of its own, and has a bound of its own.
         component = np.arange(1, len(row) + 1, dtype=np.uint32)
         asking = asking.reshape(-1, dimensions)
         strangers = Strangers(asking, component, core, row, core.copy())
-        bound = np.append(np.inf, core)
-        components = Components(of_place, of_node, cores, least_core, bound)
+        components = alike._replace(bound=np.append(np.inf, core))
         ends = np.empty(len(row), np.uint32)
         lightest_to(tree, components, strangers, ends, 0, len(row))
         found = np.flatnonzero(ends != NOBODY)

@@ -11,19 +11,12 @@ import numpy as np
 
 from .dealt_neighbours import DealtPoints
 from .forest import key_of
-from .kernels.edges import Edges
-from .kernels.lightest import (
-    NOBODY,
-    Components,
-    approach,
-    find_least_cores,
-    lightest,
-    name_nodes,
-)
-from .kernels.rounds import NONE, join, name_components
+from .kernels.edges import NONE, Edges
+from .kernels.rounds import join, name_components
+from .kernels.search import NOBODY, Components, sum_up
 from .kernels.strangers import Strangers, lightest_to
-from .rounds import choose, guides
-from .tree import leaf_ranges
+from .rounds import choose, lower_bounds
+from .tree import find_lightest
 
 LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -98,8 +91,7 @@ class DealtSearch:
         self.parent = np.arange(count, dtype=np.uint32)
         self.present = np.empty(count, np.uint32)
         nodes = len(dealt.tree.left)
-        self.least_core, self.of_node = np.empty(nodes), np.empty(nodes, np.uint32)
-        find_least_cores(dealt.tree, cores, self.least_core)
+        self.of_node, self.least_reach = np.empty(nodes, np.uint32), np.empty(nodes)
 
     def finish(self, known: Crossing) -> list[tuple[np.ndarray, np.ndarray]]:
         """Join all components. Collective.
@@ -165,18 +157,13 @@ class DealtSearch:
         The bounds are lowered.
         """
         tree, threads, first_of = self.dealt.tree, self.dealt.threads, self.first_of
-        of = Components(of_place, self.of_node, self.cores, self.least_core, bound)
-        name_nodes(tree, of)
-        threads.map(
-            lambda place: approach(tree, of, place),
-            guides(asked, of_place, len(bound)),
-        )
+        named = of_place, self.of_node
+        of = Components(*named, self.cores, self.reach, self.least_reach, bound)
+        sum_up(tree, of)
+        places = np.flatnonzero(asked).astype(np.uint32)
+        lower_bounds(tree, of, places, threads)
         bound[:] = self.comm.min(bound)
-        parts = threads.map(
-            lambda first, last: lightest(tree, of, asked, first, last),
-            leaf_ranges(tree),
-        )
-        places, ends, weight = map(np.concatenate, zip(*parts, strict=True))
+        ends, weight = find_lightest(tree, of, places, threads)
         has = ends != places
         key = np.where(has, key_of(tree.rows[places], tree.rows[ends]), LAST_KEY)
         found = Crossing(first_of[places], first_of[ends], weight.copy(), key)
@@ -237,10 +224,8 @@ class DealtSearch:
         points = points.reshape(-1, tree.low.shape[1])
         strangers = Strangers(points, component, core, row, bound)
         ends = np.empty(len(row), np.uint32)
-        threads.map(
-            lambda first, last: lightest_to(tree, of, strangers, ends, first, last),
-            threads.ranges(len(row), 64),
-        )
+        ranges = threads.ranges(len(row), 64)
+        threads.map(lightest_to, [(tree, of, strangers, ends, *r) for r in ranges])
         has = ends != NOBODY
         first, rows = np.full(len(row), NOBODY), np.full(len(row), NOBODY)
         first[has], rows[has] = self.first_of[ends[has]], tree.rows[ends[has]]

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..kernels.threads import Threads
 from .kernels.edges import Edges
-from .kernels.lightest import Components, find_least_cores, lightest, name_nodes
+from .kernels.search import Components, sum_up
 from .kernels.tree import PointTree
 from .neighbours import Neighbours
-from .tree import leaf_ranges
+from .tree import find_lightest
 
 
 def equal_points(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -108,21 +108,13 @@ def _nearest_of_smallest_row(
     n = len(tree.rows)
     of_place = np.arange(n, dtype=np.uint32)
     of_place[places] = smallest
-    asked = np.zeros(n, np.bool_)
-    asked[smallest] = True
+    asked = np.unique(smallest)
     nodes = len(tree.left)
-    least_core = np.empty(nodes)
-    find_least_cores(tree, found.cores, least_core)
-    of_node = np.empty(nodes, np.uint32)
-    bound = found.cores.copy()
-    components = Components(of_place, of_node, found.cores, least_core, bound)
-    name_nodes(tree, components)
-    parts = threads.map(
-        lambda first, last: lightest(tree, components, asked, first, last),
-        leaf_ranges(tree),
-    )
-    here, other, _ = map(np.concatenate, zip(*parts, strict=True))
-    nearer = tree.rows[other] < tree.rows[here]
-    best = np.arange(n, dtype=np.uint32)
-    best[here[nearer]] = other[nearer]
-    return best[smallest]
+    of = of_place, np.empty(nodes, np.uint32)
+    cores, bound = found.cores, found.cores.copy()
+    components = Components(*of, cores, cores, np.empty(nodes), bound)
+    sum_up(tree, components)
+    other, _ = find_lightest(tree, components, asked, threads)
+    nearer = tree.rows[other] < tree.rows[asked]
+    best = np.where(nearer, other, asked)
+    return best[np.searchsorted(asked, smallest)]

@@ -1,12 +1,13 @@
 """The exact minimum spanning forest of points.
 
-Every point's nearest neighbours give a first forest. An edge of it is certain if it is
-the lightest that leaves a set of points none of which has an edge as light that is not
-listed: the cut property holds for all edges then, not for the listed ones alone. Where
-an edge is not certain, points search again in Borůvka rounds (`rounds`). This is the
-single-tree Borůvka of Prokopenko, Sao and Lebrun-Grandié (ICPP 2022), after the
-dual-tree one of March, Ram and Gray (KDD 2010); McInnes and Healy (ICDMW 2017) begin
-with the neighbours that core distances need, too.
+Every point lists the edges to its nearest neighbours, and components join along them
+in Borůvka rounds (`certain`). The lightest listed edge that leaves a component is
+certain if no point of it may have an edge as light that is not listed: the cut property
+holds for all edges then, not for the listed ones alone. Where no component has such an
+edge, points search again (`rounds`). This is the single-tree Borůvka of Prokopenko, Sao
+and Lebrun-Grandié (ICPP 2022), after the dual-tree one of March, Ram and Gray (KDD
+2010); McInnes and Healy (ICDMW 2017) begin with the neighbours that core distances
+need, too.
 
 Edges are compared by (distance, smaller point, larger point), and all distances have
 one formula, so the forest does not depend on threads, nor on how many neighbours are
@@ -18,19 +19,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..api.arrays import minimum_spanning_forest
 from ..api.forest import Forest
-from ..graph.order import weights_to_keys
 from ..host.errors import ConfigError, InputError
-from ..kernels.sorting import sort_positions
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
+from .certain import join_listed
 from .duplicates import join_equal
-from .kernels.edges import Edges, certify, no_edges
+from .kernels.edges import Edges, all_of, no_edges
 from .kernels.rounds import join
-from .kernels.tree import PointTree
 from .metric import prepared, shown
-from .neighbours import Neighbours, find_neighbours, listed
+from .neighbours import find_neighbours
 from .rounds import Search
 from .tree import build_tree
 
@@ -121,20 +119,16 @@ def points_forest(
     tree = build_tree(computed, metric == "manhattan", team)
     found = find_neighbours(tree, k, min_samples, team)
     equal = join_equal(computed, tree, found, team)
-    near = _near_forest(tree, found, equal, team)
-    certain = certain_edges(near, found.reach, team)
-    if approximate:
-        forest = _as_forest(tree.rows, near, metric)
-        return PointForest(forest, int(certain.sum()), bool(certain.all()))
-    sure, known = taken(near, certain), taken(near, ~certain)
+    parent = linked(equal, n)
+    sure, rest = join_listed(found, tree.rows, found.reach, parent)
+    certain = len(equal.a) + len(sure.a)
     cores, reach = found.cores, found.reach
     del found  # most of the memory
-    parent = np.arange(n, dtype=np.uint32)
-    every = np.arange(len(sure.a))
-    join(sure, every, np.ones(len(every), np.bool_), parent)
-    joined = Search(tree, cores, reach, team).finish(parent, known)
-    edges = Edges(*map(np.concatenate, zip(sure, *joined, strict=True)))
-    return PointForest(_as_forest(tree.rows, edges, metric), len(sure.a), True)
+    if not approximate:
+        rest = Search(tree, cores, reach, team).finish(parent, rest)
+    edges = all_of([equal, sure, rest])
+    exact = not approximate or certain == n - 1
+    return PointForest(_as_forest(tree.rows, edges, metric), certain, exact)
 
 
 def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
@@ -143,28 +137,12 @@ def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
     return min(max(neighbours or usual, min_samples, 1), points - 1)
 
 
-def _near_forest(
-    tree: PointTree, found: Neighbours, equal: Edges, threads: Threads
-) -> Edges:
-    """Return the forest of the neighbours' graph, and of equal points."""
-    a, b, weight = map(
-        np.concatenate, zip(listed(tree, found, threads), equal, strict=True)
-    )
-    ends = tree.rows[a], tree.rows[b]
-    n = len(tree.rows)
-    near = minimum_spanning_forest(*ends, weight, n, threads=threads.count)
-    place_of = np.empty(n, np.uint32)
-    place_of[tree.rows] = np.arange(n, dtype=np.uint32)
-    return Edges(place_of[near.src], place_of[near.dst], near.weight)
-
-
-def certain_edges(near: Edges, reach: np.ndarray, threads: Threads) -> np.ndarray:
-    """Return which edges of the forest of neighbours are certain; see `certify`."""
-    order = sort_positions(weights_to_keys(near.weight.copy()), threads)
-    certain = np.zeros(len(near.a), np.bool_)
-    parent = np.arange(len(reach), dtype=np.uint32)
-    certify(order, near, parent, reach.copy(), certain)
-    return certain
+def linked(edges: Edges, points: int) -> np.ndarray:
+    """Return the union-find links of points that the edges of a forest join."""
+    parent = np.arange(points, dtype=np.uint32)
+    every = np.arange(len(edges.a))
+    join(edges, every, np.ones(len(every), np.bool_), parent)
+    return parent
 
 
 def _as_forest(rows: np.ndarray, edges: Edges, metric: str) -> Forest:
@@ -193,8 +171,3 @@ def forest_of_keys(
 
         labels = cut(*columns, np.ones(len(order), np.bool_), points)
     return Forest(*columns, shown(weight[order], metric), labels)
-
-
-def taken(edges: Edges, chosen: np.ndarray) -> Edges:
-    """Return some of the edges."""
-    return Edges(*(column[chosen] for column in edges))

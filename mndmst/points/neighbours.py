@@ -16,7 +16,7 @@ from ..kernels.threads import Threads
 from .kernels.edges import list_edges, weigh
 from .kernels.nearest import nearest
 from .kernels.tree import PointTree
-from .tree import build_tree, leaf_ranges
+from .tree import build_tree, pieces
 
 
 class Neighbours(NamedTuple):
@@ -57,10 +57,8 @@ def find_neighbours(
     """
     n = len(tree.rows)
     distance, places = np.empty((n, k)), np.empty((n, k), np.uint32)
-    threads.map(
-        lambda first, last: nearest(tree, first, last, distance, places),
-        leaf_ranges(tree),
-    )
+    leaves = pieces(len(tree.leaves), threads)
+    threads.map(nearest, [(tree, distance, places, *piece) for piece in leaves])
     doubled = np.flatnonzero(distance[:, 0] == 0)
     ranges = threads.ranges(n)
     if not tree.manhattan:
@@ -69,7 +67,7 @@ def find_neighbours(
     cores = np.zeros(n)
     if min_samples:
         cores = distance[:, min_samples - 1].copy()
-        threads.map(lambda b, e: weigh(distance, places, cores, b, e), ranges)
+        threads.map(weigh, [(distance, places, cores, *bounds) for bounds in ranges])
     return Neighbours(distance, places, cores, reach, doubled)
 
 
@@ -78,9 +76,8 @@ def listed(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the edges to the neighbours: both places (uint32) and the weight."""
     columns = neighbours.weight, neighbours.places, tree.rows
-    parts = threads.map(
-        lambda b, e: list_edges(*columns, b, e), threads.ranges(len(tree.rows))
-    )
+    ranges = threads.ranges(len(tree.rows))
+    parts = threads.map(list_edges, [(*columns, *bounds) for bounds in ranges])
     a, b, weight = map(np.concatenate, zip(*parts, strict=True))
     return a, b, weight
 

@@ -9,17 +9,19 @@ needs no answer from them, and may make them needless.
 import numpy as np
 
 from ..kernels.threads import Threads
-from .kernels.edges import Edges
-from .kernels.lightest import (
-    Components,
-    approach,
-    find_least_cores,
-    lightest,
-    name_nodes,
+from .kernels.edges import Edges, all_of, no_edges
+from .kernels.lightest import approach
+from .kernels.rounds import (
+    ask,
+    count_uncertain,
+    find_best,
+    join,
+    keep_leaving,
+    name_components,
 )
-from .kernels.rounds import ask, count_uncertain, find_best, join, name_components
+from .kernels.search import Components, sum_up
 from .kernels.tree import PointTree
-from .tree import leaf_ranges
+from .tree import find_lightest, pieces
 
 # A component that asks so many points first looks for a good bound from a few of them.
 MANY, GUIDES = 256, 4
@@ -45,12 +47,11 @@ class Search:
         self, tree: PointTree, cores: np.ndarray, reach: np.ndarray, threads: Threads
     ) -> None:
         self.tree, self.cores, self.reach, self.threads = tree, cores, reach, threads
-        self.least_core = np.empty(len(tree.left))
-        find_least_cores(tree, cores, self.least_core)
+        self.least_reach = np.empty(len(tree.left))
         self.of_place = np.empty(len(cores), np.uint32)
         self.of_node = np.empty(len(tree.left), np.uint32)
 
-    def finish(self, parent: np.ndarray, known: Edges) -> list[Edges]:
+    def finish(self, parent: np.ndarray, known: Edges) -> Edges:
         """Join all components; return the forest edges that do.
 
         Parameters
@@ -59,57 +60,45 @@ class Search:
             Union-find links of the components.
         known : Edges
             The lightest of the listed edges that leave a component are among them.
+            Overwritten.
         """
-        forest = []
+        forest = [no_edges()]
         while (count := name_components(parent, self.of_place)) > 1:
-            known = self._crossing(known)
+            known = known.take(slice(keep_leaving(known, self.of_place)))
             best = np.empty(count, np.int64)
             find_best(known, self.tree.rows, self.of_place, best)
-            bound = np.append(known.weight, np.inf)[best]
-            taking_part = self._choose(bound)
-            known = self._search(bound, taking_part, known)
-            find_best(known, self.tree.rows, self.of_place, best)
+            components = self._components(np.append(known.weight, np.inf)[best])
+            taking_part, asked = self._ask(components)
+            if len(asked):
+                found = self._search(components, asked)
+                known = all_of([known, found])
+                find_best(known, self.tree.rows, self.of_place, best)
             joined = join(known, best, taking_part, parent)
-            forest.append(Edges(*(column[joined] for column in known)))
-        return forest
-
-    def _crossing(self, edges: Edges) -> Edges:
-        apart = self.of_place[edges.a] != self.of_place[edges.b]
-        return Edges(*(column[apart] for column in edges))
+            forest.append(known.take(joined))
+        return all_of(forest)
 
     def _components(self, bound: np.ndarray) -> Components:
-        return Components(
-            self.of_place, self.of_node, self.cores, self.least_core, bound
-        )
+        of = self.of_place, self.of_node
+        return Components(*of, self.cores, self.reach, self.least_reach, bound)
 
-    def _choose(self, bound: np.ndarray) -> np.ndarray:
-        counts = np.empty(len(bound), np.int64)
-        count_uncertain(self._components(bound), self.reach, counts)
-        return choose(counts, len(self.reach))
-
-    def _search(
-        self, bound: np.ndarray, taking_part: np.ndarray, known: Edges
-    ) -> Edges:
-        """Return the known edges and those that the points asked have found."""
-        components, tree = self._components(bound), self.tree
-        asked = np.empty(len(self.reach), np.bool_)
+    def _ask(self, components: Components) -> tuple[np.ndarray, np.ndarray]:
+        """Return which components take part, and the points that search for them."""
+        counts = np.empty(len(components.bound), np.int64)
+        count_uncertain(components, self.reach, counts)
+        taking_part = choose(counts, len(self.reach))
+        asked = np.empty(counts[taking_part].sum(), np.uint32)
         ask(components, self.reach, taking_part, asked)
-        if not asked.any():
-            return known
-        name_nodes(tree, components)
-        self.threads.map(
-            lambda place: approach(tree, components, place),
-            guides(asked, self.of_place, len(bound)),
-        )
-        parts = self.threads.map(
-            lambda first, last: lightest(tree, components, asked, first, last),
-            leaf_ranges(tree),
-        )
-        place, other, weight = map(np.concatenate, zip(*parts, strict=True))
-        found = place != other
-        self.reach[place] = np.where(found, weight, np.nextafter(weight, np.inf))
-        new = Edges(place[found], other[found], weight[found])
-        return Edges(*map(np.concatenate, zip(known, new, strict=True)))
+        return taking_part, asked
+
+    def _search(self, components: Components, asked: np.ndarray) -> Edges:
+        """Return the edges that the points asked have found; bounds are lowered."""
+        tree, threads = self.tree, self.threads
+        sum_up(tree, components)
+        lower_bounds(tree, components, asked, threads)
+        other, weight = find_lightest(tree, components, asked, threads)
+        found = other != asked
+        self.reach[asked] = np.where(found, weight, np.nextafter(weight, np.inf))
+        return Edges(asked[found], other[found], weight[found])
 
 
 def choose(counts: np.ndarray, points: int) -> np.ndarray:
@@ -131,14 +120,21 @@ def choose(counts: np.ndarray, points: int) -> np.ndarray:
     return taking_part
 
 
-def guides(asked: np.ndarray, of_place: np.ndarray, count: int) -> list[tuple[int]]:
+def lower_bounds(
+    tree: PointTree, components: Components, asked: np.ndarray, threads: Threads
+) -> None:
+    """Lower the bounds of components that ask many points, by walks from a few."""
+    places = guides(asked, components.of_place[asked], len(components.bound))
+    shares = pieces(len(places), threads, GUIDES)
+    threads.map(approach, [(tree, components, places, *piece) for piece in shares])
+
+
+def guides(asked: np.ndarray, component: np.ndarray, count: int) -> np.ndarray:
     """Return a few of the points asked of each component that has many of them."""
-    places = np.flatnonzero(asked)
-    component = of_place[places]
     sizes = np.bincount(component, minlength=count)
-    places = places[sizes[component] >= MANY]
-    component = of_place[places]
-    places = places[np.argsort(component, kind="stable")]
-    ends = np.cumsum(sizes[sizes >= MANY])
-    chosen = [ends - 1 - sizes[sizes >= MANY] * i // GUIDES for i in range(GUIDES)]
-    return [(place,) for place in places[np.concatenate(chosen)].tolist()]
+    many = sizes >= MANY
+    chosen = many[component]
+    places = asked[chosen][np.argsort(component[chosen], kind="stable")]
+    ends = np.cumsum(sizes[many])
+    few = [ends - 1 - sizes[many] * i // GUIDES for i in range(GUIDES)]
+    return places[np.concatenate(few)]

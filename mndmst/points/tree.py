@@ -7,10 +7,13 @@ import numpy as np
 
 from ..host.extras import optional
 from ..kernels.threads import Threads
+from .kernels.lightest import lightest
+from .kernels.search import Components
 from .kernels.tree import PointTree, fill_blocks, fill_boxes
 
 LEAF = 64  # points of a leaf, at most; fewer take more steps, more take more distances
-PARTS = 256  # ranges of leaves that threads take one after the other
+PARTS = 32  # pieces of work for each thread; some take longer than others
+WORTH = 32  # searches that are worth a piece of their own
 
 
 def build_tree(points: np.ndarray, manhattan: bool, threads: Threads) -> PointTree:
@@ -45,10 +48,8 @@ def build_tree(points: np.ndarray, manhattan: bool, threads: Threads) -> PointTr
         depth,
         manhattan,
     )
-    threads.map(
-        lambda first, last: fill_blocks(points, tree, first, last),
-        threads.ranges(len(leaves), 1),
-    )
+    ranges = threads.ranges(len(leaves), 1)
+    threads.map(fill_blocks, [(points, tree, *bounds) for bounds in ranges])
     fill_boxes(tree)
     return tree
 
@@ -67,9 +68,30 @@ def _nodes(made: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     return begin, end, np.array(left), 1 + max(levels)
 
 
-def leaf_ranges(tree: PointTree) -> list[tuple[int, int]]:
-    """Return ranges of leaves, many more than threads: some take longer than others."""
-    count = len(tree.leaves)
-    parts = min(count, PARTS)
-    bounds = [count * i // parts for i in range(parts + 1)]
-    return list(pairwise(bounds))
+def pieces(length: int, threads: Threads, least: int = 1) -> list[tuple[int, int]]:
+    """Cut [0, length) into pieces, many more than threads; of at least so many.
+
+    A thread alone has one.
+    """
+    most = PARTS * threads.count if threads.count > 1 else 1
+    parts = max(1, min(most, length // least))
+    return list(pairwise(length * i // parts for i in range(parts + 1)))
+
+
+def find_lightest(
+    tree: PointTree, components: Components, asked: np.ndarray, threads: Threads
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the far ends and the weights of lightest edges; see `lightest`.
+
+    Parameters
+    ----------
+    components : Components
+        With names of nodes; their bounds are lowered.
+    asked : ndarray of uint32
+        The places to search from, ascending.
+    """
+    others, weight = np.empty_like(asked), np.empty(len(asked))
+    what = tree, components, asked, others, weight
+    shares = pieces(len(asked), threads, WORTH)
+    threads.map(lightest, [(*what, *piece) for piece in shares])
+    return others, weight

@@ -22,7 +22,8 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;
   max-width: 1100px; padding: 0 1em }
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
-.advice { background: #fff6e5; border-left: 4px solid #e6842a; padding: .5em 1em }
+.advice { background: #fff6e5; border-left: 4px solid #e6842a; padding: .5em 1em;
+  margin-bottom: 1em }
 .advice p { margin: .2em 0 }
 table { border-collapse: collapse } td, th { padding: .15em 1.2em .15em 0 }
 td { overflow-wrap: anywhere; vertical-align: top }
@@ -31,7 +32,7 @@ td:first-child { color: #666; white-space: nowrap } th { text-align: left }
 td.number, th.number { text-align: right; white-space: nowrap }
 svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; gap: 1em }
 .pair > div { flex: 1 1 340px; min-width: 0; max-width: 540px }
-.wide, .scroll { overflow-x: auto } .wide svg { min-width: 640px }
+.wide, .scroll { overflow-x: auto; margin-top: 1em } .wide svg { min-width: 640px }
 """
 
 

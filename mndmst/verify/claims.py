@@ -4,7 +4,8 @@ The tree's own edges are followed in Borůvka rounds. In each, all components bu
 largest claim that their lightest tree edge is the lightest of all edges that leave them
 (the cut property); then they merge along these edges. A claim is tested from every
 point of the component: against its nearest neighbours, and if these do not reach as far
-as the claimed edge, against all points of other components within that distance.
+as the claimed edge, against all points of other components within that distance. Of
+equal points in one component the first stands for all.
 Two components differ in a bit of their numbers, so a tree of the points with that bit
 and one of those without find all of them. Trees and searches are SciPy's, and they only
 propose: distances are computed here.
@@ -17,16 +18,14 @@ import numpy as np
 from ..host.extras import optional
 from ..points.metric import shown
 from .candidate import LIMIT
+from .distinct import SLACK, Distinct
 
-# SciPy's distances are those here up to a few roundings.
-SLACK = 1e-11
-MORE = 6  # neighbours beyond those of core distances
 FIRST_FOUND = 8  # points of other components that a search asks for at first
 PAIRS = 1 << 21  # that are held at a time
 
 
 class Claims:
-    """Points, their core distances, and their nearest neighbours.
+    """Points, and what is known of the distinct ones.
 
     Parameters
     ----------
@@ -37,45 +36,14 @@ class Claims:
     def __init__(self, points: np.ndarray, metric: str, min_samples: int) -> None:
         self.points, self.metric = points, metric
         self.norm = 1 if metric == "manhattan" else 2
-        self.cores = np.zeros(len(points))
         self.make_tree: Any = optional("scipy.spatial", "formats").cKDTree
-        count = min(len(points), min_samples + 1 + MORE)
-        tree = self.make_tree(points)
-        far, near = tree.query(points, [*range(1, count + 1)], p=self.norm, workers=-1)
-        self.near = near
-        self.reach = np.full(len(points), np.inf)
-        if count < len(points):
-            self.reach = far[:, -1] * (1 - SLACK)
-        if min_samples:
-            self.cores = self._core_distances(tree, min_samples)
-
-    def distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the distances of pairs, the dimensions added up in their order."""
-        total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
-        for column in self.points.T:
-            gap = column[a] - column[b]
-            total += np.abs(gap) if self.norm == 1 else gap * gap
-        return total if self.norm == 1 else np.sqrt(total)
+        self.distinct = Distinct(points, self.norm, min_samples)
 
     def weight(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the mutual reachability distances of pairs."""
-        return np.maximum(self.distance(a, b), np.maximum(self.cores[a], self.cores[b]))
-
-    def _core_distances(self, tree: Any, min_samples: int) -> np.ndarray:
-        every = np.arange(len(self.points))[:, None]
-        found = self.distance(every, self.near)
-        found[self.near == every] = np.inf
-        found.sort(axis=1)
-        # Where the point itself is not listed, more equal it than are listed: all zero.
-        cores = found[:, min_samples - 1]
-        for row in np.flatnonzero(cores >= self.reach):
-            radius = cores[row] * (1 + SLACK)
-            ball = tree.query_ball_point(self.points[row], radius, p=self.norm)
-            others = np.array([other for other in ball if other != row])
-            cores[row] = np.partition(
-                self.distance(np.full(len(others), row), others), min_samples - 1
-            )[min_samples - 1]
-        return cores
+        distinct, cores = self.distinct, self.distinct.cores
+        a, b = distinct.of[a], distinct.of[b]
+        return np.maximum(distinct.distance(a, b), np.maximum(cores[a], cores[b]))
 
     def problems(self, u: np.ndarray, v: np.ndarray, given: np.ndarray) -> list[str]:
         """Return why edges are not the minimum spanning tree; [] if they are."""
@@ -112,19 +80,26 @@ class Claims:
         edges: tuple[np.ndarray, ...],
     ) -> list[str]:
         """Return edges that come before those claimed to be the first ones."""
-        near = self.near[testing]
+        distinct = self.distinct
+        of = distinct.of[testing]
+        first, second = distinct.first, distinct.second(component)
+        near = distinct.near[of]
         a = np.broadcast_to(testing[:, None], near.shape)
+        near = np.where(
+            component[a] != component[first[near]], first[near], second[near]
+        )
         apart = component[a] != component[near]
         texts = self._compare(a[apart], near[apart], claim, edges)
         bound = edges[2][claim[testing]]
-        far = (self.reach[testing] <= bound) & (self.cores[testing] <= bound)
-        asking = testing[far]
+        far = (distinct.reach[of] <= bound) & (distinct.cores[of] <= bound)
+        pairs = of[far] * len(component) + component[testing[far]]
+        asking = testing[far][np.unique(pairs, return_index=True)[1]]
         for bit in range(int(component.max()).bit_length()):
             for side in (0, 1):
                 if texts or len(asking) == 0:
                     return texts
                 of_side = component >> bit & 1 == side
-                others = np.flatnonzero(of_side)
+                others = distinct.smallest(np.flatnonzero(of_side))
                 here = asking[~of_side[asking]]
                 texts = self._search(here, others, claim, edges)
         return texts

@@ -14,6 +14,7 @@ from pathlib import Path
 from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
+from ..lines import write_lines
 from ..whole_file import whole_file
 from .heads import read_head
 from .text import Lines, TextFile
@@ -25,7 +26,6 @@ _WORD = re.compile(rb"[^ \t\r,;]+")
 _NUMBER = re.compile(rb"[\"']?[+-]?[.]?\d")
 _PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
 _VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
-_WRITTEN = 1 << 16  # edges at a time
 
 
 def open_file(path: Path) -> TextFile:
@@ -58,11 +58,7 @@ def write(edges: Edges, path: Path) -> None:
         line, head = "%d,%d,%r", ",".join(COLUMNS)
     with whole_file(path) as temporary, temporary.open("w") as file:
         file.write(f"{head}\n")
-        for low in range(0, len(edges), _WRITTEN):
-            columns = (edges.src, edges.dst, edges.weight)
-            held = (column[low : low + _WRITTEN].tolist() for column in columns)
-            lines = map(line.__mod__, zip(*held, strict=True))
-            file.write("\n".join(lines) + "\n")
+        write_lines(file, line, (edges.src, edges.dst, edges.weight))
 
 
 def _lines(columns: int) -> Lines:

@@ -1,11 +1,13 @@
-"""Edges to near neighbours, and which of their forest are certain."""
+"""Edges between points, and those to near neighbours."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.kruskal import find
 from ...native.kernel import kernel
+
+NONE = -1  # no edge
 
 
 class Edges(NamedTuple):
@@ -21,10 +23,19 @@ class Edges(NamedTuple):
     b: np.ndarray
     weight: np.ndarray
 
+    def take(self, chosen: np.ndarray | slice) -> "Edges":
+        """Return some of them."""
+        return Edges(*(column[chosen] for column in self))
+
 
 def no_edges() -> Edges:
     """Return none."""
     return Edges(np.empty(0, np.uint32), np.empty(0, np.uint32), np.empty(0))
+
+
+def all_of(parts: Sequence[Edges]) -> Edges:
+    """Return the edges of all parts, of which there is one at least."""
+    return Edges(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @kernel
@@ -74,30 +85,3 @@ def list_edges(distances, places, rows, begin, end):
                 weight[count] = distances[place, j]
                 count += 1
     return a[:count], b[:count], weight[:count]
-
-
-@kernel
-def certify(order, edges, parent, reach, certain):
-    """Mark the edges of a forest that are in the forest of all edges for certain.
-
-    In ascending order each joins two sets of points, and is the lightest listed edge
-    that leaves either. It is certain if no point of one of them may have an edge as
-    light that is not listed.
-
-    Parameters
-    ----------
-    order : ndarray of uint64
-        Positions of the edges, in ascending order.
-    edges : Edges
-    parent : ndarray of uint32
-    reach : ndarray of float64
-        For each point the least weight that an edge of it may have which is not listed;
-        becomes the least of each set.
-    certain : ndarray of bool
-    """
-    for position in order:
-        x, y = find(parent, edges.a[position]), find(parent, edges.b[position])
-        low, high = min(x, y), max(x, y)
-        certain[position] = max(reach[x], reach[y]) > edges.weight[position]
-        parent[high] = low
-        reach[low] = min(reach[low], reach[high])

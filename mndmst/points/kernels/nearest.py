@@ -14,7 +14,7 @@ from .tree import (
 
 
 @kernel
-def nearest(tree, first, last, distances, places):
+def nearest(tree, distances, places, first, last):
     """Find the nearest other points of each point in the leaves [first, last).
 
     It is one long function, as is that of `lightest`: steps apart, each of which counts

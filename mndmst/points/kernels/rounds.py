@@ -4,8 +4,7 @@ import numpy as np
 
 from ...kernels.kruskal import find
 from ...native.kernel import kernel
-
-NONE = -1
+from .edges import NONE
 
 
 @kernel
@@ -20,6 +19,18 @@ def name_components(parent, of_place):
         else:
             of_place[place] = of_place[above]
     return np.int64(count)
+
+
+@kernel
+def keep_leaving(edges, of_place):
+    """Move the edges that leave a component to the front; return how many there are."""
+    count = 0
+    for i in range(len(edges.a)):
+        if of_place[edges.a[i]] != of_place[edges.b[i]]:
+            edges.a[count], edges.b[count] = edges.a[i], edges.b[i]
+            edges.weight[count] = edges.weight[i]
+            count += 1
+    return count
 
 
 @kernel
@@ -75,10 +86,13 @@ def _is_uncertain(components, reach, place):
 
 @kernel
 def ask(components, reach, taking_part, asked):
-    """Mark the uncertain points of the components that take part."""
+    """Note the places of the uncertain points of the components that take part."""
+    count = 0
     for place in range(len(reach)):
         component = components.of_place[place]
-        asked[place] = taking_part[component] & _is_uncertain(components, reach, place)
+        if taking_part[component] & _is_uncertain(components, reach, place):
+            asked[count] = place
+            count += 1
 
 
 @kernel

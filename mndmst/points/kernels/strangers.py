@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...native.kernel import kernel
-from .lightest import MIXED, NOBODY, lower, search
 from .nearest import list_nearest
+from .search import MIXED, NOBODY, lower, room_of, search
 from .tree import CHUNK
 
 
@@ -65,8 +65,7 @@ def lightest_to(tree, components, strangers, others, first, last):
     others : ndarray of uint32
         Becomes the places of the far ends, or NOBODY.
     """
-    point, out = np.empty(tree.low.shape[1]), np.empty(CHUNK)
-    room = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1), out
+    point, room = np.empty(tree.low.shape[1]), room_of(tree)
     for number in range(first, last):
         for d in range(len(point)):
             point[d] = strangers.points[number, d]
@@ -74,7 +73,7 @@ def lightest_to(tree, components, strangers, others, first, last):
         bound = min(strangers.bound[number], components.bound[component])
         asker = strangers.core[number], strangers.row[number]
         aim = component, MIXED, bound
-        found, weight = search(tree, components, asker, point, aim, room)
+        found, weight = search(tree, components, asker, point, aim, room, 1)
         others[number], strangers.bound[number] = found, weight
         if found != NOBODY:
             lower(components, component, weight)

@@ -125,3 +125,25 @@ def test_commands_write_what_python_finds(mndmst, tmp_path: Path) -> None:
     run = mndmst("linkage", points, "--approximate", "--neighbours", 3)
     assert run.returncode == 0 and "approximate forest" in run.stdout
     assert "exact=False" in run.stdout and "not kept" in run.stderr
+
+
+def test_tables_are_read_by_pandas(mndmst, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    points, table = tmp_path / "points.npy", tmp_path / "table.csv"
+    given = example_points("blobs", 300)
+    np.save(points, given)
+    assert mndmst("hdbscan", points, "-o", table, "-q").returncode == 0
+    found, expected = pandas.read_csv(table), HDBSCAN()
+    expected.fit(given)
+    assert [*found.columns] == ["vertex", "label", "probability"]
+    np.testing.assert_array_equal(found["vertex"], np.arange(300))
+    np.testing.assert_array_equal(found["label"], expected.labels_)
+    np.testing.assert_allclose(found["probability"], expected.probabilities_, 1e-14)
+    assert mndmst("linkage", points, "-o", table, "-q").returncode == 0
+    steps = pandas.read_csv(table)
+    np.testing.assert_allclose(steps, linkage(given, "single"), 1e-14)
+    forest = tmp_path / "forest.h5"
+    assert mndmst("linkage", points, "--forest", forest, "-q").returncode == 0
+    run = mndmst("cluster", forest, "--count", 4, "-o", table, "-q")
+    assert run.returncode == 0, run.stderr
+    assert [*pandas.read_csv(table).columns] == ["vertex", "label"]

@@ -166,6 +166,8 @@ def test_the_approximate_forest_says_how_much_of_it_is_certain() -> None:
     near = set(edges_of(found.forest))
     assert not found.exact and found.forest.num_trees >= 3
     assert 0 < found.certain <= len(near & exact) <= len(exact)
+    certain = points_forest(points, approximate=True, neighbours=20)
+    assert certain.certain == len(certain.forest) == 597 and not certain.exact
     complete = points_forest(points, approximate=True, neighbours=599)
     assert complete.exact and set(edges_of(complete.forest)) == exact
 
@@ -190,10 +192,9 @@ def test_most_edges_of_neighbours_are_certain(monkeypatch: pytest.MonkeyPatch) -
     asked = []
 
     class Counting(forests.Search):
-        def _search(self, bound, taking_part, known):
-            found = super()._search(bound, taking_part, known)
-            asked.append(len(found.a) - len(known.a))
-            return found
+        def _search(self, components, places):
+            asked.append(len(places))
+            return super()._search(components, places)
 
     monkeypatch.setattr(forests, "Search", Counting)
     found = points_forest(example_points("blobs", 20_000), min_samples=5)

@@ -87,6 +87,24 @@ def test_other_spanning_trees_are_refuted(
         assert any("comes before" in text for text in verdict.problems), verdict.text()
 
 
+@pytest.mark.parametrize("min_samples", [0, 4])
+def test_many_equal_points_take_no_quadratic_time(
+    min_samples: int, tmp_path: Path
+) -> None:
+    """As pairs the equal ones would be 10^9."""
+    points, path = np.repeat([[0.0, 0.0], [3.0, 4.0]], 25_000, axis=0), tmp_path / "f"
+    points[::1000] += np.random.default_rng(1).random((50, 2))
+    forest = points_forest(points, min_samples=min_samples).forest
+    config = {"metric": "euclidean", "min_samples": min_samples}
+    write(path, points, forest, **config)
+    verdict = verify_points(points, path)
+    assert verdict.ok, verdict.text()
+    edge = np.flatnonzero((forest.src == 1) & (forest.weight == 0))[-1]
+    forest.src[edge] = forest.dst[edge] - 1  # as near, but a larger number
+    write(path, points, forest, **config)
+    assert "comes before" in verify_points(points, path).problems[0]
+
+
 def test_damages_are_named(tmp_path: Path) -> None:
     points, path = points_of("uniform", 50), tmp_path / "forest.h5"
     config = {"metric": "euclidean", "min_samples": 0}
