@@ -15,7 +15,7 @@ import pyarrow as arrow
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.service.access import Access, check_open, find_token, read_listen
-from mndmst.service.jobs import Jobs
+from mndmst.service.jobs import CancelledError, Jobs
 from mndmst.service.metrics import Metrics
 from mndmst.service.protocol import ACTIONS, read_request
 from mndmst.service.uploads import Uploads
@@ -109,13 +109,15 @@ def test_uploads() -> None:
 def test_jobs() -> None:
     jobs = Jobs()
     first = jobs.submit({"action": "solve", "request": "1"})
-    assert jobs.cancel("1")
-    assert not jobs.cancel("2")
     assert jobs.next() is first
+    assert jobs.cancel("1")  # who does it looks from time to time
+    assert not jobs.cancel("2")
     assert first.cancelled
     first.tell("half")
     first.end({"done": True})
     assert list(first.events()) == [{"done": True}]  # nobody has asked for progress
+    jobs.forget(first)
+    assert not jobs.cancel("1")
     second = jobs.submit({"action": "solve", "progress": True})
     assert jobs.next() is second
     second.tell("half")
@@ -123,12 +125,21 @@ def test_jobs() -> None:
     told, result = list(second.events())
     assert told["progress"] == "half"
     assert result == {"done": True}
-    jobs.forget(first)
-    assert not jobs.cancel("1")
     jobs.close()
     with pytest.raises(ConfigError, match="is ending"):
         jobs.submit({"action": "solve"})
     assert jobs.next().fields == {"action": "shutdown"}
+
+
+def test_a_job_that_is_cancelled_while_it_waits_has_no_turn() -> None:
+    jobs = Jobs()
+    waiting = jobs.submit({"action": "solve", "request": "1"})
+    other = jobs.submit({"action": "solve", "request": "2"})
+    assert jobs.cancel("1")
+    assert jobs.next() is other
+    with pytest.raises(CancelledError):
+        waiting.result()
+    assert not jobs.cancel("1")  # it is forgotten
 
 
 def test_metrics_are_those_of_prometheus() -> None:
