@@ -28,7 +28,7 @@ class HostTeam(Team):
     """
 
     def __init__(self, comm: Comm, threads: Threads) -> None:
-        self._comm, self._memory = comm, SharedMemory(comm)
+        self._comm, self._memory = comm, SharedMemory(comm, threads)
         self.threads, self.processes, self.rank = threads, comm.size, comm.rank
         self.most = comm.min(threads.count)
         size = comm.size * self.most

@@ -5,35 +5,43 @@ them. So the size of /dev/shm does not limit them, and they disappear with the l
 process that has them, however it ends. The others see what a rank has written after a
 barrier.
 
-Every rank makes files of parts, and all touch their shares of these at the same time:
-the system provides the pages of a file one at a time, so 16 ranks would wait 12 µs for
-each page of a single file.
+There is a file for each part, and the threads of all ranks touch their shares at the
+same time: the system provides the pages of a file one at a time, so 16 ranks would wait
+12 µs for each page of a single file.
 """
 
 import ctypes
 import mmap
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 
 import numpy as np
 
 from ..host.errors import ConfigError
 from ..kernels.columns import PAGE, STAGGER, Shape
+from ..kernels.threads import ALONE, Threads
+from ..native.kernel import kernel
 from .communicator import Comm
 
 # There are no more parts, and they are no smaller: to map a file takes as long as to
 # touch some pages.
 PARTS, PART_BYTES = 8, 1 << 20
-# Constants of the system that the module `mmap` does not have.
-_MAP_FIXED, _MADV_POPULATE_WRITE = 0x10, 23
+# A constant of the system that the module `mmap` does not have.
+_MAP_FIXED = 0x10
 
 
 class SharedMemory:
-    """Memory of all ranks, which must be on one host (`Comm.is_one_host`)."""
+    """Memory of all ranks, which must be on one host (`Comm.is_one_host`).
 
-    def __init__(self, comm: Comm) -> None:
-        self.comm = comm
+    Parameters
+    ----------
+    comm : Comm
+    threads : Threads
+        Of this rank; they touch its share.
+    """
+
+    def __init__(self, comm: Comm, threads: Threads = ALONE) -> None:
+        self.comm, self.threads = comm, threads
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
         """Return new arrays of zeros, of some lengths and types. Collective.
@@ -62,29 +70,42 @@ class SharedMemory:
         return block
 
     def _touch_share(self, block: mmap.mmap) -> None:
-        """Have the system give this rank's share of the pages at once."""
-        pages = len(block) // mmap.PAGESIZE
+        """Have the system give this rank's share of the pages."""
+        pages = -(-len(block) // PAGE)
         begin, end = (pages * (self.comm.rank + i) // self.comm.size for i in (0, 1))
-        with suppress(OSError):  # before Linux 5.14
-            if begin < end:
-                share = begin * mmap.PAGESIZE, (end - begin) * mmap.PAGESIZE
-                block.madvise(_MADV_POPULATE_WRITE, *share)
+        share = np.frombuffer(block, np.uint8)[begin * PAGE : end * PAGE]
+        ranges = self.threads.ranges(len(share), align=PAGE)
+        self.threads.map(read_pages, [(share, *bounds) for bounds in ranges])
 
     def _block(self, nbytes: int) -> mmap.mmap | None:
         """Return zeros that all ranks see, or None on all of them. Collective."""
-        share = -(-nbytes // min(self.comm.size, PARTS))
-        part = max(PART_BYTES, -(-share // mmap.PAGESIZE) * mmap.PAGESIZE)
-        parts = -(-nbytes // part)
+        part = max(PART_BYTES, -(-nbytes // (PARTS * PAGE)) * PAGE)
+        parts, size = -(-nbytes // part), self.comm.size
         # The first file reaches over all, so that the others find room to lie over it.
-        length = nbytes if self.comm.rank == 0 else part
-        mine = _new_file(length) if self.comm.rank < parts else -1
-        file = os.getpid(), mine, os.fstat(mine).st_ino if mine >= 0 else -1
-        files = self.comm.allgather(np.array(file))[:parts]
-        block = _mapped(files.tolist(), nbytes, part)
+        mine = [
+            _new_file(part if number else nbytes)
+            for number in range(self.comm.rank, parts, size)
+        ]
+        files = np.full((-(-parts // size), 3), -1)
+        for place, file in enumerate(mine):
+            inode = os.fstat(file).st_ino if file >= 0 else -1
+            files[place] = os.getpid(), file, inode
+        every = self.comm.allgather(files).swapaxes(0, 1).reshape(-1, 3)[:parts]
+        block = _mapped(every.tolist(), nbytes, part)
         everywhere = self.comm.min(int(block is not None))  # opened by all by now
-        if mine >= 0:
-            os.close(mine)
+        for file in mine:
+            if file >= 0:
+                os.close(file)
         return block if everywhere else None
+
+
+@kernel
+def read_pages(memory, begin, end):
+    """Read a byte of each page; others may write there already. Returns their sum."""
+    total = 0
+    for i in range(np.uint64(begin), np.uint64(end), np.uint64(PAGE)):
+        total += memory[i]
+    return total
 
 
 def _new_file(length: int) -> int:

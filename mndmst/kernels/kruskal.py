@@ -1,4 +1,4 @@
-"""Kruskal's algorithm with Rem's union-find, and its border-excepting variant.
+"""Kruskal's algorithm with Rem's union-find.
 
 A component is represented by its smallest position, because links always lead to
 smaller positions (Rem's algorithm with splicing, Dijkstra 1976; measured fastest
@@ -67,13 +67,6 @@ def pack_pairs(a, b, begin, end, pairs):
 
 
 @kernel
-def in_order(order, pairs, begin, end, out):
-    """Write the pairs in [begin, end) of the order, for a sequential pass."""
-    for i in range(np.uint64(begin), np.uint64(end)):
-        out[i] = pairs[order[i]]
-
-
-@kernel
 def kruskal(order, pairs, parent, kept):
     """Mark the edges that join two components, in ascending order.
 
@@ -137,38 +130,3 @@ def heavy_positions(key, above, pairs, parent):
         found[count] = i
         count += np.uint64(apart & (key[i] > above))
     return found[:count]
-
-
-@kernel
-def border_excepting_kruskal(order, pairs, own, parent, final):
-    """Join components along their lightest edges, except across borders.
-
-    In ascending order, an edge to a ghost freezes the component at its own end:
-    every heavier edge of it must wait. An edge between two own components is the
-    lightest of the one that is not frozen, hence final; between two frozen ones
-    it waits. This reaches the same partition as Borůvka rounds with the border
-    exception (Panja and Vadhiyar 2018, section 3.2) that run until nothing moves.
-    """
-    frozen = ~own
-    count = len(pairs)
-    for i in range(count):
-        if i + FETCH_AHEAD < count:
-            ahead = pairs[i + FETCH_AHEAD]
-            prefetch(parent, np.intp(ahead >> HALF))
-            prefetch(parent, np.intp(ahead & LOW))
-        if i + HALVE_AHEAD < count:
-            ahead = pairs[i + HALVE_AHEAD]
-            prefetch(parent, np.intp(parent[ahead >> HALF]))
-            prefetch(parent, np.intp(parent[ahead & LOW]))
-        x = find(parent, pairs[i] >> HALF)
-        y = find(parent, pairs[i] & LOW)
-        if x == y:
-            continue
-        if not own[x] or not own[y]:
-            frozen[x] = True
-            frozen[y] = True
-        elif not (frozen[x] and frozen[y]):
-            low, high = min(x, y), max(x, y)
-            parent[high] = low
-            frozen[low] = frozen[x] or frozen[y]
-            final[order[i]] = True

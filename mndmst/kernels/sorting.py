@@ -43,19 +43,25 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     if len(keys) == 0:
         return np.empty(0, np.uint64)
     ranges = threads.ranges(len(keys))
-    lows, highs = zip(*threads.map(_bounds, [(keys, *r) for r in ranges]), strict=True)
-    least = min(lows)
+    least, most = key_range(keys, threads)
     position_bits = max(1, int(len(keys) - 1).bit_length())
-    key_bits = int(max(highs) - least).bit_length()
+    key_bits = (most - least).bit_length()
     drop = max(0, key_bits - (64 - position_bits))
     words = np.empty(len(keys), np.uint64)
     form = keys.dtype.type(least), drop, position_bits
     threads.map(_pack, [(keys, *form, *bounds, words) for bounds in ranges])
     words = sort_words(words, position_bits, key_bits - drop, threads)
     if drop:
-        threads.map(_sort_runs, [(words, keys, position_bits, *r) for r in ranges])
+        threads.map(order_runs, [(words, keys, position_bits, *r) for r in ranges])
     threads.map(_unpack, [(words, position_bits, *bounds) for bounds in ranges])
     return words
+
+
+def key_range(keys: np.ndarray, threads: Threads) -> tuple[int, int]:
+    """Return the smallest and the largest of some keys."""
+    calls = [(keys, *bounds) for bounds in threads.ranges(len(keys))]
+    lows, highs = zip(*threads.map(_bounds, calls), strict=True)
+    return int(min(lows)), int(max(highs))
 
 
 def sort_words(
@@ -166,6 +172,36 @@ def _scatter(words, shift, digit, begin, end, places, out):
 
 
 @kernel
+def sort_alone(words, other, low, bits, places):
+    """Return words in the order of the bits [low, low + bits): one thread's radix sort.
+
+    Parameters
+    ----------
+    words, other : ndarray of uint64
+        Both are overwritten; one of them is returned.
+    places : ndarray of uint64, shape (digits, 1 << DIGIT)
+        Overwritten, too.
+    """
+    digits = (bits + DIGIT - 1) // DIGIT
+    mask = (np.uint64(1) << np.uint64(DIGIT)) - np.uint64(1)
+    places[:digits] = 0
+    for i in range(np.uint64(len(words))):
+        word = words[i] >> np.uint64(low)
+        for digit in range(digits):
+            places[digit, word & mask] += np.uint64(1)
+            word >>= np.uint64(DIGIT)
+    for digit in range(digits):
+        place, total = places[digit], np.uint64(0)
+        for value in range(len(place)):
+            count = place[value]
+            place[value] = total
+            total += count
+        _scatter(words, low + digit * DIGIT, DIGIT, 0, len(words), place, other)
+        words, other = other, words
+    return words
+
+
+@kernel
 def _unpack(words, position_bits, begin, end):
     mask = (np.uint64(1) << np.uint64(position_bits)) - np.uint64(1)
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -173,7 +209,7 @@ def _unpack(words, position_bits, begin, end):
 
 
 @kernel
-def _sort_runs(words, keys, position_bits, begin, stop):
+def order_runs(words, keys, position_bits, begin, stop):
     """Order the runs of equal leading bits that begin in [begin, stop) by full keys.
 
     A run may end behind: whose it is shows in leading bits, which stay in place.

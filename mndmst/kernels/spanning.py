@@ -2,16 +2,16 @@
 
 import numpy as np
 
+from .blocks import blocks_of, contract_blocks, edges_between
 from .edge_ops import first_of_pairs
 from .kruskal import (
     flatten,
     heavy_positions,
-    in_order,
     kruskal,
     light_positions,
     pack_pairs,
 )
-from .minima import light_cuts
+from .minima import Edges, light_cuts
 from .rounds import MOST_PLACES, forest_by_rounds
 from .sorting import sort_positions
 from .team import Team
@@ -58,6 +58,20 @@ def spanning_forest(
     parent : ndarray of uint32
         The root of each component; again so in the end.
     """
+    alone = team.processes == 1 and team.most > 1
+    blocks = blocks_of(pairs, parent, len(parent)) if alone else None
+    if blocks is None:
+        return _forest(team, key, pairs, parent)
+    kept = contract_blocks(team, Edges(key, pairs), parent, blocks)
+    rest, position = edges_between(Edges(key, pairs), parent, team.threads)
+    kept[position[_forest(team, *rest, parent)]] = True
+    return kept
+
+
+def _forest(
+    team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
+) -> np.ndarray:
+    """Do what `spanning_forest` does, wherever components lie."""
     if team.size_for(len(key)) >= ROUNDS_FROM and len(key) <= MOST_PLACES:
         return forest_by_rounds(team, key, pairs, parent)
     (kept,) = team.arrays((len(key), np.bool_))
@@ -93,17 +107,6 @@ def _kruskal(
     join(order[sort_positions(key[order], threads)])
     order = heavy_positions(key, light, pairs, parent)
     join(order[sort_positions(key[order], threads)])
-
-
-def ascending_pairs(
-    key: np.ndarray, pairs: np.ndarray, threads: Threads
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of edges, lightest first, and their ends in that order."""
-    order = sort_positions(key, threads)
-    sorted_pairs = np.empty_like(order)
-    ranges = threads.ranges(len(order))
-    threads.map(in_order, [(order, pairs, *bounds, sorted_pairs) for bounds in ranges])
-    return order, sorted_pairs
 
 
 def packed(a: np.ndarray, b: np.ndarray, threads: Threads) -> np.ndarray:

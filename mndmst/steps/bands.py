@@ -11,7 +11,9 @@ import numpy as np
 
 from ..backends.base import SPARSE_ARCS_PER_VERTEX, Band
 from ..graph.giant import most_frequent
+from ..graph.model import Rows
 from ..kernels.rows import count_occupied
+from ..kernels.threads import Threads
 from ..run.run import Run
 
 # Sampled arcs: for keys, for the giant component, for the share of cut arcs.
@@ -28,27 +30,44 @@ def bands(run: Run, light_edges: float) -> Iterator[Band]:
     light_edges : float
         Edges in the first band for each vertex that has any; 0 for one band.
     """
-    arcs, occupied = run.comm.sum(
-        np.array([
-            sum(worker.rows.num_arcs for worker in run.workers),
-            sum(count_occupied(worker.rows.indptr) for worker in run.workers),
-        ])
-    )  # fmt: skip
     low = run.state.done
     alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
-    if light_edges and not alone and arcs > SPARSE_ARCS_PER_VERTEX * occupied:
-        key_dtype = run.workers[0].rows.keys.dtype
-        sample = np.sort(_sample(run, KEY_SAMPLE, arcs, key_dtype, _keys))
-        share = 2 * light_edges * occupied / arcs
-        while 0 < share < 0.5 and len(sample):
-            high = int(sample[int(share * len(sample))])
-            if high == np.iinfo(sample.dtype).max:
-                break  # nothing can be above
+    if light_edges and not alone:
+        for high in _ends(run, light_edges):
             if low is None or high > low:
                 yield Band(low, high)
                 low = high
-            share *= 2
     yield Band(low, None)
+
+
+def _ends(run: Run, light_edges: float) -> Iterator[int]:
+    """Yield the last keys of bands, each twice as wide as the one before. Collective.
+
+    There are none where vertices have few arcs.
+    """
+    arcs, occupied = run.comm.sum(
+        np.array([
+            sum(worker.rows.num_arcs for worker in run.workers),
+            sum(_count_occupied(worker.rows, run.threads) for worker in run.workers),
+        ])
+    )  # fmt: skip
+    if arcs <= SPARSE_ARCS_PER_VERTEX * occupied:
+        return
+    key_dtype = run.workers[0].rows.keys.dtype
+    sample = np.sort(_sample(run, KEY_SAMPLE, arcs, key_dtype, _keys))
+    share = 2 * light_edges * occupied / arcs
+    while 0 < share < 0.5 and len(sample):
+        high = int(sample[int(share * len(sample))])
+        if high == np.iinfo(sample.dtype).max:
+            return  # nothing can be above
+        yield high
+        share *= 2
+
+
+def _count_occupied(rows: Rows, threads: Threads) -> int:
+    """Return how many rows have arcs."""
+    ranges = threads.ranges(len(rows))
+    return sum(threads.map(count_occupied, [(rows.indptr, *r) for r in ranges]))
 
 
 def giant_component(run: Run, component: np.ndarray) -> int | None:

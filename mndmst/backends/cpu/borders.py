@@ -1,24 +1,18 @@
-"""What edges across a border do to rows that grow: the kernels of `row_growth`.
-
-A component whose lightest edge leads to a ghost waits, and so does one that would grow
-along an edge to another that waits.
-"""
+"""Edges across the border of rows that grow: the kernels of `row_growth`."""
 
 import numpy as np
 
-from ...kernels.hooks import HALF, NUMBER, ROOT
-from ...kernels.intrinsics import prefetch
-from ...kernels.kruskal import FETCH_AHEAD, HALVE_AHEAD, LOW, find, unite
+from ...kernels.hooks import HALF, NUMBER
+from ...kernels.kruskal import LOW
 from ...native.kernel import kernel
 from .lightest import chosen, lightest_elsewhere
 
-# What becomes of an edge; the others are dropped.
-FINAL, WAITS = 1, 2
-
 
 @kernel
-def heavier_to_ghosts(csr, high, hooks):
+def heavier_to_ghosts(csr, high, hooks, begin, end):
     """Return the edges of rows without an arc in the band, if they lead to ghosts.
+
+    Of the rows in [begin, end).
 
     Parameters
     ----------
@@ -35,21 +29,19 @@ def heavier_to_ghosts(csr, high, hooks):
     """
     first, indptr, indices, keys = csr
     hook, best = hooks
-    rows, largest = np.uint64(len(hook)), ~keys.dtype.type(0)
-    count = np.uint64(1)  # one to spare for a write that is undone
-    for row in range(rows):
+    largest = ~keys.dtype.type(0)
+    count = np.uint64(0)
+    for row in range(np.uint64(begin), np.uint64(end)):
         count += np.uint64((hook[row] == row) & (not chosen(best[row], high, largest)))
     u, v = np.empty(count, indices.dtype), np.empty(count, indices.dtype)
     key = np.empty(count, keys.dtype)
     count = np.uint64(0)
-    for row in range(rows):
-        begin, end = indptr[row], indptr[row + np.uint64(1)]
-        if hook[row] != row or chosen(best[row], high, largest) or begin == end:
+    for row in range(np.uint64(begin), np.uint64(end)):
+        low, top = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        if hook[row] != row or chosen(best[row], high, largest) or low == top:
             continue
         vertex = np.uint64(first) + row
-        arc = lightest_elsewhere(
-            indices, keys, np.uint64(begin), np.uint64(end), vertex
-        )
+        arc = lightest_elsewhere(indices, keys, low, top, vertex)
         if arc >= 0:
             head, weight = np.uint64(indices[np.uint64(arc)]), keys[np.uint64(arc)]
             u[count], v[count], key[count] = (
@@ -62,100 +54,49 @@ def heavier_to_ghosts(csr, high, hooks):
 
 
 @kernel
-def leaving(u, v, key, first, component, pairs, ghosts):
-    """Keep, in place, the edges that leave components of the rows.
+def leaving(u, v, key, first, component, ghost, pairs):
+    """Keep, in place, the edges that leave components of the rows; return how many.
 
     Parameters
     ----------
     component : ndarray of uint32, shape (rows,)
         The number of each row's component, and the bit ROOT.
+    ghost : int
+        The number that stands for all ghosts, one of which an edge may have.
     pairs : ndarray of uint64
-        Gets the numbers at both ends of each edge that is kept. A ghost, at one end
-        at the most, has the bit ROOT and a place in `ghosts`.
-    ghosts : ndarray of int64
-        Gets the ids of the ghosts, edge by edge.
-
-    Returns
-    -------
-    count, away : int
-        How many edges are kept, and how many ghosts there are at their ends.
+        Gets the numbers at both ends of each edge that is kept.
     """
     before, rows = np.uint64(first), np.uint64(len(component))
-    count = away = np.uint64(0)
+    count = np.uint64(0)
     for i in range(np.uint64(len(key))):
         x, y, weight = u[i], v[i], key[i]
         row_x, row_y = np.uint64(x) - before, np.uint64(y) - before
-        if row_x < rows and row_y < rows:
-            a, b = component[row_x] & NUMBER, component[row_y] & NUMBER
-        elif row_x < rows:
-            a, b = component[row_x] & NUMBER, ROOT | np.uint32(away)
-            ghosts[away] = y
-            away += np.uint64(1)
-        else:
-            a, b = ROOT | np.uint32(away), component[row_y] & NUMBER
-            ghosts[away] = x
-            away += np.uint64(1)
+        a = b = np.uint32(ghost)
+        if row_x < rows:
+            a = component[row_x] & NUMBER
+        if row_y < rows:
+            b = component[row_y] & NUMBER
         u[count], v[count], key[count] = x, y, weight
         pairs[count] = (np.uint64(a) << HALF) | np.uint64(b)
         count += np.uint64(a != b)
-    return count, away
+    return count
 
 
 @kernel
-def number_ghosts(pairs, place, own):
-    """Replace the places of ghosts by their numbers, which begin at `own`."""
-    for i in range(np.uint64(len(pairs))):
-        a, b = np.uint32(pairs[i] >> HALF), np.uint32(pairs[i] & LOW)
-        if (a | b) & ROOT:
-            if a & ROOT:
-                a = np.uint32(own + place[np.uint64(a & NUMBER)])
-            else:
-                b = np.uint32(own + place[np.uint64(b & NUMBER)])
-            pairs[i] = (np.uint64(a) << HALF) | np.uint64(b)
-
-
-@kernel
-def grow(order, pairs, own, parent, fate):
-    """Tell final edges from those that wait at a border, in ascending order.
-
-    As `kruskal.border_excepting_kruskal`, of edges that need not be a forest: one
-    that closes a cycle with lighter ones, final or waiting, is dropped.
+def number_ghosts(pairs, ghost, place):
+    """Give each ghost at an end of edges a number of its own, `ghost` + its place.
 
     Parameters
     ----------
-    order, pairs : ndarray of uint64
-        The edges' positions, lightest first, and their ends in that order.
-    own : int
-        Smaller numbers are components of these rows, the others ghosts.
-    parent : ndarray of uint32
-        Union-find links along final edges; updated.
-    fate : ndarray of uint8
-        Set to FINAL or WAITS at the position of each edge of the forest.
+    place : ndarray of uint32
+        Of the ghosts of those edges that have one.
     """
-    reached = parent.copy()
-    frozen = np.zeros(len(parent), np.bool_)
-    frozen[own:] = True
-    count = len(pairs)
-    for i in range(count):
-        if i + FETCH_AHEAD < count:
-            ahead = pairs[i + FETCH_AHEAD]
-            prefetch(parent, np.intp(ahead >> HALF))
-            prefetch(parent, np.intp(ahead & LOW))
-        if i + HALVE_AHEAD < count:
-            ahead = pairs[i + HALVE_AHEAD]
-            x, y = ahead >> HALF, ahead & LOW
-            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
-            prefetch(reached, np.intp(parent[x]))
-            prefetch(reached, np.intp(parent[y]))
-        x, y = find(parent, pairs[i] >> HALF), find(parent, pairs[i] & LOW)
-        if x == y or not unite(reached, x, y):
-            continue
-        ghost = x >= np.uint64(own) or y >= np.uint64(own)
-        if ghost or (frozen[x] and frozen[y]):
-            frozen[x] = frozen[y] = True
-            fate[order[i]] = WAITS
-        else:
-            low, high = min(x, y), max(x, y)
-            parent[high] = np.uint32(low)
-            frozen[low] = frozen[x] or frozen[y]
-            fate[order[i]] = FINAL
+    count, ghost = np.uint64(0), np.uint64(ghost)
+    for i in range(np.uint64(len(pairs))):
+        a, b = pairs[i] >> HALF, pairs[i] & LOW
+        if a == ghost:
+            pairs[i] = ((ghost + np.uint64(place[count])) << HALF) | b
+            count += np.uint64(1)
+        elif b == ghost:
+            pairs[i] += np.uint64(place[count])
+            count += np.uint64(1)

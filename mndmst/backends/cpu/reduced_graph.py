@@ -3,8 +3,9 @@
 import numpy as np
 
 from ...graph.model import ReducedGraph
-from ...kernels.kruskal import border_excepting_kruskal, flatten
-from ...kernels.spanning import ascending_pairs, packed, spanning_edges
+from ...kernels import growth
+from ...kernels.minima import Edges
+from ...kernels.spanning import packed, spanning_edges
 from ...kernels.threads import Threads
 from ..base import Growth
 
@@ -17,11 +18,12 @@ def forest(graph: ReducedGraph, threads: Threads) -> Growth:
 
 
 def grow(graph: ReducedGraph, threads: Threads) -> Growth:
-    """See `Backend.grow`; one pass in ascending order takes the place of rounds."""
+    """See `Backend.grow`."""
+    own = np.flatnonzero(graph.own)
+    number = np.full(len(graph.labels), len(own), np.uint32)
+    number[own] = np.arange(len(own))
+    pairs = packed(number[graph.a], number[graph.b], threads)
+    final, parent = growth.grow(Edges(graph.edges.key, pairs), len(own), threads)
     root = np.arange(len(graph.labels), dtype=np.uint32)
-    in_forest = np.zeros(len(graph), np.bool_)
-    pairs = packed(graph.a, graph.b, threads)
-    lightest_first = ascending_pairs(graph.edges.key, pairs, threads)
-    border_excepting_kruskal(*lightest_first, graph.own, root, in_forest)
-    threads.map(flatten, [(root, *bounds) for bounds in threads.ranges(len(root))])
-    return Growth(in_forest, root)
+    root[own] = own[parent[:-1]]
+    return Growth(final, root)

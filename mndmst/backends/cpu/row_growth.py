@@ -1,34 +1,33 @@
-"""Independent computation on rows that have ghosts, with one sort for all of it.
+"""Independent computation on rows that have ghosts, with one forest for all of it.
 
 1. Rows hook to the far end of their lightest edge, unless that is a ghost: the first
    Borůvka round. The same pass over the rows takes the edges of the band. A row with
-   no edge in the band takes part with its lightest one: so all get to know a heavier
+   no edge in the band takes part with its lightest one; so all get to know a heavier
    edge that is the only one of its kind to matter.
-2. The edges left between components are passed over in ascending order. Two
-   union-finds tell at once which edges are final and which cannot be in the forest of
-   these rows: the first knows what has been contracted, the second also what waits at
-   a border.
+2. The components grow along the edges left between them (`growth`).
+3. Of the edges that still lead from one to another, or to a ghost, the forest waits.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from ...graph.model import EdgeColumns, EdgeList, Rows
-from ...kernels.columns import joined, room_for, without_repeats
+from ...kernels.blocks import edges_between
+from ...kernels.columns import add_marked, joined, room_for, taken, without_repeats
 from ...kernels.contraction import Contraction
-from ...kernels.edge_ops import copy_kept
 from ...kernels.edge_order import in_order
+from ...kernels.growth import grow
 from ...kernels.hooks import HALF, Hooks
-from ...kernels.kruskal import LOW, flatten
+from ...kernels.kruskal import LOW
+from ...kernels.minima import Edges
 from ...kernels.numbering import distinct
-from ...kernels.spanning import ascending_pairs, pair_order
+from ...kernels.spanning import pair_order, spanning_pairs
 from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ..base import Band, RowGrowth
 from .bands import all_chunks, band_chunks, chunks_of
-from .borders import FINAL, WAITS, grow, heavier_to_ghosts, leaving, number_ghosts
+from .borders import heavier_to_ghosts, leaving, number_ghosts
 from .cuts import Sample, band_segments
 from .tree_names import tree_names
 
@@ -43,30 +42,31 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     else:
         parts = band_segments(rows, band)
         chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, True)
-        heavier = EdgeColumns(*heavier_to_ghosts(rows.csr, parts[-1].high, hooks))
-    found = room_for(rows, len(rows) + 1)
-    count = components.link(hooks.best, found)
-    component, own = components.component, len(components.parent)
-    for end in found[:2]:
+        given = rows.csr, parts[-1].high, hooks
+        ranges = threads.ranges(len(rows))
+        found = threads.map(heavier_to_ghosts, [(*given, *r) for r in ranges])
+        heavier = EdgeColumns(*joined(found, threads))
+    forest = room_for(rows, len(rows) + 1)
+    count = components.link(hooks.best, forest)
+    for end in forest[:2]:
         end[:count] += end.dtype.type(rows.first)
-    columns, pairs, ghosts = _leaving(chunks, heavier, rows, component, own, threads)
-    parent = np.arange(own + len(ghosts), dtype=np.uint32)
-    fate = np.zeros(len(pairs), np.uint8)
-    order, ascending = ascending_pairs(columns[2], pairs, threads)
-    grow(order, ascending, own, parent, fate)
-    threads.map(flatten, [(parent, *bounds) for bounds in threads.ranges(own)])
-    total = count + np.count_nonzero(fate == FINAL)
-    copy_kept(EdgeColumns(*columns), fate == FINAL, found.part(count, total))
+    component, own = components.component, len(components.parent)
+    *columns, pairs = _leaving(chunks, heavier, rows, component, own, threads)
+    final, parent = grow(Edges(columns[2], pairs), own, threads)
+    ranges = threads.ranges(len(final))
+    parts = [[column[b:e] for column in columns] for b, e in ranges]
+    masks = [final[b:e] for b, e in ranges]
+    count = add_marked(parts, masks, forest, count, threads)
     label, smallest = tree_names(component, parent[:own], threads)
-    names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
-    waits = np.flatnonzero(fate == WAITS)
+    names = rows.first + smallest.astype(np.int64)
+    waiting, ends, ghosts = _waiting(columns, pairs, parent, rows, threads)
     if len(heavier.key):
-        u, v, key = (column[waits] for column in columns)
-        waits = waits[pair_order(u, v, key, threads)]
-    remaining = EdgeList(*columns).take(waits)
-    a, b = (parent[end] for end in (pairs[waits] >> HALF, pairs[waits] & LOW))
-    final = EdgeList(*found.part(0, total))
-    return RowGrowth(final, label, remaining, (names[a], names[b]))
+        order = pair_order(*(column[waiting] for column in columns), threads)
+        waiting, ends = waiting[order], ends[order]
+    left = EdgeList(*taken(columns, waiting, threads))
+    names = np.concatenate([rows.first + smallest[:own].astype(np.int64), ghosts])
+    name_a, name_b = names[ends >> HALF], names[ends & LOW]
+    return RowGrowth(EdgeList(*forest.part(0, count)), label, left, (name_a, name_b))
 
 
 def _leaving(
@@ -74,34 +74,61 @@ def _leaving(
     heavier: Sequence[np.ndarray],
     rows: Rows,
     component: np.ndarray,
-    own: int,
+    ghost: int,
     threads: Threads,
-) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Return u, v, key of the edges that leave components.
+) -> list[np.ndarray]:
+    """Return u, v, key of the edges that leave components, and both ends as numbers.
 
-    Those of the band are in (u, v) order, and after them come heavier ones. Also both
-    ends of each as numbers in one word, and the ids of the ghosts: these are numbered
-    in ascending order, behind the own components.
+    Those of the band are in (u, v) order, and after them come heavier ones. The ends
+    are in one word; all ghosts have one number.
     """
 
     def work(u, v, key):
         edges = without_repeats(u, v, key)
         pairs = np.empty(len(edges), np.uint64)
-        ghosts = np.empty(len(edges), np.int64)
-        count, away = leaving(*edges.columns, rows.first, component, pairs, ghosts)
-        return *edges.columns.part(0, count), pairs[:count], ghosts[:away]
+        count = leaving(*edges.columns, rows.first, component, ghost, pairs)
+        return *edges.columns.part(0, count), pairs[:count]
 
     lower = joined(chunks_of(chunks, 3), threads)
     lower, heavier = (_in_order(columns, threads) for columns in (lower, heavier))
-    found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), heavier])
-    ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
-    bounds = np.cumsum([0, *(len(part[4]) for part in found)]).tolist()
-    threads.map(number_ghosts, [
-        (part[3], place[begin:end], own)
-        for part, (begin, end) in zip(found, pairwise(bounds), strict=True)
-    ])  # fmt: skip
-    *columns, pairs = joined([part[:4] for part in found], threads)
-    return columns, pairs, ids
+    lists = [lower, *(chunk[:3] for chunk in chunks), heavier]
+    return joined(threads.map(work, lists), threads)
+
+
+def _waiting(
+    columns: Sequence[np.ndarray],
+    pairs: np.ndarray,
+    parent: np.ndarray,
+    rows: Rows,
+    threads: Threads,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the forest of the edges that lead from one grown component to another.
+
+    Parameters
+    ----------
+    columns, pairs
+        What `_leaving` returns.
+    parent : ndarray of uint32
+        What components are one with. The last one stands for all ghosts.
+
+    Returns
+    -------
+    position : ndarray of uint64
+        Of the forest's edges in the columns.
+    ends : ndarray of uint64
+        Their ends. From the last component on, numbers are places of ghosts.
+    ghosts : ndarray of int64
+        The ids of these.
+    """
+    ghost = len(parent) - 1
+    edges, position = edges_between(Edges(columns[2], pairs), parent, threads)
+    away = position[(edges.pairs >> HALF == ghost) | (edges.pairs & LOW == ghost)]
+    u, v = (column[away].astype(np.int64) for column in columns[:2])
+    ghosts, place = distinct(np.where((u < rows.first) | (u >= rows.last), u, v))
+    number_ghosts(edges.pairs, ghost, place)
+    root = np.arange(ghost + len(ghosts), dtype=np.uint32)
+    kept = spanning_pairs(*edges, root, threads)
+    return position[kept], edges.pairs[kept], ghosts
 
 
 def _in_order(columns: Sequence[np.ndarray], threads: Threads) -> EdgeColumns:

@@ -67,8 +67,9 @@ def test_entries_that_point_away_from_home(ids: type) -> None:
 
 
 def test_rows_with_arcs_are_counted() -> None:
-    assert count_occupied(np.array([0, 0, 2, 2, 5])) == 2
-    assert count_occupied(np.array([0])) == 0
+    indptr = np.array([0, 0, 2, 2, 5])
+    assert [count_occupied(indptr, 0, end) for end in range(5)] == [0, 0, 1, 1, 2]
+    assert count_occupied(indptr, 2, 4) == 1
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

@@ -1,0 +1,101 @@
+"""Kruskal's algorithm except across borders.
+
+A component stops at its lightest edge that leads across the border, and merges along
+lighter ones: these are final, whatever is behind the border (Panja and Vadhiyar, ICPP
+2018, section 3.2). An edge between two components, in ascending order, is the lightest
+of one of them unless both have stopped. So one pass reaches what Borůvka rounds with
+this exception reach when nothing moves.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..native.kernel import kernel
+from .intrinsics import lower_atomic, prefetch
+from .kruskal import FETCH_AHEAD, HALF, HALVE_AHEAD, LOW, PAIRS_AHEAD, find
+
+NO_BORDER = ~np.uint64(0)
+
+
+class Bordered(NamedTuple):
+    """Components that merge except across borders.
+
+    Attributes
+    ----------
+    parent : ndarray of uint32
+        Union-find links.
+    border : ndarray of uint64
+        What orders the lightest edge of each root across the border, as far as that is
+        known before edges are joined; else NO_BORDER. Of keys of 64 bits it is the key
+        alone: at a tie a component stops too soon, and grows later.
+    final : ndarray of bool
+        Set at the position of each edge along which components merge.
+    own : int
+        Components from this number on are across the border.
+    """
+
+    parent: np.ndarray
+    border: np.ndarray
+    final: np.ndarray
+    own: int
+
+
+@kernel
+def _word(key, place):
+    """Return what orders an edge: the key, and the place if that fits."""
+    word = np.uint64(key[place])
+    if key.itemsize == 4:
+        word = (word << HALF) | np.uint64(place)
+    return word
+
+
+@kernel
+def lower_borders(edges, place, a, b, border):
+    """Lower the borders of the components that an edge joins; others do so, too."""
+    word = _word(edges.key, place)
+    if word < border[a]:
+        lower_atomic(border, np.intp(a), word)
+    if word < border[b]:
+        lower_atomic(border, np.intp(b), word)
+
+
+@kernel
+def join_except_borders(edges, components, order, begin, mask):
+    """Join components along edges, in ascending order, except across borders.
+
+    Parameters
+    ----------
+    edges : Edges
+    components : Bordered
+    order : ndarray of uint64
+        The edges, lightest first: their positions behind `begin`, in the bits `mask`.
+    """
+    key, pairs = edges
+    parent, border, final, own = components
+    first, count = np.uint64(begin), np.uint64(len(order))
+    for place in range(count):
+        if place + np.uint64(PAIRS_AHEAD) < count:
+            ahead = first + (order[place + np.uint64(PAIRS_AHEAD)] & mask)
+            prefetch(pairs, np.intp(ahead))
+        if place + np.uint64(FETCH_AHEAD) < count:
+            pair = pairs[first + (order[place + np.uint64(FETCH_AHEAD)] & mask)]
+            prefetch(parent, np.intp(pair >> HALF))
+            prefetch(parent, np.intp(pair & LOW))
+        if place + np.uint64(HALVE_AHEAD) < count:
+            pair = pairs[first + (order[place + np.uint64(HALVE_AHEAD)] & mask)]
+            x, y = pair >> HALF, pair & LOW
+            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
+            prefetch(border, np.intp(parent[x]))
+            prefetch(border, np.intp(parent[y]))
+        i = first + (order[place] & mask)
+        x, y = find(parent, pairs[i] >> HALF), find(parent, pairs[i] & LOW)
+        word = _word(key, i)
+        if x != y and (word < border[x] or word < border[y]):
+            low, high = min(x, y), max(x, y)
+            if high >= np.uint64(own):
+                border[low] = np.uint64(0)
+                continue
+            parent[high] = np.uint32(low)
+            border[low] = min(border[low], border[high])
+            final[i] = True
