@@ -82,6 +82,21 @@ def test_a_signal_to_a_rank_ends_the_service(tmp_path: Path, rank: int) -> None:
         service.kill()
 
 
+@pytest.mark.parametrize("rank", (0, 1))
+def test_an_interrupt_of_a_rank_ends_the_service_at_once(
+    tmp_path: Path, rank: int
+) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    service = Served(tmp_path, 2, tmp_path / "g", "-q")
+    try:
+        os.kill(service.ranks()[rank], signal.SIGINT)
+        done = finish(service.process, 60)
+        assert done.returncode == 128 + signal.SIGINT
+        assert "Traceback" not in done.stderr
+    finally:
+        service.kill()
+
+
 def test_tls(tmp_path: Path) -> None:
     """Every rank shows the certificate; who does not trust it stays out."""
     openssl = shutil.which("openssl")
