@@ -95,7 +95,9 @@ class Executor:
         if choice.below is not None:
             with self.comm.raise_on_all():
                 lighter(np.empty(0, weighed.dtype), choice.below)
-        found = graph.resident.solve(weighed, choice, Told(job), self._proceed(job))
+        proceed = self._proceed(job)
+        proceed()  # to read a column takes a while
+        found = graph.resident.solve(weighed, choice, Told(job), proceed)
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
         self.forests[name] = found
