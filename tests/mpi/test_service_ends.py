@@ -82,6 +82,15 @@ def test_a_signal_to_a_rank_ends_the_service(tmp_path: Path, rank: int) -> None:
         service.kill()
 
 
+@pytest.fixture
+def heard_interrupts():
+    """Programs that are started do not ignore SIGINT, as a shell may have it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard_interrupts")
 @pytest.mark.parametrize("rank", (0, 1))
 def test_an_interrupt_of_a_rank_ends_the_service_at_once(
     tmp_path: Path, rank: int

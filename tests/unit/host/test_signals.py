@@ -131,6 +131,7 @@ def test_one_that_another_thread_takes_wakes_the_main_thread(number: int) -> Non
     """So does one that comes just before that thread falls asleep."""
     program = """
 import queue, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 waiting = queue.SimpleQueue()
 threading.Thread(target=time.sleep, args=(50,), daemon=True).start()
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
