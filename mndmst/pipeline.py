@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .comm.communicator import Comm
+from .host.errors import MndmstError
 from .host.progress import Progress
 from .io.outputs import check_on_all
 from .merging.choose import choose
@@ -79,19 +80,25 @@ def contract(run: Run, proceed: Callable[[], None] = lambda: None) -> None:
     Parameters
     ----------
     proceed : callable
-        Collective; called before each portion of the edges, and may raise on all ranks.
+        Collective; called before each step, and may raise on all ranks.
     """
     strategy = choose(run, exception=lightest_cut_edge)
+    try:
+        # The lightest edges go first, then what they leave of the heavier ones
+        for edges in strategy.portions():
+            # 3. Every device contracts its part; a component stops at the border, if
+            # the lightest edge that leaves it is a cut edge
+            proceed()
+            left = strategy.ind_comp(edges)
 
-    # The lightest edges go first, then what they leave of the heavier ones
-    for edges in strategy.portions():
-        proceed()
-        # 3. Every device contracts its part; a component stops at the border, if
-        # the lightest edge that leaves it is a cut edge
-        left = strategy.ind_comp(edges)
+            # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
+            proceed()
+            left = strategy.merge_parts(left)
 
-        # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
-        left = strategy.merge_parts(left)
-
-        # 7. The last leader has what is left, and no border
-        strategy.post_process(left)
+            # 7. The last leader has what is left, and no border
+            proceed()
+            strategy.post_process(left)
+    except MndmstError as error:
+        if error.ranks == run.comm.size:  # they may go on, as those of a service do
+            strategy.give_up()
+        raise

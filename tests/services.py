@@ -74,6 +74,17 @@ class Served:
             self.process.communicate()
 
 
+def raw(service: Served, token: str | None = None) -> tuple[Any, Any]:
+    """Return a bare client of Flight, and the options of its calls."""
+    from pyarrow import flight
+
+    if token is None:
+        token = Path(service.token_file).read_text().strip()
+    header = (b"authorization", f"Bearer {token}".encode())
+    options = flight.FlightCallOptions(headers=[header], timeout=20)
+    return flight.connect(service.url), options
+
+
 @contextmanager
 def served(folder: Path, ranks: int, *words: object) -> Iterator[Served]:
     """Serve graphs; end the service after the block, if nobody has."""

@@ -18,6 +18,7 @@ from .batch import Batch, NetChanges, impossible, net_changes
 from .current import CurrentForest
 from .edges import PairEdges, among
 from .insert import with_edges
+from .kernels.arcs import PlacedArcs
 from .pieces import Pieces, cut_off, joined
 from .rows import ChangingRows
 from .search import joining_edges
@@ -92,13 +93,14 @@ class ChangingForest:
         self.rows = ChangingRows(rows)
         self.forest = None if index is None else CurrentForest.of(index)
 
-    def apply(self, batch: Batch | None) -> Applied:
+    def apply(self, batch: Batch | MndmstError | None) -> Applied:
         """Make the changes of a batch: all, or none if one cannot be made. Collective.
 
         Parameters
         ----------
-        batch : Batch
-            On rank 0; not looked at on others.
+        batch : Batch, or MndmstError
+            On rank 0; not looked at on others. An error, that has kept rank 0 from
+            reading a batch, is raised on all.
 
         Raises
         ------
@@ -111,14 +113,13 @@ class ChangingForest:
         self._check(net, edge[here != net.before[edge]], batch)
 
         # 1. What gets worse, in the rows and in the forest
-        worse = net.before[edge] & net.after[edge] & (net.key[edge] > key)
-        better = net.after[edge] & ~here | (net.after[edge] & (net.key[edge] < key))
-        self.rows.remove(arc.take(net.before[edge] & ~net.after[edge]))
-        self.rows.put(arc.take(worse), net.key[edge[worse]])
+        worse = here & (net.key[edge] > key)
+        better = net.after[edge] & (~here | (net.key[edge] < key))
+        self._change(net, arc, edge, worse | ~net.after[edge])
         forest, lighter = self._rejoined(net)
 
         # 2. What gets better
-        self.rows.put(arc.take(better), net.key[edge[better]])
+        self._change(net, arc, edge, better)
         self.rows.keep_small()
         if forest is not None:
             self.forest = with_edges(forest, lighter).settled()
@@ -128,13 +129,22 @@ class ChangingForest:
         changed = int(np.count_nonzero(net.before & net.after))
         return Applied(self.version, inserted, deleted, changed)
 
-    def _agreed(self, batch: Batch | None) -> NetChanges:
+    def _change(
+        self, net: NetChanges, arc: PlacedArcs, edge: np.ndarray, chosen: np.ndarray
+    ) -> None:
+        """Make some arcs what their edges are in the end."""
+        edge = edge[chosen]
+        self.rows.change(arc.take(chosen), net.after[edge], net.key[edge])
+
+    def _agreed(self, batch: Batch | MndmstError | None) -> NetChanges:
         """Check a batch by itself, and return its net changes on every rank."""
         agreed: NetChanges | MndmstError | None = None
         if self.comm.rank == 0:
             try:
                 if batch is None:
                     raise ConfigError("rank 0 has no batch; give it one")
+                if isinstance(batch, MndmstError):
+                    raise batch
                 num_vertices = self.rows.rows.num_vertices
                 agreed = net_changes(batch, num_vertices, self.weight_dtype)
             except MndmstError as error:
@@ -146,7 +156,7 @@ class ChangingForest:
         assert agreed is not None
         return agreed
 
-    def _check(self, net: NetChanges, wrong: np.ndarray, batch: Batch | None) -> None:
+    def _check(self, net: NetChanges, wrong: np.ndarray, batch: object) -> None:
         """Refuse a batch if rows are not as it needs them.
 
         Parameters
@@ -159,7 +169,7 @@ class ChangingForest:
         if first == none:
             return
         with self.comm.raise_on_all():
-            if self.comm.rank == 0 and batch is not None:
+            if self.comm.rank == 0 and isinstance(batch, Batch):
                 at = int(np.flatnonzero(net.change == first)[0])
                 missing = bool(net.before[at])
                 raise impossible(batch.where(first), int(net.pair[at]), missing)
@@ -177,7 +187,7 @@ class ChangingForest:
         forest, pieces = None, Pieces.unpacked(np.empty(0, np.uint32))
         lighter = PairEdges(net.pair, net.key)
         if self.forest is not None:
-            below, entered, key = self.forest.find(self.forest.placed(lighter))
+            below, entered, key = self.forest.find(lighter)
             held = (below > 0) | entered
             out = held & (~net.after | (net.key > key))
             stays = held & ~out & (net.key == key)
@@ -187,10 +197,10 @@ class ChangingForest:
                 gone = among(forest.entered.edges.pair, net.pair[out & entered])
                 forest, pieces = cut_off(forest, below[out & (below > 0)], gone)
         # All know whether there is an edge that may have got worse
-        if not net.before.any() or not self.comm.bcast(len(pieces.largest)):
+        if net.before.any():
+            pieces = Pieces.unpacked(self.comm.allgatherv(pieces.packed()))
+        if len(pieces.largest) == 0:
             return forest, lighter
-        packed = pieces.packed() if self.comm.rank == 0 else np.empty(0, np.uint32)
-        pieces = Pieces.unpacked(self.comm.allgatherv(packed))
         p, q, edges = joining_edges(self.rows, pieces)
         counts = np.zeros(self.comm.size, np.int64)
         counts[0] = len(p)

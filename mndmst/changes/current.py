@@ -5,8 +5,7 @@ forest is cut there, into fragments. Others have entered, and join fragments. An
 never changes, so what asks one sees one version.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ..graph.order import keys_to_weights, weights_to_keys
 from ..graph.ordered import places_among
 from ..tree.index import ForestIndex
 from .edges import HALF, PairEdges, PlacedEdges, among
-from .kernels.fragments import Cuts, nest, number, sizes_of, tops_of
+from .kernels.fragments import Cuts, lower_tops, nest, number, sizes_of
 
 # What differs takes part in every batch. If that has been so for this many changes a
 # vertex, all in all, an index made anew has been as much work: 0.2 us a vertex.
@@ -30,9 +29,9 @@ class CurrentForest:
     ----------
     index : ForestIndex
         Its edges are in the order of pairs.
-    left : ndarray of uint32
-        The edges of the index that have left, each by the place of its lower end in
-        the rooted forest; ascending.
+    cuts : Cuts
+        Where edges of the index have left: each cut has the place of its lower end in
+        the rooted forest as its top.
     entered : PlacedEdges
         The edges that have entered, by pairs.
     work : int
@@ -40,7 +39,7 @@ class CurrentForest:
     """
 
     index: ForestIndex
-    left: np.ndarray
+    cuts: Cuts
     entered: PlacedEdges
     work: int = 0
 
@@ -48,45 +47,33 @@ class CurrentForest:
     def of(cls, index: ForestIndex) -> "CurrentForest":
         """Return an indexed forest without changes."""
         none = np.empty(0, np.uint64), weights_to_keys(index.weight[:0].copy())
-        entered = PlacedEdges(PairEdges(*none), np.empty((2, 0), np.uint32))
-        return cls(index, np.empty(0, np.uint32), entered)
+        entered = PlacedEdges(PairEdges(*none), *np.empty((2, 2, 0), np.uint32))
+        nowhere = np.empty(0, np.uint32)
+        return cls(index, _cuts_at(nowhere, nowhere, index.num_vertices), entered)
 
     def __len__(self) -> int:
         return len(self.index) - len(self.left) + len(self.entered)
 
-    @cached_property
-    def cuts(self) -> Cuts:
-        """Where the indexed forest is cut."""
-        count, places = len(self.left), self.index.num_vertices
-        shift = max(0, places.bit_length() - (2 * count).bit_length())
-        around, after = np.empty((2, count), np.int64)
-        block = np.empty((places >> shift) + 1, np.int64)
-        bound, inner = np.empty(2 * count, np.uint32), np.empty(2 * count, np.int64)
-        cuts = Cuts(self.left, around, after, bound, inner, block, shift)
-        nest(self.left, self.index.rooted.end, cuts)
-        return cuts
+    @property
+    def left(self) -> np.ndarray:
+        """The places of the lower ends of the edges of the index that have left."""
+        return self.cuts.top
 
     def placed(self, edges: PairEdges) -> PlacedEdges:
-        """Return edges with the places of their ends."""
-        return PlacedEdges(edges, self.index.rooted.place[edges.ends])
+        """Return edges with what is known of their ends."""
+        return PlacedEdges(edges, *self.located(edges.ends))
 
-    def fragments(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Number the fragments that some places are in.
+    def located(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of vertices, and those of the tops of their fragments."""
+        places = self.index.rooted.place[vertices]
+        return places, self.tops(places)
 
-        Parameters
-        ----------
-        places : ndarray of uint32
-
-        Returns
-        -------
-        numbers : ndarray of uint32
-            The fragment of each place.
-        tops : ndarray of uint32
-            The place of the top of each fragment.
-        """
-        found, numbers, tops = np.empty((3, len(places)), np.uint32)
-        tops_of(self.cuts, self.index.rooted, self.index.labels, places, found)
-        return numbers, tops[: number(found, numbers, tops)]
+    def tops(self, places: np.ndarray) -> np.ndarray:
+        """Return the places of the tops of the fragments that some places are in."""
+        rooted = self.index.rooted
+        tops = rooted.place[self.index.labels[rooted.vertex[places.ravel()]]]
+        lower_tops(self.cuts, places.ravel(), tops)
+        return tops.reshape(places.shape)
 
     def sizes(self, tops: np.ndarray) -> np.ndarray:
         """Return how many vertices the fragments of some tops have; int64."""
@@ -94,7 +81,7 @@ class CurrentForest:
         sizes_of(self.cuts, self.index.rooted.end, tops, sizes)
         return sizes
 
-    def find(self, placed: PlacedEdges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def find(self, edges: PairEdges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Look edges up in the forest; their weights are not looked at.
 
         Returns
@@ -107,8 +94,9 @@ class CurrentForest:
         key : ndarray of uint32 or uint64
             The weights of those that are in the forest.
         """
-        rooted, (pair, given) = self.index.rooted, placed.edges
-        low, below = placed.places.min(axis=0), placed.places.max(axis=0)
+        rooted, (pair, given) = self.index.rooted, edges
+        one, other = rooted.place[edges.ends]
+        low, below = np.minimum(one, other), np.maximum(one, other)
         below[(rooted.parent[below] != low) | among(below, self.left)] = 0
         key, here = np.zeros_like(given), below > 0
         key[here] = weights_to_keys(self.index.weight[rooted.edge[below[here]]])
@@ -117,24 +105,37 @@ class CurrentForest:
         key[entered] = self.entered.edges.key[place]
         return below, entered, key
 
-    def changed(self, left: np.ndarray, entered: PlacedEdges) -> "CurrentForest":
-        """Return the forest with other changes, in any order.
+    def changed(
+        self, below: np.ndarray, stays: np.ndarray, come: PlacedEdges
+    ) -> "CurrentForest":
+        """Return the forest with more changes.
 
         Parameters
         ----------
-        left : ndarray of uint32
-            All that have left the index.
-        entered : PlacedEdges
-            All that have entered.
+        below : ndarray of uint32
+            The places of the lower ends of edges of the index that leave; in any order.
+        stays : ndarray of bool
+            Which of the edges that have entered stay.
+        come : PlacedEdges
+            Edges that enter, in the order of pairs.
         """
-        return CurrentForest(self.index, np.sort(left), entered.by_pair(), self.work)
+        cuts, entered = self.cuts, self.entered.merged(stays, come)
+        if len(below):
+            more, index = np.sort(below), self.index
+            left = np.insert(cuts.top, np.searchsorted(cuts.top, more), more)
+            ends, tops = index.rooted.end, entered.tops.flatten()
+            new = _cuts_at(more, ends, index.num_vertices)
+            lower_tops(new, entered.places.ravel(), tops)
+            cuts = _cuts_at(left, ends, index.num_vertices)
+            entered = PlacedEdges(*entered[:2], tops.reshape(2, -1))
+        return CurrentForest(self.index, cuts, entered, self.work)
 
     def settled(self) -> "CurrentForest":
         """Return the forest of a version, with a new index if changes are many."""
         work = self.work + self.differs
         if work > MOST_WORK * self.index.num_vertices:
             return CurrentForest.of(self.indexed())
-        return CurrentForest(self.index, self.left, self.entered, work)
+        return replace(self, work=work)
 
     def of_index(self, positions: np.ndarray) -> PairEdges:
         """Return some edges of the index."""
@@ -168,3 +169,30 @@ class CurrentForest:
         edges = self.edges()
         weight = keys_to_weights(edges.key, self.index.weight.dtype)
         return ForestIndex(self.index.num_vertices, edges.u, edges.v, weight)
+
+
+def numbered(tops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number the fragments of some tops.
+
+    Returns
+    -------
+    numbers : ndarray of uint32
+        As `tops`.
+    distinct : ndarray of uint32
+        The top of each fragment.
+    """
+    numbers, distinct = np.empty((2, tops.size), np.uint32)
+    count = number(tops.ravel(), numbers, distinct)
+    return numbers.reshape(tops.shape), distinct[:count]
+
+
+def _cuts_at(top: np.ndarray, ends: np.ndarray, places: int) -> Cuts:
+    """Return cuts of a rooted forest with so many places, whose tops ascend."""
+    count = len(top)
+    shift = max(0, places.bit_length() - (2 * count).bit_length())
+    end, bound = np.empty(count, np.uint32), np.empty(2 * count, np.uint32)
+    after, inner = np.empty(count, np.int64), np.empty(2 * count, np.int64)
+    block = np.empty((places >> shift) + 1, np.int64)
+    cuts = Cuts(top, end, after, bound, inner, block, shift)
+    nest(ends, cuts)
+    return cuts

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .kernels.compressed import keep_joining
+from .kernels.entered import merge_entered
 
 HALF = np.uint64(32)
 
@@ -31,6 +32,10 @@ class PairEdges(NamedTuple):
         """Return the edges that a mask or positions choose."""
         return PairEdges(self.pair[index], self.key[index])
 
+    def by_pair(self) -> "PairEdges":
+        """Return the edges in the order of pairs."""
+        return self.take(np.argsort(self.pair))
+
     def followed_by(self, other: "PairEdges") -> "PairEdges":
         """Return these edges and then others."""
         pairs = zip(self, other, strict=True)
@@ -38,32 +43,36 @@ class PairEdges(NamedTuple):
 
 
 class PlacedEdges(NamedTuple):
-    """Edges, and where their ends are in a rooted forest.
+    """Edges, and where their ends are in a rooted forest that is cut.
 
     Attributes
     ----------
     edges : PairEdges
     places : ndarray of uint32, shape (2, edges)
+    tops : ndarray of uint32, shape (2, edges)
+        The places of the tops of the fragments that they are in.
     """
 
     edges: PairEdges
     places: np.ndarray
+    tops: np.ndarray
 
     def __len__(self) -> int:
         return len(self.edges.pair)
 
     def take(self, index: np.ndarray) -> "PlacedEdges":
-        """Return the edges that a mask or positions choose."""
-        return PlacedEdges(self.edges.take(index), self.places[:, index])
+        """Return the edges that a mask chooses."""
+        columns = (np.compress(index, column, axis=1) for column in self[1:])
+        return PlacedEdges(self.edges.take(index), *columns)
 
-    def followed_by(self, other: "PlacedEdges") -> "PlacedEdges":
-        """Return these edges and then others."""
-        places = np.concatenate([self.places, other.places], axis=1)
-        return PlacedEdges(self.edges.followed_by(other.edges), places)
-
-    def by_pair(self) -> "PlacedEdges":
-        """Return the edges in the order of pairs; a few ascents are merged."""
-        return self.take(np.argsort(self.edges.pair, kind="stable"))
+    def merged(self, stays: np.ndarray, other: "PlacedEdges") -> "PlacedEdges":
+        """Return some of these edges and others; all are in the order of pairs."""
+        count = int(np.count_nonzero(stays)) + len(other)
+        pair, key = np.empty(count, np.uint64), np.empty(count, self.edges.key.dtype)
+        ends = np.empty((2, 2, count), np.uint32)
+        merged = PlacedEdges(PairEdges(pair, key), *ends)
+        merge_entered(self, stays, other, merged)
+        return merged
 
 
 def spanning(count: int, a: np.ndarray, b: np.ndarray, edges: PairEdges) -> np.ndarray:

@@ -17,19 +17,19 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
     ----------
     forest : CurrentForest
     more : PairEdges
-        Other weights of edges of the forest are parallel edges here: the lighter one
-        is kept.
+        In the order of pairs. Other weights of edges of the forest are parallel edges
+        here: the lighter one is kept.
     """
     if len(more.pair) == 0:
         return forest
     placed = forest.placed(more)
-    paths, near = paths_between(forest, placed.places)
+    paths, near = paths_between(forest, placed.places, placed.tops)
     a, b = np.concatenate([[paths.a, paths.b], paths.ends], axis=1)
     kept = spanning(paths.num_vertices, a, b, paths.edges.followed_by(more))
     held = len(paths.heaviest)
     dropped = paths.heaviest[~kept[:held]]
     index, place = forest.index, forest.index.rooted.place
     lower = np.maximum(place[index.src[dropped]], place[index.dst[dropped]])
-    come = forest.entered.take(near).followed_by(placed).take(kept[held:])
-    entered = forest.entered.take(~near).followed_by(come)
-    return forest.changed(np.concatenate([forest.left, lower]), entered)
+    stays = ~near
+    stays[near] = kept[held : len(kept) - len(placed)]
+    return forest.changed(lower, stays, placed.take(kept[len(kept) - len(placed) :]))

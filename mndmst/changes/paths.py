@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..tree.kruskal_tree import heaviest_between, link_by_size
-from .current import CurrentForest
+from .current import CurrentForest, numbered
 from .edges import HALF, PairEdges
 from .kernels.compressed import NONE, hang, label_joined, meetings, on_paths
 
@@ -40,13 +40,14 @@ class Paths(NamedTuple):
 
 
 def paths_between(
-    forest: CurrentForest, places: np.ndarray
+    forest: CurrentForest, places: np.ndarray, tops: np.ndarray
 ) -> tuple[Paths, np.ndarray]:
     """Return the paths between the places of pairs.
 
     Parameters
     ----------
-    places : ndarray of uint32, shape (2, pairs)
+    places, tops : ndarray of uint32, shape (2, pairs)
+        As `CurrentForest.located` returns them.
 
     Returns
     -------
@@ -54,13 +55,14 @@ def paths_between(
     near : ndarray of bool
         Which of the edges that have entered are among its edges.
     """
-    number, tops, count = _joined(forest, places)
-    needed = np.zeros(len(tops), np.bool_)
+    number, fragments, count = _joined(forest, tops)
+    needed = np.zeros(fragments, np.bool_)
     needed[number[:, count:]] = True
     near = on_paths(*number[:, :count], needed)
     entered = forest.entered.take(near)
-    given = np.concatenate([entered.places, places], axis=1).ravel()
-    at = forest.fragments(given)[0].astype(np.uint64) << HALF | given
+    given = np.concatenate([entered.places, places], axis=1)
+    kept = np.concatenate([number[:, :count][:, near], number[:, count:]], axis=1)
+    at = (kept.astype(np.uint64) << HALF | given).ravel()
     vertices, above, heaviest = _compressed(forest, at)
     hung = np.flatnonzero(above != NONE)
     ends = np.searchsorted(vertices, at).astype(np.uint32).reshape(2, -1)
@@ -77,9 +79,10 @@ def connected(forest: CurrentForest, u: np.ndarray, v: np.ndarray) -> np.ndarray
     ----------
     u, v : ndarray of uint32
     """
-    number, tops, count = _joined(forest, forest.index.rooted.place[np.stack([u, v])])
-    tree = np.empty(len(tops), np.uint32)
-    label_joined(len(tops), *number[:, :count], tree)
+    _, tops = forest.located(np.stack([u, v]))
+    number, fragments, count = _joined(forest, tops)
+    tree = np.empty(fragments, np.uint32)
+    label_joined(fragments, *number[:, :count], tree)
     one, other = tree[number[:, count:]]
     return np.asarray(one == other)
 
@@ -99,7 +102,7 @@ def path_max(
         In the edges returned; -1 where both are the same vertex or no path exists.
     edges : PairEdges
     """
-    paths, _ = paths_between(forest, forest.index.rooted.place[np.stack([u, v])])
+    paths, _ = paths_between(forest, *forest.located(np.stack([u, v])))
     order = np.lexsort((paths.edges.pair, paths.edges.key)).astype(np.uint32)
     links = np.empty(paths.num_vertices, np.uint64)
     link_by_size(order, paths.a, paths.b, links)
@@ -108,22 +111,19 @@ def path_max(
     return position, paths.edges
 
 
-def _joined(
-    forest: CurrentForest, places: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the fragments of the edges that have entered, and those of some places.
+def _joined(forest: CurrentForest, tops: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """Number the fragments of the edges that have entered, and those of some tops.
 
     Returns
     -------
     number : ndarray of uint32, shape (2, entered + pairs)
-    tops : ndarray of uint32
-        Of the fragments.
+    fragments : int
+        How many there are.
     count : int
         How many edges have entered.
     """
-    entered = forest.entered.places
-    number, tops = forest.fragments(np.concatenate([entered, places], axis=1).ravel())
-    return number.reshape(2, -1), tops, len(forest.entered)
+    number, distinct = numbered(np.concatenate([forest.entered.tops, tops], axis=1))
+    return number, len(distinct), len(forest.entered)
 
 
 def _compressed(

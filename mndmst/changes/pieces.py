@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .current import CurrentForest
+from .current import CurrentForest, numbered
 from .edges import PairEdges, spanning
 from .kernels.compressed import label_joined
 from .kernels.fragments import write_vertices
@@ -33,7 +33,9 @@ class Pieces(NamedTuple):
         return int(self.largest.max(initial=len(self.largest) - 1)) + 1
 
     def packed(self) -> np.ndarray:
-        """Return all in one array."""
+        """Return all in one array, of no words if there are none."""
+        if len(self.largest) == 0:
+            return np.empty(0, np.uint32)
         return np.concatenate([[len(self.largest)], self.largest, *self[:2]]).astype(
             np.uint32
         )
@@ -68,14 +70,13 @@ def cut_off(
     pieces : Pieces
     """
     rooted = forest.index.rooted
+    none = np.zeros_like(entered)
+    rest = forest.changed(below, ~entered, forest.entered.take(none))
     out = forest.entered.take(entered).places
-    rest = forest.changed(
-        np.concatenate([forest.left, below]), forest.entered.take(~entered)
-    )
-    cut = np.stack([below, rooted.parent[below]])
-    places = np.concatenate([rest.entered.places, out, cut], axis=1)
-    number, tops = rest.fragments(places.ravel())
-    return rest, _but_largest(rest, tops, number.reshape(2, -1), len(rest.entered))
+    cut = np.concatenate([out, np.stack([below, rooted.parent[below]])], axis=1)
+    tops = np.concatenate([rest.entered.tops, rest.tops(cut)], axis=1)
+    number, tops = numbered(tops)
+    return rest, _but_largest(rest, tops, number, len(rest.entered))
 
 
 def _but_largest(
@@ -141,6 +142,6 @@ def joined(
         The pieces that the edges join.
     edges : PairEdges
     """
-    come = edges.take(spanning(count, p, q, edges))
-    entered = forest.entered.followed_by(forest.placed(come))
-    return forest.changed(forest.left, entered)
+    come = edges.take(spanning(count, p, q, edges)).by_pair()
+    stays = np.ones(len(forest.entered), np.bool_)
+    return forest.changed(np.empty(0, np.uint32), stays, forest.placed(come))

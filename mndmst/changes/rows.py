@@ -8,8 +8,15 @@ the two lists outgrow a share of the arcs, the rows are written anew.
 import numpy as np
 
 from ..graph.model import Csr, Rows
-from .edges import HALF, among
-from .kernels.arcs import Delta, PlacedArcs, find_arcs, merge_rows, places_of
+from .edges import HALF
+from .kernels.arcs import (
+    Delta,
+    PlacedArcs,
+    change_arcs,
+    find_arcs,
+    merge_rows,
+    places_of,
+)
 
 # The lists are merged anew with every batch, the rows with one in many.
 SHARE, LEAST = 64, 1 << 12
@@ -36,7 +43,7 @@ class ChangingRows:
     def own(self, pair: np.ndarray) -> tuple[PlacedArcs, np.ndarray]:
         """Return the arcs of edges that lie in these rows, and whose they are.
 
-        They can be looked up, removed and put until `keep_small`.
+        They can be looked up and changed until `keep_small`.
 
         Parameters
         ----------
@@ -71,29 +78,31 @@ class ChangingRows:
         key = np.zeros(len(placed.arc), self.rows.keys.dtype)
         return find_arcs(self.csr, self.delta, placed, key), key
 
-    def remove(self, placed: PlacedArcs) -> None:
-        """Remove arcs, all that are parallel."""
+    def change(self, placed: PlacedArcs, come: np.ndarray, key: np.ndarray) -> None:
+        """Remove arcs, all that are parallel, and put some of them with a weight.
+
+        Parameters
+        ----------
+        placed : PlacedArcs
+        come : ndarray of bool
+            Which of these are there in the end.
+        key : ndarray of uint32 or uint64
+            Their weights then.
+        """
         arc, low, high = placed
         if len(arc) == 0:
             return
-        gone, come, key = self.delta
-        before = np.cumsum(high - low) - (high - low)
-        leaving = np.repeat(low - before, high - low) + np.arange(np.sum(high - low))
-        leaving = leaving[~among(leaving, gone)]
-        gone = np.insert(gone, np.searchsorted(gone, leaving), leaving)
-        stay = ~among(come, arc)
-        self.delta = Delta(gone, come[stay], key[stay])
-
-    def put(self, placed: PlacedArcs, key: np.ndarray) -> None:
-        """Put arcs in the place of those that join the same vertices."""
-        arc = placed.arc
-        if len(arc) == 0:
-            return
-        self.remove(placed)
-        gone, come, keys = self.delta
-        place = np.searchsorted(come, arc)
-        come, keys = np.insert(come, place, arc), np.insert(keys, place, key)
-        self.delta = Delta(gone, come, keys)
+        gone = len(self.delta.gone) + int(np.sum(high - low))
+        there = len(self.delta.arc) + len(arc)
+        changed = Delta(
+            np.empty(gone, np.int64),
+            np.empty(there, np.uint64),
+            np.empty(there, key.dtype),
+        )
+        gone, there = change_arcs(self.delta, placed, come, key, changed)
+        self.delta = Delta(
+            changed.gone[:gone], changed.arc[:there], changed.key[:there]
+        )
 
     def keep_small(self) -> None:
         """Write the rows anew if what differs has outgrown its share."""

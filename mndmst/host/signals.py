@@ -49,15 +49,24 @@ class StopSignals:
         """Call a function for each signal, those that wait included, on a thread.
 
         This is for a program that sleeps. A handler runs once the main thread goes on,
-        and a signal that comes just before it falls asleep does not wake it.
+        and a signal that comes just before it falls asleep, or that another thread
+        takes, does not wake it. But the interpreter notes each in a pipe at once. The
+        function is called for Ctrl-C too, which is raised as soon as it has woken the
+        main thread.
         """
-        self.hold()
+        notes, noted = os.pipe()
+        os.set_blocking(noted, False)
+        signal.set_wakeup_fd(noted, warn_on_full_buffer=False)
 
         def listen() -> None:
             while True:
-                self.received = signal.sigwait(STOP)
-                call()
+                (number,) = os.read(notes, 1)
+                if number in STOP:
+                    self.received = number
+                if number in (*STOP, signal.SIGINT):
+                    call()
 
+        self.catch()
         threading.Thread(target=listen, name="mndmst-signals", daemon=True).start()
 
     def release(self) -> None:

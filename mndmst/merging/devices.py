@@ -112,3 +112,8 @@ class Devices(Strategy):
         self.run.directory.parent[:] = label
         self.run.report.level("devices", 0)
         self.run.safe_point()
+
+    def give_up(self) -> None:
+        """Let those that merge instead give up."""
+        if self._instead is not None:
+            self._instead.give_up()

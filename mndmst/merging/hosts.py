@@ -133,6 +133,11 @@ class HostsFirst(Messages):
         if left.last:
             self._forget(self._components)
 
+    def give_up(self) -> None:
+        """Free the communicators of the hosts."""
+        if self._components is not None:
+            self._forget(self._components)
+
     def _forget(self, components: HostComponents) -> None:
         components.hosts.free()
         self._components = None

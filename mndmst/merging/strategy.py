@@ -172,3 +172,6 @@ class Strategy(ABC):
         Afterwards the directory knows all components that the edges so far have
         joined, and `forest_edges` all edges they were joined along.
         """
+
+    def give_up(self) -> None:  # noqa: B027 (most hold nothing)
+        """Give back what ranks share, where the run ends before its end."""

@@ -98,17 +98,29 @@ class Connection:
             client = self._client(self._place(endpoint))
             return client.do_get(endpoint.ticket, self._options).read_all()
 
-    def put(self, command: dict[str, Any], batches: list[Any], endpoint: Any) -> None:
-        """Send batches to the rank of an endpoint, or to rank 0."""
+    def put(
+        self, command: dict[str, Any], batches: list[Any], endpoint: Any
+    ) -> dict[str, Any]:
+        """Send batches to the rank of an endpoint, or to rank 0.
+
+        Returns
+        -------
+        dict
+            The result of the action that follows; empty without one.
+        """
+        result: dict[str, Any] = {}
         descriptor = flight.FlightDescriptor.for_command(to_bytes(command))
         with self._errors():
             client = self._client(self._place(endpoint) if endpoint else self.url)
             schema = batches[0].schema
-            writer, _ = client.do_put(descriptor, schema, self._options)
+            writer, reader = client.do_put(descriptor, schema, self._options)
             with writer:
                 for batch in batches:
                     writer.write_batch(batch)
                 writer.done_writing()
+                while (answer := reader.read()) is not None:
+                    result = json.loads(answer.to_pybytes())
+        return result
 
     def exchange(self, request: dict[str, Any], table: Any) -> Any:
         """Send a table in batches, and return the answers to them as a table."""

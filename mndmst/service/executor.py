@@ -95,7 +95,9 @@ class Executor:
         if choice.below is not None:
             with self.comm.raise_on_all():
                 lighter(np.empty(0, weighed.dtype), choice.below)
-        found = graph.resident.solve(weighed, choice, Told(job), self._proceed(job))
+        proceed = self._proceed(job)
+        proceed()  # to read a column takes a while
+        found = graph.resident.solve(weighed, choice, Told(job), proceed)
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
         self.forests[name] = found
@@ -146,10 +148,12 @@ class Executor:
 
     def _update(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
-        batch = None
-        with self.comm.raise_on_all():
-            if self.comm.rank == 0:
+        batch: Batch | MndmstError | None = None
+        if self.comm.rank == 0:
+            try:
                 batch = read_batch(fields, self.uploads)
+            except MndmstError as error:  # all ranks hear of it in place of a batch
+                batch = error
         if not graph.indexed:
             self._index(fields, job)
             self._proceed(job)()
@@ -159,11 +163,13 @@ class Executor:
         graph.publish(applied)
         return applied._asdict()
 
-    def _append(self, graph: HeldGraph, version: int, batch: Batch | None) -> None:
+    def _append(
+        self, graph: HeldGraph, version: int, batch: Batch | MndmstError | None
+    ) -> None:
         """Write a batch to the journal."""
         try:
             with self.comm.raise_on_all():
-                if graph.journal is not None and batch is not None:
+                if graph.journal is not None and isinstance(batch, Batch):
                     graph.journal.append(version, batch)
         except MndmstError as error:  # memory is ahead of the disk
             raise FatalError(f"{error} The service ends.") from error

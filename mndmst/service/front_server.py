@@ -69,19 +69,23 @@ class FrontServer(RankServer):
 
     def do_action(self, context: Any, action: Any) -> Iterator[Any]:
         """Answer an action with JSON objects."""
-        name = action.type if action.type in ACTIONS else "unknown"
+        body = action.body.to_pybytes() if action.body is not None else b""
+        for event in self.events(action.type, body):
+            yield flight.Result(to_bytes(event))
+
+    def events(self, action: str, body: bytes) -> Iterator[dict[str, Any]]:
+        """Yield what an action answers."""
+        name = action if action in ACTIONS else "unknown"
         with self.noted(name) as request:
             if name == "unknown":
                 raise ConfigError(
-                    f"no action is called {action.type[:80]!r}; there are "
+                    f"no action is called {action[:80]!r}; there are "
                     f"{', '.join(ACTIONS)}"
                 )
-            body = action.body.to_pybytes() if action.body is not None else b""
             request |= read_request(name, body, ACTIONS[name][1])
             if "graph" in request:
                 check_known(self.executor.graphs, request["graph"])
-            for event in self._answers(name, request):
-                yield flight.Result(to_bytes(event))
+            yield from self._answers(name, request)
 
     def _answers(self, name: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         at_once = {

@@ -13,7 +13,7 @@ from ..changes.current import CurrentForest
 from ..changes.rows import ChangingRows
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights
-from ..host.errors import ConfigError
+from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
 from ..io.weight_columns import OWN, WeightColumn, find_columns
 from ..run.config import Config
@@ -134,15 +134,15 @@ class HeldGraph:
                 self.present = Present(self.version, CurrentForest.of(index))
         self.indexed = True
 
-    def apply(self, batch: Batch | None) -> Applied:
+    def apply(self, batch: Batch | MndmstError | None) -> Applied:
         """Make changes, which nobody sees before `publish`. Collective.
 
         The forest has been indexed.
 
         Parameters
         ----------
-        batch : Batch or None
-            On rank 0.
+        batch : Batch, or MndmstError
+            On rank 0; see `ChangingForest.apply`.
 
         Raises
         ------

@@ -6,7 +6,8 @@ record batches.
 - `do_action`: the actions below. The answers are a stream of JSON objects: any number
   of ``{"progress": TEXT, "seconds": S}``, if asked for, then one with the result.
 - `do_put`: sends columns. The descriptor's command is an `UPLOAD`. Weights aligned with
-  the order of edges go to the rank that has them, everything else to rank 0.
+  the order of edges go to the rank that has them, everything else to rank 0. What an
+  action answers that is to follow comes back as metadata.
 - `get_flight_info`: says where a table can be read: an endpoint for each rank. The
   descriptor's command is a `TABLE`.
 - `do_get`: reads the share of a rank; the ticket is that of the endpoint.
@@ -96,6 +97,7 @@ UPLOAD = {
     "upload": Field("upload", True, "an id: 32 random hexadecimal digits"),
     "graph": _GRAPH,
     "kind": Field("text", True, "weights, edges, changes or vertices"),
+    "then": Field("then", False, 'an action that follows: {"action": NAME, ...}'),
 }
 TABLE = {
     "graph": _GRAPH,
@@ -135,6 +137,7 @@ _KINDS = {
     "number": _is_number,
     "count": lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 1,
     "weights": _is_weights,
+    "then": lambda v: isinstance(v, dict) and isinstance(v.get("action"), str),
 }
 
 

@@ -11,7 +11,7 @@ from ..host.extras import optional
 from .access import Access
 from .executor import Executor, check_known
 from .jobs import CancelledError
-from .protocol import TABLE, UPLOAD, read_request
+from .protocol import TABLE, UPLOAD, read_request, to_bytes
 from .streams import edge_schema, forest_batches, graph_batches
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
@@ -93,12 +93,21 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             self._note(request, graph, status, time.monotonic() - begin)
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
-        """Take columns."""
+        """Take columns, and do the action that is to follow."""
         with self.noted("put") as request:
             request |= read_request("put", descriptor.command or b"", UPLOAD)
             check_known(self.executor.graphs, request["graph"])
             batches = (chunk.data for chunk in reader)
             self.executor.uploads.receive(request["upload"], request["kind"], batches)
+        if "then" in request:
+            action = request["then"].pop("action")
+            for event in self.events(action, to_bytes(request["then"])):
+                writer.write(to_bytes(event))
+
+    def events(self, action: str, body: bytes) -> Iterator[dict[str, Any]]:
+        """Return what an action answers: here that only rank 0 takes them."""
+        with self.noted("unknown"):
+            raise ConfigError("actions are for rank 0; ask there")
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         """Stream the share of a table."""

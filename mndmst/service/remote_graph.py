@@ -142,12 +142,18 @@ class Graph:
         int
             The version that has the changes.
         """
-        fields: dict[str, Any] = {}
+        if not changes:
+            raise InputError("no changes; give insert, delete or set_weights")
+        then: dict[str, Any] = {"action": "update", "graph": self.name}
+        result: dict[str, Any] = {}
         for kind, columns in changes.items():
             names = ("src", "dst", "weight")[: len(columns)]
             sent = "changes" if len(columns) == 3 else "edges"
-            fields[kind] = self._send(sent, dict(zip(names, columns, strict=True)))
-        return int(self.connection.ask("update", graph=self.name, **fields)["version"])
+            then[kind] = secrets.token_hex(16)
+            last = {"then": then} if len(then) == len(changes) + 2 else {}
+            given = dict(zip(names, columns, strict=True))
+            result = self._put(sent, then[kind], _table(given), None, **last)
+        return int(result["version"])
 
     def snapshot(self) -> dict[str, Any]:
         """Write the graph as shards where the service keeps its journal."""
@@ -231,16 +237,21 @@ class Graph:
     def _send(self, kind: str, columns: dict[str, Any]) -> str:
         """Send columns to rank 0; return what they are called."""
         name = secrets.token_hex(16)
-        table = arrow.table({n: as_column(c, n) for n, c in columns.items()})
-        self._put(kind, name, table, None)
+        self._put(kind, name, _table(columns), None)
         return name
 
-    def _put(self, kind: str, name: str, table: Any, endpoint: Any) -> None:
-        command = {"upload": name, "graph": self.name, "kind": kind}
-        self.connection.put(command, batches_of(table, BATCH_ROWS), endpoint)
+    def _put(
+        self, kind: str, name: str, table: Any, endpoint: Any, **more: Any
+    ) -> dict[str, Any]:
+        command = {"upload": name, "graph": self.name, "kind": kind, **more}
+        return self.connection.put(command, batches_of(table, BATCH_ROWS), endpoint)
 
     def _query(self, query: str, u: Any, v: Any) -> Any:
         columns = {"u": as_column(u, "u"), "v": as_column(v, "v")}
         columns = {n: c.astype(np.int64) for n, c in columns.items()}
         request = {"graph": self.name, "query": query}
         return self.connection.exchange(request, arrow.table(columns))
+
+
+def _table(columns: dict[str, Any]) -> Any:
+    return arrow.table({n: as_column(c, n) for n, c in columns.items()})

@@ -82,6 +82,30 @@ def test_a_signal_to_a_rank_ends_the_service(tmp_path: Path, rank: int) -> None:
         service.kill()
 
 
+@pytest.fixture
+def heard_interrupts():
+    """Programs that are started do not ignore SIGINT, as a shell may have it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard_interrupts")
+@pytest.mark.parametrize("rank", (0, 1))
+def test_an_interrupt_of_a_rank_ends_the_service_at_once(
+    tmp_path: Path, rank: int
+) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    service = Served(tmp_path, 2, tmp_path / "g", "-q")
+    try:
+        os.kill(service.ranks()[rank], signal.SIGINT)
+        done = finish(service.process, 60)
+        assert done.returncode == 128 + signal.SIGINT
+        assert "Traceback" not in done.stderr
+    finally:
+        service.kill()
+
+
 def test_tls(tmp_path: Path) -> None:
     """Every rank shows the certificate; who does not trust it stays out."""
     openssl = shutil.which("openssl")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from graphs import simple_path, write_graph
-from services import Served, served
+from services import Served, raw, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
@@ -37,14 +37,6 @@ def service(tmp_path_factory: pytest.TempPathFactory):
         yield service
         with service.connect() as client:  # nothing has harmed it
             assert len(client["g"].forest) == N - 1
-
-
-def raw(service: Served, token: str | None = None):
-    if token is None:
-        token = Path(service.token_file).read_text().strip()
-    header = (b"authorization", f"Bearer {token}".encode())
-    options = flight.FlightCallOptions(headers=[header], timeout=20)
-    return flight.connect(service.url), options
 
 
 def test_every_call_needs_the_token(service: Served) -> None:

@@ -87,3 +87,16 @@ def test_ranks_of_a_host_are_one_part(
     assert found["digest"] == ANSWER.digest
     assert found["strategy"]["name"] == "hosts"
     assert found["joined"] == joined
+
+
+@pytest.mark.parametrize("merge", ["auto", "ring"])
+def test_a_run_that_ends_before_its_end_leaves_nothing_behind(
+    mpirun: Callable, path: Path, merge: str
+) -> None:
+    program = PROGRAM.with_name("give_up_program.py")
+    run = mpirun(2, "-m", "mpi4py", program, path, 1300, merge)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["digest"] == ANSWER.digest
+    assert found["steps"] >= 6  # of two portions
+    assert found["ended"] == list(range(1, found["steps"] + 1))

@@ -116,6 +116,54 @@ def find_arcs(csr, delta, placed, key):
 
 
 @kernel
+def change_arcs(delta, placed, come, key, changed):
+    """Write what differs once some arcs have been removed, or have other weights.
+
+    Parameters
+    ----------
+    placed : PlacedArcs
+        What is removed; all that are parallel.
+    come : ndarray of bool
+        Which of these are there again.
+    key : ndarray of uint32 or uint64
+        Their weights then.
+    changed : Delta
+        Filled in, from the front.
+
+    Returns
+    -------
+    gone, there : int
+        How many positions, and how many arcs that have come, have been written.
+    """
+    gone, there = 0, 0
+    skip, old = 0, 0
+    for i in range(len(placed.arc)):
+        while skip < len(delta.gone) and delta.gone[skip] < placed.low[i]:
+            changed.gone[gone] = delta.gone[skip]
+            skip, gone = skip + 1, gone + 1
+        for at in range(placed.low[i], placed.high[i]):
+            changed.gone[gone] = at
+            gone += 1
+        while skip < len(delta.gone) and delta.gone[skip] < placed.high[i]:
+            skip += 1
+        while old < len(delta.arc) and delta.arc[old] < placed.arc[i]:
+            changed.arc[there], changed.key[there] = delta.arc[old], delta.key[old]
+            old, there = old + 1, there + 1
+        if old < len(delta.arc) and delta.arc[old] == placed.arc[i]:
+            old += 1
+        if come[i]:
+            changed.arc[there], changed.key[there] = placed.arc[i], key[i]
+            there += 1
+    for at in range(skip, len(delta.gone)):
+        changed.gone[gone] = delta.gone[at]
+        gone += 1
+    for at in range(old, len(delta.arc)):
+        changed.arc[there], changed.key[there] = delta.arc[at], delta.key[at]
+        there += 1
+    return gone, there
+
+
+@kernel
 def delta_of(csr, delta, row):
     """Return where the lists of what differs come to a row: arcs gone, and come."""
     first = np.uint64(row + csr.first) << HALF

@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.intrinsics import prefetch
 from ...native.kernel import kernel
-from .arcs import first_not_below
 
 NO_CUT = np.int64(-1)
 FREE = np.uint32(0xFFFFFFFF)
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+# How many fragments ahead the ends of subtrees are fetched.
+AHEAD = 16
 
 
 class Cuts(NamedTuple):
@@ -24,8 +26,8 @@ class Cuts(NamedTuple):
     ----------
     top : ndarray of uint32
         The places of the tops, ascending.
-    around : ndarray of int64
-        For each cut the innermost one around it; `NO_CUT` where there is none.
+    end : ndarray of uint32
+        For each cut one past the last place below its top.
     after : ndarray of int64
         For each cut the next one that is not inside it.
     bound : ndarray of uint32
@@ -38,7 +40,7 @@ class Cuts(NamedTuple):
     """
 
     top: np.ndarray
-    around: np.ndarray
+    end: np.ndarray
     after: np.ndarray
     bound: np.ndarray
     inner: np.ndarray
@@ -47,23 +49,27 @@ class Cuts(NamedTuple):
 
 
 @kernel
-def nest(top, end, cuts):
+def nest(ends, cuts):
     """Fill in how cuts lie inside each other.
 
     Parameters
     ----------
-    top : ndarray of uint32
-        Ascending.
-    end : ndarray of uint32
+    ends : ndarray of uint32
         By place, one past the last place of its subtree.
     cuts : Cuts
+        Its tops are there.
     """
-    _, around, after, bound, inner, block, shift = cuts
+    top, end, after, bound, inner, block, shift = cuts
+    around = np.empty(len(top), np.int64)
+    for i in range(len(top)):
+        if i + AHEAD < len(top):
+            prefetch(ends, np.intp(top[i + AHEAD]))
+        end[i] = ends[top[i]]
     count = 0
     open_cut = NO_CUT
     for i in range(len(top) + 1):
-        while open_cut != NO_CUT and (i == len(top) or end[top[open_cut]] <= top[i]):
-            bound[count] = end[top[open_cut]]
+        while open_cut != NO_CUT and (i == len(top) or end[open_cut] <= top[i]):
+            bound[count] = end[open_cut]
             after[open_cut] = i
             open_cut = around[open_cut]
             inner[count] = open_cut
@@ -81,20 +87,24 @@ def nest(top, end, cuts):
 
 
 @kernel
-def tops_of(cuts, rooted, label, places, tops):
-    """Fill in the place of the top of the fragment of each place."""
-    first_tree = rooted.end[0] if len(rooted.end) else np.uint32(0)
+def _bounds_until(cuts, place):
+    """Return how many bounds are not after a place."""
+    at = cuts.block[place >> cuts.shift]
+    while at < len(cuts.bound) and np.int64(cuts.bound[at]) <= place:
+        at += 1
+    return at
+
+
+@kernel
+def lower_tops(cuts, places, tops):
+    """Take the tops of cuts for those of the fragments of places, where they are lower.
+
+    Of all tops above a place the lowest comes last.
+    """
     for i in range(len(places)):
-        place = np.int64(places[i])
-        at = cuts.block[place >> cuts.shift]
-        while at < len(cuts.bound) and np.int64(cuts.bound[at]) <= place:
-            at += 1
+        at = _bounds_until(cuts, np.int64(places[i]))
         if at > 0 and cuts.inner[at - 1] != NO_CUT:
-            tops[i] = cuts.top[cuts.inner[at - 1]]
-        elif place < first_tree:
-            tops[i] = 0
-        else:
-            tops[i] = rooted.place[label[rooted.vertex[place]]]
+            tops[i] = max(tops[i], cuts.top[cuts.inner[at - 1]])
 
 
 @kernel
@@ -128,14 +138,26 @@ def number(values, numbers, distinct):
 
 
 @kernel
-def sizes_of(cuts, end, tops, sizes):
+def _first_inside(cuts, top):
+    """Return the first cut below the top of a fragment, or after all below it."""
+    at = _bounds_until(cuts, np.int64(top))
+    around = cuts.inner[at - 1] if at > 0 else NO_CUT
+    if around != NO_CUT:  # it is the one with this top
+        return around + 1
+    return cuts.inner[at] if at < len(cuts.bound) else len(cuts.top)
+
+
+@kernel
+def sizes_of(cuts, ends, tops, sizes):
     """Fill in how many vertices the fragments of some tops have."""
     for i in range(len(tops)):
-        low, high = np.int64(tops[i]), np.int64(end[tops[i]])
+        if i + AHEAD < len(tops):
+            prefetch(ends, np.intp(tops[i + AHEAD]))
+        low, high = np.int64(tops[i]), np.int64(ends[tops[i]])
         size = high - low
-        inside = np.int64(first_not_below(cuts.top, 0, len(cuts.top), low + 1))
+        inside = _first_inside(cuts, low)
         while inside < len(cuts.top) and cuts.top[inside] < high:
-            size -= np.int64(end[cuts.top[inside]]) - np.int64(cuts.top[inside])
+            size -= np.int64(cuts.end[inside]) - np.int64(cuts.top[inside])
             inside = cuts.after[inside]
         sizes[i] = size
 
@@ -146,12 +168,12 @@ def write_vertices(cuts, rooted, tops, name, vertices, names):
     place = 0
     for i in range(len(tops)):
         at, high = np.int64(tops[i]), np.int64(rooted.end[tops[i]])
-        inside = np.int64(first_not_below(cuts.top, 0, len(cuts.top), at + 1))
+        inside = _first_inside(cuts, at)
         while at < high:
             stop, after = high, high
             if inside < len(cuts.top) and cuts.top[inside] < high:
                 stop = np.int64(cuts.top[inside])
-                after = np.int64(rooted.end[cuts.top[inside]])
+                after = np.int64(cuts.end[inside])
                 inside = cuts.after[inside]
             for here in range(at, stop):
                 vertices[place], names[place] = rooted.vertex[here], name[i]

@@ -5,7 +5,7 @@ import numpy as np
 import oracle
 import pytest
 
-from mndmst.changes.current import CurrentForest
+from mndmst.changes.current import CurrentForest, numbered
 from mndmst.changes.edges import PairEdges
 from mndmst.changes.insert import with_edges
 from mndmst.changes.kernels.compressed import on_paths
@@ -35,11 +35,11 @@ def test_fragments_of_a_cut_forest(seed: int) -> None:
     count = len(forest.index)
     out = np.sort(rng.choice(count, rng.integers(0, count), replace=False))
     below = forest.placed(forest.of_index(out)).places.max(axis=0)
-    cut = forest.changed(below, forest.entered)
+    cut = forest.changed(below, np.empty(0, np.bool_), forest.entered)
     stays = np.delete(np.arange(count), out)
     src, dst = forest.index.src[stays], forest.index.dst[stays]
     smallest = oracle.smallest_of_trees(graph.n, src, dst)
-    numbers, tops = cut.fragments(forest.index.rooted.place)
+    numbers, tops = numbered(cut.tops(forest.index.rooted.place))
     # The same fragments, numbered as they come.
     order = {label: i for i, label in enumerate(dict.fromkeys(smallest.tolist()))}
     assert numbers.tolist() == [order[label] for label in smallest.tolist()]

@@ -47,8 +47,8 @@ def test_thousands_of_pieces(
     out = rng.random(len(first.src)) < share
     rows = ChangingRows(rows_of(n, edges))
     gone = forest.of_index(np.flatnonzero(out))
-    arc, _ = rows.own(gone.pair)
-    rows.remove(arc)
+    arc, edge = rows.own(gone.pair)
+    rows.change(arc, np.zeros(len(edge), np.bool_), gone.key[edge])
     for u, v in zip(first.src[out].tolist(), first.dst[out].tolist(), strict=True):
         del edges[u, v]
 

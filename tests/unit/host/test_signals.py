@@ -1,5 +1,6 @@
 """Signals to stop are held, remembered and let go again; none is lost."""
 
+import signal
 import subprocess
 import sys
 
@@ -124,3 +125,25 @@ library.pthread_mutex_lock(mutex)  # no signal ends this wait
         number,
     )
     assert (ended.returncode, ended.stdout) == (0, f"{number}\n"), ended
+
+
+def test_one_that_another_thread_takes_wakes_the_main_thread(number: int) -> None:
+    """So does one that comes just before that thread falls asleep."""
+    program = """
+import queue, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+waiting = queue.SimpleQueue()
+threading.Thread(target=time.sleep, args=(50,), daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+stop_signals.listen(lambda: waiting.put("woken"))
+threading.Timer(0.2, os.kill, (os.getpid(), number)).start()
+try:
+    print(waiting.get(), flush=True)
+    time.sleep(1)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+print(stop_signals.received)
+"""
+    assert run(program, number).stdout == f"woken\n{number}\n"
+    said = run(program, signal.SIGINT).stdout.split()
+    assert said[-2:] == ["interrupted", "0"]

@@ -1,0 +1,58 @@
+"""End many runs before a step, one after the other; then print whole ones' digests.
+
+Arguments: a graph, how many runs end, and a strategy. An MPI library has about 2,000
+communicators, so none may be left behind.
+"""
+
+import json
+import sys
+from contextlib import suppress
+from dataclasses import replace
+
+from mndmst.comm.communicator import world
+from mndmst.comm.directory import Directory
+from mndmst.host.errors import MndmstError
+from mndmst.host.progress import Progress
+from mndmst.io.totals import forest_digest
+from mndmst.pipeline import contract
+from mndmst.run.config import Config
+from mndmst.run.report import Report
+from mndmst.run.run import State
+from mndmst.steps.part_graph import part_graph
+from mndmst.steps.write import send_to_owners
+
+comm = world()
+path, times, merge = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+
+
+class EnoughError(MndmstError):
+    """All ranks raise it."""
+
+    ranks = comm.size
+
+
+def run_until(last):
+    """Return a run and the steps that it has begun; at the last one it ends."""
+    state = State(Directory(comm, held.directory.vtxdist))
+    run = replace(held, state=state, report=Report(comm, Progress(False)))
+    begun = 0
+
+    def proceed():
+        nonlocal begun
+        begun += 1
+        if begun == last:
+            raise EnoughError
+
+    with suppress(EnoughError):
+        contract(run, proceed)
+    return run, begun
+
+
+held = part_graph(comm, path, Config(merge=merge), Report(comm, Progress(False)))
+_, steps = run_until(0)
+ended = {run_until(1 + number % steps)[1] for number in range(times)}
+run, _ = run_until(0)
+edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
+digest = forest_digest(comm, edges.u, edges.v)
+if comm.rank == 0:
+    print(json.dumps({"steps": steps, "ended": sorted(ended), "digest": digest}))
