@@ -104,11 +104,8 @@ def run_cpu(arguments: argparse.Namespace) -> int:
     from .graphs import HARD, NAMES, available
     from .peers import installed
     from .pictures import plot_threads
-    from .scaling.table import check_plot
     from .table import block, disagreements, header, machine
 
-    if arguments.plot is not None:
-        check_plot(arguments.plot)
     plan = Plan(
         arguments.scale,
         arguments.threads,

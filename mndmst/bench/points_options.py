@@ -1,14 +1,13 @@
 """The options of `mndmst bench points`."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .arguments import chosen, names, positive, write
+from .arguments import chosen, finish, names, positive, write
 
 
-def add_points(devices: Any, finish: Callable[[Any, Callable], None]) -> None:
+def add_points(devices: Any) -> None:
     """Add the command to the parser."""
     points = devices.add_parser(
         "points",
@@ -34,7 +33,7 @@ def add_points(devices: Any, finish: Callable[[Any, Callable], None]) -> None:
         metavar="SECONDS",
         help="a package that has taken longer gets no further turn",
     )
-    points.add_argument("--plot", type=Path, metavar="FILE", help="picture to draw")
+    points.add_argument("--plot", type=Path, metavar="FILE", help=".svg, .png or .pdf")
     finish(points, _points)
 
 

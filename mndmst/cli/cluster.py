@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="cluster file to write, or the labels as .csv; else none is kept",
+        help="cluster file to write, .h5, or the labels as .csv; else none is kept",
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
     rule.add_argument(
@@ -62,6 +62,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
     from ..io.clusters import write_clusters
+    from ..io.endings import CLUSTERS, PICTURE
     from ..io.forest import read_forest
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
@@ -69,13 +70,12 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
     inputs = arguments.forest, arguments.points
-    check_outputs(inputs, [arguments.output, arguments.plot])
+    outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
+    check_outputs(inputs, outputs)
     points = None
     if arguments.plot is not None:
-        from ..cluster.picture import check_name
         from ..points.read import read_points
 
-        check_name(arguments.plot)
         points = read_points(arguments.points)
     file = read_forest(arguments.forest)
     forest = Forest.of_file(file)

@@ -46,7 +46,7 @@ def add_points(parser: Parser, output: str) -> None:
         "--forest",
         type=Path,
         metavar="FILE",
-        help="write the minimum spanning forest there, too; verify proves it",
+        help="write the minimum spanning forest there, too, .h5; verify proves it",
     )
     parser.add_argument(
         "--metric",
@@ -153,17 +153,20 @@ def _with_ranks(
 
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.ndarray":
     """Check the outputs and return the points; with several ranks, mapped."""
-    from ..cluster.picture import check_name
     from ..io.allowance import check_room
+    from ..io.endings import CLUSTERS, FOREST, PICTURE, POINTS
     from ..io.outputs import check_outputs
     from ..points.metric import check_metric
     from ..points.read import named_points
 
-    outputs = [arguments.output, arguments.forest, arguments.save, arguments.plot]
+    outputs = (
+        (arguments.output, CLUSTERS),
+        (arguments.forest, FOREST),
+        (arguments.save, POINTS),
+        (arguments.plot, PICTURE),
+    )
     check_outputs([arguments.points], outputs)
     check_metric(arguments.metric)
-    if arguments.plot is not None:
-        check_name(arguments.plot)
     points = named_points(arguments.points, arguments.count, ranks > 1)
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]

@@ -6,17 +6,11 @@ import numpy as np
 
 from ..host.errors import ConfigError
 from ..host.extras import optional
+from ..io.endings import PICTURE, check_ending
 from ..io.whole_file import WholeFiles
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
-_SUFFIXES = (".png", ".svg", ".pdf")
-
-
-def check_name(path: Path) -> None:
-    """Raise ConfigError if the suffix names no kind of picture."""
-    if path.suffix not in _SUFFIXES:
-        raise ConfigError(f"{path}: give a name in {', '.join(_SUFFIXES)}")
 
 
 def draw(points: np.ndarray, labels: np.ndarray, path: Path, files: WholeFiles) -> None:
@@ -34,7 +28,7 @@ def draw(points: np.ndarray, labels: np.ndarray, path: Path, files: WholeFiles) 
     MissingExtraError
         If Matplotlib is not installed.
     """
-    check_name(path)
+    check_ending(path, PICTURE)
     if len(points) != len(labels) or points.shape[1] < 2:
         raise ConfigError(
             f"{len(points):,} points of {points.shape[1]} dimensions do not suit "
