@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..host.counted import counted
 from .arguments import chosen, finish, names, positive, write
 
 
@@ -56,7 +57,7 @@ def _points(arguments: argparse.Namespace) -> int:
     kinds = chosen("kind", arguments.kinds, KINDS, KINDS)
     peers = chosen("peer", arguments.peers, installed(), installed())
     facts = machine(tuple(name for name in peers if "_" in name or name == "hdbscan"))
-    print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}")
+    print(f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}")
     print("  least and median of the turns, times the first one's least")
     cases = [(kind, *size) for size in arguments.sizes for kind in kinds]
     rows: list[Row] = []

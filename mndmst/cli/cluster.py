@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..host.counted import counted
 from .options import add_quiet, say_not_kept
 from .parser import on_disk
 
@@ -136,9 +137,13 @@ def print_sizes(labels: Any) -> None:
     shown = 10
     sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1]
     for number, size in enumerate(sizes[:shown].tolist(), start=1):
-        print(f"{f'cluster {number}':>14} {size:>15,} vertices")
+        _print_size(f"cluster {number}", size)
     if len(sizes) > shown:
-        name = f"{len(sizes) - shown:,} others"
-        print(f"{name:>14} {sizes[shown:].sum():>15,} vertices")
+        _print_size(counted(len(sizes) - shown, "other"), sizes[shown:].sum())
     if (labels < 0).any():
-        print(f"{'noise':>14} {(labels < 0).sum():>15,} vertices")
+        _print_size("noise", (labels < 0).sum())
+
+
+def _print_size(name: str, size: int) -> None:
+    number, noun = counted(size, "vertex").split()
+    print(f"{name:>14} {number:>15} {noun}")

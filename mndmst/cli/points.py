@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..host.counted import counted
 from .options import add_quiet, say_not_kept
 from .parser import Parser, on_disk
 
@@ -233,9 +234,10 @@ def save_points(files: "WholeFiles", path: Path | None, points: "np.ndarray") ->
 
 
 def _tell(found: "PointForest") -> None:
-    edges = len(found.forest)
+    edges = counted(len(found.forest), "edge")
+    trees = counted(found.forest.num_trees, "tree")
     kind = "exact" if found.exact else "approximate"
     print(
-        f"{kind} forest: {edges:,} edges, {found.forest.num_trees:,} trees; "
-        f"{found.certain:,} edges certain by the nearest neighbours alone"
+        f"{kind} forest: {edges}, {trees}; {counted(found.certain, 'edge')} certain by "
+        "the nearest neighbours alone"
     )

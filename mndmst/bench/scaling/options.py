@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ...host.counted import counted
 from ...run.config import CHOICES
 from ..arguments import chosen, finish, list_of, names, positive, write
 
@@ -65,7 +66,10 @@ def _scaling(arguments: argparse.Namespace) -> int:
             arguments.backend,
             work,
         )
-        print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}; medians")
+        print(
+            f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}; "
+            "medians"
+        )
         for points in run(plan):
             print(f"\n{block(points)}", flush=True)
             wrong += disagreements(points)

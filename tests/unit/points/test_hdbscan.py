@@ -104,7 +104,7 @@ def test_commands_write_what_python_finds(mndmst, tmp_path: Path) -> None:
         "--plot", tmp_path / "blobs.png",
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert "exact forest: 899 edges, 1 trees" in run.stdout
+    assert "exact forest: 899 edges, 1 tree;" in run.stdout
     given = np.load(points)
     expected = HDBSCAN(30, 4).fit(given)
     with h5py.File(clusters) as file:
