@@ -5,6 +5,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from processes import finish, python, start
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 
 import mndmst
@@ -78,6 +79,16 @@ def test_scikit_learn_takes_it_for_an_estimator() -> None:
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     results = checks.check_estimator(mndmst.HDBSCAN(), on_skip=None, on_fail="raise")
     assert len(results) > 30
+
+
+def test_it_needs_no_scikit_learn() -> None:
+    program = (
+        "import sys; sys.modules['sklearn'] = None; import mndmst; "
+        "points = [[0.0], [1.0], [2.0], [50.0], [51.0], [53.0]]; "
+        "print(mndmst.HDBSCAN(3, 1).fit_predict(points).tolist())"
+    )
+    run = finish(start(python("-c", program)), 60)
+    assert run.stdout == "[0, 0, 0, 1, 1, 1]\n", run.stderr
 
 
 def test_parameters_that_are_none() -> None:
