@@ -14,6 +14,7 @@ import numpy as np
 from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
+from .io.endings import LABELS, RECORD
 from .io.labels import LabelsHeader, write_labels
 from .io.outputs import Outputs, check_on_all
 from .io.totals import forest_digest
@@ -104,7 +105,7 @@ def connected_components(
     MndmstError
         On every rank, if the input, the options or the output cannot be used.
     """
-    check_on_all(comm, [path], [labels, report])
+    check_on_all(comm, [path], [(labels, LABELS), (report, RECORD)])
     run = part_graph(comm, path, config, Report(comm, progress))
     strategy = choose(run, exception=any_cut_edge)
     for edges in strategy.portions():

@@ -12,6 +12,7 @@ from pathlib import Path
 from .comm.communicator import Comm
 from .host.errors import MndmstError
 from .host.progress import Progress
+from .io.endings import FOREST, RECORD
 from .io.outputs import check_on_all
 from .merging.choose import choose
 from .run.checkpoint import Checkpoint
@@ -55,7 +56,8 @@ def solve(
         On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
-    check_on_all(comm, [path], [targets.forest, targets.report], targets.checkpoint)
+    outputs = (targets.forest, FOREST), (targets.report, RECORD)
+    check_on_all(comm, [path], outputs, targets.checkpoint)
     kept = targets.checkpoint, config.checkpoint_interval, targets.resume
     with Checkpoint(comm, *kept) as checkpoint:
         # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices

@@ -19,6 +19,7 @@ from .graph.order import keys_to_weights
 from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
+from .io.endings import FOREST
 from .io.forest import ForestHeader, read_forest
 from .io.forest_writer import write_forest
 from .io.outputs import Outputs, check_on_all
@@ -66,7 +67,7 @@ def update(
         On every rank, if an input, the memory or an output cannot be used.
     """
     inputs = files.graph, files.forest, files.changes
-    check_on_all(comm, inputs, [files.forest_out])
+    check_on_all(comm, inputs, [(files.forest_out, FOREST)])
     with comm.raise_on_all():
         if comm.rank == 0 and files.graph_out is not None:
             check_new(files.graph_out)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
 from ..io.totals import ExactSum, PairDigest
@@ -56,7 +57,7 @@ class Forest(Queries):
 
     def __repr__(self) -> str:
         return (
-            f"Forest({len(self):,} edges, {self.num_trees:,} trees, "
+            f"Forest({counted(len(self), 'edge')}, {counted(self.num_trees, 'tree')}, "
             f"total weight {self.total_weight})"
         )
 

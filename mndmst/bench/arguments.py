@@ -4,11 +4,48 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import ConfigError
+from ..host.extras import optional
+
+Process = Callable[[argparse.Namespace], int]
+
+
+def finish(parser: argparse.ArgumentParser, process: Process) -> None:
+    """Add what all have, and say what they start."""
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write everything here"
+    )
+    parser.set_defaults(process=partial(_measure, process))
+
+
+def _measure(process: Process, arguments: argparse.Namespace) -> int:
+    check_files(arguments.json, getattr(arguments, "plot", None))
+    return process(arguments)
+
+
+def check_files(record: Path | None, plot: Path | None) -> None:
+    """Make sure, before anything is measured, that files can be written there.
+
+    Raises
+    ------
+    OutputError
+        If one cannot be made.
+    ConfigError
+        If a name says another format.
+    MissingExtraError
+        If a plot is asked for, and Matplotlib is not installed.
+    """
+    from ..io.endings import PICTURE, RECORD
+    from ..io.outputs import check_outputs
+
+    check_outputs([], [(record, RECORD), (plot, PICTURE)])
+    if plot is not None:
+        optional("matplotlib", "plot", "Plots need")
 
 
 def chosen(

@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import Any
 
+from ..host.counted import counted
 from .arguments import chosen, write
 
 
@@ -17,7 +18,10 @@ def run_start(arguments: argparse.Namespace) -> int:
 
     graph = arguments.graph or demo_graph()
     facts, rows = machine(()), []
-    print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}: {graph}")
+    print(
+        f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}: "
+        f"{graph}"
+    )
     for ranks in arguments.ranks:
         options = ("--backend", arguments.backend)
         found = measure(graph, ranks, arguments.repeat, options)
@@ -37,7 +41,8 @@ def run_service(arguments: argparse.Namespace) -> int:
     facts, rows = machine(()), []
     cores, graph, ranks = facts["cores"], arguments.graph, arguments.ranks
     print(
-        f"{facts['cpu']}, {cores} cores, load {facts['load']}: {graph}, {ranks} ranks"
+        f"{facts['cpu']}, {counted(cores, 'core')}, load {facts['load']}: {graph}, "
+        f"{counted(ranks, 'rank')}"
     )
     print(f"{'request':<44} {'median ms':>12} {'least ms':>12}")
     for row in measure(graph, ranks, arguments.repeat):
@@ -57,7 +62,9 @@ def run_papers(arguments: argparse.Namespace) -> int:
     data = arguments.data or papers.data_folder()
     plan = papers.Plan(wanted, arguments.scale, arguments.repeat, data)
     facts = machine(())
-    print(f"ours: {facts['cpu']}, {facts['cores']} cores, load {facts['load']}")
+    print(
+        f"ours: {facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}"
+    )
     records: list[dict[str, Any]] = []
     for record in papers.run(plan):
         last = records[-1] if records else {}
@@ -104,11 +111,8 @@ def run_cpu(arguments: argparse.Namespace) -> int:
     from .graphs import HARD, NAMES, available
     from .peers import installed
     from .pictures import plot_threads
-    from .scaling.table import check_plot
     from .table import block, disagreements, header, machine
 
-    if arguments.plot is not None:
-        check_plot(arguments.plot)
     plan = Plan(
         arguments.scale,
         arguments.threads,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..backends import device_names, unavailable
+from ..host.counted import counted
 from ..host.errors import ConfigError, MissingExtraError
 from ..run.report import versions
 
@@ -68,7 +69,7 @@ def block(record: dict[str, Any]) -> str:
         f"  {record['ms']:.2f} ms, {record['giga_edges_per_s']:.1f} G edges/s, "
         f"{record['ms'] / record['read_ms']:.1f} x one read of the rows "
         f"({record['read_ms']:.2f} ms)\n  {stages}\n"
-        f"  forest of {record['verified_edges']} edges: {agrees}"
+        f"  forest of {counted(record['verified_edges'], 'edge')}: {agrees}"
     )
 
 

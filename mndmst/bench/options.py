@@ -1,13 +1,12 @@
 """The options of `mndmst bench`."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..run.config import CHOICES
 from . import commands
-from .arguments import list_of, names, positive, weights
+from .arguments import finish, list_of, names, positive, weights
 from .points_options import add_points
 from .scaling.options import add_scaling
 
@@ -22,7 +21,7 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     _add_start(devices)
     _add_service(devices)
     _add_papers(devices)
-    add_points(devices, _finish)
+    add_points(devices)
 
 
 def _add_cpu(devices: Any) -> None:
@@ -49,7 +48,7 @@ def _add_cpu(devices: Any) -> None:
         metavar="FILE",
         help="draw how threads scale: .svg, .png or .pdf",
     )
-    _finish(cpu, commands.run_cpu)
+    finish(cpu, commands.run_cpu)
 
 
 def _add_gpu(devices: Any) -> None:
@@ -76,7 +75,7 @@ def _add_gpu(devices: Any) -> None:
         help="compare the forests of these graphs with the CPU worker's; host memory "
         "must hold them",
     )
-    _finish(gpu, commands.run_gpu)
+    finish(gpu, commands.run_gpu)
 
 
 def _add_both(devices: Any) -> None:
@@ -94,7 +93,7 @@ def _add_both(devices: Any) -> None:
         help="which of cpu, gpu, auto, both (half of the arcs each)",
     )
     both.add_argument("--repeat", default=3, type=positive, help="turns of each")
-    _finish(both, commands.run_both)
+    finish(both, commands.run_both)
 
 
 def _add_start(devices: Any) -> None:
@@ -118,7 +117,7 @@ def _add_start(devices: Any) -> None:
         choices=CHOICES["backend"],
         help="devices of a rank",
     )
-    _finish(start, commands.run_start)
+    finish(start, commands.run_start)
 
 
 def _add_service(devices: Any) -> None:
@@ -131,7 +130,7 @@ def _add_service(devices: Any) -> None:
     service.add_argument("graph", type=Path, help="directory of shards")
     service.add_argument("--ranks", default=2, type=positive, help="number of ranks")
     service.add_argument("--repeat", default=5, type=positive, help="times of each")
-    _finish(service, commands.run_service)
+    finish(service, commands.run_service)
 
 
 def _add_papers(devices: Any) -> None:
@@ -149,14 +148,4 @@ def _add_papers(devices: Any) -> None:
         ("data", None, Path, "directory with files that recipes name"),
     ):
         papers.add_argument(f"--{name}", default=default, type=kind, help=what)
-    _finish(papers, commands.run_papers)
-
-
-def _finish(
-    parser: argparse.ArgumentParser, process: Callable[[argparse.Namespace], int]
-) -> None:
-    """Add what all have, and say what they start."""
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write everything here"
-    )
-    parser.set_defaults(process=process)
+    finish(papers, commands.run_papers)

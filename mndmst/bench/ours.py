@@ -15,6 +15,7 @@ from ..backends.base import Forest
 from ..backends.cpu.backend import CpuBackend
 from ..graph.model import Rows
 from ..graph.order import keys_to_weights
+from ..host.counted import counted
 from ..io.totals import ExactSum
 from ..kernels.heap import keep_freed
 from .contender import Answer, Contender
@@ -37,7 +38,7 @@ class Kernel(Contender):
     """
 
     def __init__(self, rows: Rows, dtype: np.dtype, threads: int) -> None:
-        self.name = "1 thread" if threads == 1 else f"{threads} threads"
+        self.name = counted(threads, "thread")
         self.rows = rows
         self.dtype = np.dtype(dtype)
         self.backend = CpuBackend(threads)
@@ -103,7 +104,7 @@ class Ranks(Contender):
     """
 
     def __init__(self, processes: list[Process]) -> None:
-        self.name = "1 rank" if len(processes) == 1 else f"{len(processes)} ranks"
+        self.name = counted(len(processes), "rank")
         self.processes = processes
 
     def solve(self) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..host.counted import counted
 from ..host.extras import optional
 from ..io.whole_file import WholeFiles
 
@@ -137,7 +138,8 @@ def run(
 def text(rows: list[Row]) -> str:
     """Return the table of one case: least and median of the turns."""
     first = rows[0]
-    lines = [f"{first.kind}, {first.points:,} points, {first.dimensions} dimensions"]
+    size = f"{counted(first.points, 'point')}, {counted(first.dimensions, 'dimension')}"
+    lines = [f"{first.kind}, {size}"]
     for row in rows:
         least, middle = min(row.seconds), median(row.seconds)
         ratio = least / min(first.seconds)
@@ -172,7 +174,7 @@ def draw(rows: list[Row], path: Path) -> None:
             mine.sort(key=lambda row: row.points)
             seconds = [min(row.seconds) for row in mine]
             axes.loglog([row.points for row in mine], seconds, "o-", label=name)
-        axes.set_title(f"{panel[0]}, {panel[1]} dimensions", fontsize=9)
+        axes.set_title(f"{panel[0]}, {counted(panel[1], 'dimension')}", fontsize=9)
         axes.set_xlabel("points")
     all_axes[0].set_ylabel("seconds")
     all_axes[0].legend(fontsize=7)

@@ -1,14 +1,14 @@
 """The options of `mndmst bench points`."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .arguments import chosen, names, positive, write
+from ..host.counted import counted
+from .arguments import chosen, finish, names, positive, write
 
 
-def add_points(devices: Any, finish: Callable[[Any, Callable], None]) -> None:
+def add_points(devices: Any) -> None:
     """Add the command to the parser."""
     points = devices.add_parser(
         "points",
@@ -34,7 +34,7 @@ def add_points(devices: Any, finish: Callable[[Any, Callable], None]) -> None:
         metavar="SECONDS",
         help="a package that has taken longer gets no further turn",
     )
-    points.add_argument("--plot", type=Path, metavar="FILE", help="picture to draw")
+    points.add_argument("--plot", type=Path, metavar="FILE", help=".svg, .png or .pdf")
     finish(points, _points)
 
 
@@ -57,7 +57,7 @@ def _points(arguments: argparse.Namespace) -> int:
     kinds = chosen("kind", arguments.kinds, KINDS, KINDS)
     peers = chosen("peer", arguments.peers, installed(), installed())
     facts = machine(tuple(name for name in peers if "_" in name or name == "hdbscan"))
-    print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}")
+    print(f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}")
     print("  least and median of the turns, times the first one's least")
     cases = [(kind, *size) for size in arguments.sizes for kind in kinds]
     rows: list[Row] = []

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from ..host.counted import counted
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import find_mpirun
 from ..io.build import build_shards
@@ -55,7 +56,9 @@ def _solve(folder: Path, ranks: int) -> float:
     command += [str(folder / "graph"), "-q", "--report", str(report)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=_PACKAGE_PARENT)
     if done.returncode:
-        raise MndmstError(f"solve on {ranks} ranks failed: {done.stderr.strip()}")
+        raise MndmstError(
+            f"solve on {counted(ranks, 'rank')} failed: {done.stderr.strip()}"
+        )
     stages = json.loads(report.read_text())["ranks"][0]["stages"]
     kept = (entry["seconds"] for entry in stages if entry["stage"] not in _ASIDE)
     return 1e3 * sum(kept)

@@ -11,6 +11,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ..host.counted import counted
 from ..io.shards import open_graph
 from .scaling.jobs import environment, launcher
 
@@ -121,8 +122,9 @@ def _read(graph: Path) -> float:
 def text(found: Start) -> str:
     """Return a table for people."""
     lines = [
-        f"{found.ranks} ranks: {found.whole:.3f} s (first run {found.first:.3f} s), "
-        f"{found.resident_bytes >> 20} MiB in a rank before it reads",
+        f"{counted(found.ranks, 'rank')}: {found.whole:.3f} s (first run "
+        f"{found.first:.3f} s), {found.resident_bytes >> 20} MiB in a rank before it "
+        "reads",
         *(f"  {name:<26} {seconds:8.3f}" for name, seconds in found.stages.items()),
         "  floor",
         *(f"    {name:<24} {seconds:8.3f}" for name, seconds in found.floors.items()),

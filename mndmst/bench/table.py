@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ..host.counted import counted
 from ..run.report import versions
 from .processor import processor_facts
 from .results import Case, Result
@@ -38,8 +39,9 @@ def header(facts: dict[str, Any]) -> str:
     """Return the lines that come first."""
     found = ", ".join(f"{name} {value}" for name, value in facts["versions"].items())
     return (
-        f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}\n"
-        f"{facts['sockets']} sockets, {facts['numa_nodes']} NUMA nodes, caches "
+        f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}\n"
+        f"{counted(facts['sockets'], 'socket')}, "
+        f"{counted(facts['numa_nodes'], 'NUMA node')}, caches "
         f"{', '.join(facts['caches'])}, huge pages {facts['huge_pages']}\n{found}\n"
         "From CSR rows in memory to the forest's edges; medians of all turns.\n"
         "M edges/s: undirected edges. Ranks: separate processes, a graph each; the "
@@ -52,7 +54,7 @@ def header(facts: dict[str, Any]) -> str:
 def block(case: Case) -> str:
     """Return the table of one case."""
     floors = "; ".join(
-        f"{f.threads} thread{'s' * (f.threads > 1)}: read {f.stream:.1f} ms, "
+        f"{counted(f.threads, 'thread')}: read {f.stream:.1f} ms, "
         f"a lookup for each light edge {f.gather:.1f} ms"
         for f in case.floors
     )
@@ -69,7 +71,7 @@ def disagreements(case: Case) -> list[str]:
     ours = case.results[0]
     return [
         f"DISAGREEMENT on {case.graph}, {case.weights}, {case.order} weights: "
-        f"{result.contender} finds {result.answer.edges} edges of weight "
+        f"{result.contender} finds {counted(result.answer.edges, 'edge')} of weight "
         f"{result.answer.weight!r}, {ours.contender} {ours.answer.edges} of "
         f"{ours.answer.weight!r}"
         for result in case.results

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,8 @@ def _snapshot(service: Any, arguments: argparse.Namespace) -> None:
 def _solve(service: Any, arguments: argparse.Namespace) -> None:
     from ..service.tables import read_array, read_columns, write_table
 
+    inputs = arguments.without, arguments.vertices
+    _check_table(inputs, arguments.output)
     weights = arguments.weights
     if weights is not None and weights.endswith(".npy"):
         weights = read_array(Path(weights))
@@ -147,12 +150,22 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
     )
 
 
+def _check_table(inputs: Iterable[Path | None], output: Path | None) -> None:
+    """Make sure, before the service is asked, that a table can be written."""
+    from ..io.endings import Kind
+    from ..io.outputs import check_outputs
+    from ..service.tables import KINDS
+
+    check_outputs(inputs, [(output, Kind(tuple(KINDS)))])
+
+
 def _edges(service: Any, arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
     from ..service.tables import write_table
 
     if arguments.output is None:
         raise ConfigError("edges: give a file with -o")
+    _check_table([], arguments.output)
     write_table(service[arguments.graph].edges(), arguments.output)
 
 

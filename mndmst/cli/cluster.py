@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..host.counted import counted
 from .options import add_quiet, say_not_kept
 from .parser import on_disk
 
@@ -24,7 +25,7 @@ def add(commands: Any) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="cluster file to write, or the labels as .csv; else none is kept",
+        help="cluster file to write, .h5, or the labels as .csv; else none is kept",
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
     rule.add_argument(
@@ -62,6 +63,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
     from ..io.clusters import write_clusters
+    from ..io.endings import CLUSTERS, PICTURE
     from ..io.forest import read_forest
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
@@ -69,13 +71,12 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
     inputs = arguments.forest, arguments.points
-    check_outputs(inputs, [arguments.output, arguments.plot])
+    outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
+    check_outputs(inputs, outputs)
     points = None
     if arguments.plot is not None:
-        from ..cluster.picture import check_name
         from ..points.read import read_points
 
-        check_name(arguments.plot)
         points = read_points(arguments.points)
     file = read_forest(arguments.forest)
     forest = Forest.of_file(file)
@@ -136,9 +137,13 @@ def print_sizes(labels: Any) -> None:
     shown = 10
     sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1]
     for number, size in enumerate(sizes[:shown].tolist(), start=1):
-        print(f"{f'cluster {number}':>14} {size:>15,} vertices")
+        _print_size(f"cluster {number}", size)
     if len(sizes) > shown:
-        name = f"{len(sizes) - shown:,} others"
-        print(f"{name:>14} {sizes[shown:].sum():>15,} vertices")
+        _print_size(counted(len(sizes) - shown, "other"), sizes[shown:].sum())
     if (labels < 0).any():
-        print(f"{'noise':>14} {(labels < 0).sum():>15,} vertices")
+        _print_size("noise", (labels < 0).sum())
+
+
+def _print_size(name: str, size: int) -> None:
+    number, noun = counted(size, "vertex").split()
+    print(f"{name:>14} {number:>15} {noun}")

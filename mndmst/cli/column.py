@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..host.counted import counted
 from .options import add_graph
 
 
@@ -33,5 +34,7 @@ def _column(arguments: argparse.Namespace) -> int:
     graph, other = open_graph(arguments.graph), open_graph(arguments.other)
     weights = weights_of_same_edges(graph, other)
     column = write_column(graph, arguments.name, other.weight_dtype, weights)
-    print(f"{column.path}: {column.num_edges:,} weights of type {column.dtype}")
+    print(
+        f"{column.path}: {counted(column.num_edges, 'weight')} of type {column.dtype}"
+    )
     return 0

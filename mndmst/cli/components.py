@@ -15,17 +15,18 @@ def add(commands: Any) -> None:
         "their sizes, and the smallest vertex of each vertex's component. Other "
         "options of solve can be given in a file or in the environment.",
     )
-    add_run(components, "file of labels to write")
+    add_run(components, "file of labels to write, .h5")
     add_talk(components)
     components.set_defaults(process=_components)
 
 
 def _components(arguments: argparse.Namespace) -> int:
     from ..components import connected_components
+    from ..io.endings import LABELS
     from ..run.report import text
     from .ranks import begin
 
-    comm, config, progress = begin(arguments)
+    comm, config, progress = begin(arguments, LABELS)
     found = connected_components(
         comm, arguments.graph, config, progress, arguments.output, arguments.report
     )

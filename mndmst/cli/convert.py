@@ -44,7 +44,7 @@ def _convert(arguments: argparse.Namespace) -> int:
     from ..io.original_ids import graph_of_forest, with_original_ids
     from ..io.outputs import check_outputs
 
-    check_outputs([arguments.file, arguments.graph], [arguments.out])
+    check_outputs([arguments.file, arguments.graph], [(arguments.out, None)])
     check_writer(arguments.out)
     allow(arguments.memory or 0)
     edges = read_edges(arguments.file, arguments.format)

@@ -24,7 +24,7 @@ def add(commands: Any) -> None:
         "distances between all points, exactly, and the clusters of HDBSCAN*. Options "
         "have the names of hdbscan. Under mpirun or alone.",
     )
-    add_points(hdbscan, "cluster file to write, or the labels as .csv")
+    add_points(hdbscan, "cluster file to write, .h5, or the labels as .csv")
     hdbscan.add_argument(
         "--min-cluster-size",
         type=int,

@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
         "points, exactly, and the single-linkage dendrogram, as SciPy's linkage has "
         "it. Under mpirun or alone.",
     )
-    add_points(linkage, "cluster file to write, with the dendrogram, or this as .csv")
+    add_points(linkage, "file to write with the dendrogram: .h5, or .csv")
     linkage.set_defaults(process=_linkage, plot=None)
 
 

@@ -40,12 +40,13 @@ def add(commands: Any) -> None:
 def _neighbours(arguments: argparse.Namespace) -> int:
     from ..host.errors import OutputError
     from ..io.build import build_shards, check_new_graph
+    from ..io.endings import POINTS
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
     from ..points.neighbours import neighbour_graph
     from ..points.read import named_points
 
-    check_outputs([arguments.points], [arguments.save])
+    check_outputs([arguments.points], [(arguments.save, POINTS)])
     save, out = arguments.save, arguments.out
     if save is not None and save.resolve().is_relative_to(out.resolve()):
         raise OutputError(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..host.counted import counted
 from .options import add_quiet, say_not_kept
 from .parser import Parser, on_disk
 
@@ -46,7 +47,7 @@ def add_points(parser: Parser, output: str) -> None:
         "--forest",
         type=Path,
         metavar="FILE",
-        help="write the minimum spanning forest there, too; verify proves it",
+        help="write the minimum spanning forest there, too, .h5; verify proves it",
     )
     parser.add_argument(
         "--metric",
@@ -153,17 +154,20 @@ def _with_ranks(
 
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.ndarray":
     """Check the outputs and return the points; with several ranks, mapped."""
-    from ..cluster.picture import check_name
     from ..io.allowance import check_room
+    from ..io.endings import CLUSTERS, FOREST, PICTURE, POINTS
     from ..io.outputs import check_outputs
     from ..points.metric import check_metric
     from ..points.read import named_points
 
-    outputs = [arguments.output, arguments.forest, arguments.save, arguments.plot]
+    outputs = (
+        (arguments.output, CLUSTERS),
+        (arguments.forest, FOREST),
+        (arguments.save, POINTS),
+        (arguments.plot, PICTURE),
+    )
     check_outputs([arguments.points], outputs)
     check_metric(arguments.metric)
-    if arguments.plot is not None:
-        check_name(arguments.plot)
     points = named_points(arguments.points, arguments.count, ranks > 1)
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
@@ -230,9 +234,10 @@ def save_points(files: "WholeFiles", path: Path | None, points: "np.ndarray") ->
 
 
 def _tell(found: "PointForest") -> None:
-    edges = len(found.forest)
+    edges = counted(len(found.forest), "edge")
+    trees = counted(found.forest.num_trees, "tree")
     kind = "exact" if found.exact else "approximate"
     print(
-        f"{kind} forest: {edges:,} edges, {found.forest.num_trees:,} trees; "
-        f"{found.certain:,} edges certain by the nearest neighbours alone"
+        f"{kind} forest: {edges}, {trees}; {counted(found.certain, 'edge')} certain by "
+        "the nearest neighbours alone"
     )

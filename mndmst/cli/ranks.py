@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ..comm.communicator import Comm, world
 from ..comm.watchdog import watch
 from ..host.progress import Progress, process_start
+from ..io.endings import RECORD, Kind
 from ..io.outputs import check_outputs
 from ..run.config import Config, on_all_ranks
 
@@ -18,7 +19,9 @@ class Job(NamedTuple):
     progress: Progress
 
 
-def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
+def begin(
+    arguments: argparse.Namespace, output: Kind | None = None, polite: bool = False
+) -> Job:
     """Start MPI, read the options and watch over the ranks. Collective.
 
     Parameters
@@ -27,21 +30,21 @@ def begin(arguments: argparse.Namespace, polite: bool = False) -> Job:
         Those with names of options of `Config`; `config`, a file, `graph`,
         `output`, `report`, `checkpoint`, `quiet` and `verbose`, where the command has
         them.
+    output : Kind, optional
+        What the command's output is written as.
     polite : bool
         Whether ranks wait without taking a core.
 
     Raises
     ------
     ConfigError
-        On every rank, for invalid options.
+        On every rank, for invalid options, or outputs whose names say another format.
     OutputError
         On every rank, if an output would replace what the command reads.
     """
     given = vars(arguments)
-    inputs, outputs = (
-        [given.get(name) for name in names]
-        for names in (("graph", "config"), ("output", "report"))
-    )
+    inputs = [given.get(name) for name in ("graph", "config")]
+    outputs = (given.get("output"), output), (given.get("report"), RECORD)
     flags = {name: given[name] for name in Config().as_dict() if name in given}
     comm = world(polite)
     with comm.raise_on_all():

@@ -4,8 +4,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-_PICTURES = (".html", ".png", ".svg", ".pdf")
-
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -39,14 +37,13 @@ def add(commands: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from ..host.errors import ConfigError
+    from ..io.endings import PAGE, RECORD
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
     from ..report.record import read_record
 
-    check_outputs(arguments.runs, [arguments.output, arguments.trace])
-    if arguments.output is not None and arguments.output.suffix not in _PICTURES:
-        raise ConfigError(f"{arguments.output}: give a name in {', '.join(_PICTURES)}")
+    outputs = (arguments.output, PAGE), (arguments.trace, RECORD)
+    check_outputs(arguments.runs, outputs)
     records = [read_record(path) for path in arguments.runs]
     with WholeFiles() as files:
         if arguments.output is not None:

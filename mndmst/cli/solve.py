@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
         description="Compute the minimum spanning forest of a sharded graph. Run it "
         "under mpirun or srun for several ranks.",
     )
-    add_run(solve, "forest file to write")
+    add_run(solve, "forest file to write, .h5")
     solve.add_argument(
         "--labels",
         action="store_true",
@@ -74,13 +74,14 @@ def _add_thresholds(parser: Any) -> None:
 def _solve(arguments: argparse.Namespace) -> int:
     from ..backends import start_driver
     from ..host.launcher import launched_processes
+    from ..io.endings import FOREST
 
     # Several ranks may get other devices than the first one
     if arguments.backend == "cuda" and launched_processes() == 1:
         start_driver()
     from .ranks import begin
 
-    job = begin(arguments)
+    job = begin(arguments, FOREST)
     status = _run(job, arguments)
     if arguments.output is None and job.comm.rank == 0:
         say_not_kept("the forest is", arguments.quiet)

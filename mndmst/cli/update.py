@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     update.add_argument("forest", type=Path, help="file that solve or update has made")
     update.add_argument("changes", type=Path, help="table of changes, see below")
     update.add_argument(
-        "-o", "--output", type=Path, required=True, help="forest file to write"
+        "-o", "--output", type=Path, required=True, help="forest file to write, .h5"
     )
     update.add_argument(
         "--graph-out", type=Path, help="also write the changed graph to a directory"
@@ -42,12 +42,13 @@ def add(commands: Any) -> None:
 
 def _update(arguments: argparse.Namespace) -> int:
     from ..comm.placement import locate
+    from ..io.endings import FOREST
     from ..io.shards import open_graph
     from ..run.compile import compile_kernels
     from ..update import Files, update
     from .ranks import begin
 
-    comm, config, progress = begin(arguments)
+    comm, config, progress = begin(arguments, FOREST)
     with comm.raise_on_all():
         graph = open_graph(arguments.graph, check=False)
     compile_kernels(comm, "update", graph.weight_dtype, progress.say)

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from ..graph.order import check_threshold, weights_to_keys
+from ..host.counted import counted
 from ..host.errors import ConfigError
 from ..kernels.components import cut
 from ..kernels.sorting import sort_positions
@@ -113,9 +114,9 @@ def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
     """
     if not max(1, forest.num_trees) <= count <= forest.num_vertices:
         raise ConfigError(
-            f"{count} clusters of {forest.num_vertices:,} vertices in "
-            f"{forest.num_trees:,} trees cannot be; give a number from the trees to "
-            "the vertices."
+            f"{counted(count, 'cluster')} of {counted(forest.num_vertices, 'vertex')} "
+            f"in {counted(forest.num_trees, 'tree')} cannot be; give a number from the "
+            "trees to the vertices."
         )
     kept = np.zeros(len(forest), np.bool_)
     kept[ascending(forest)[: forest.num_vertices - count]] = True

@@ -4,19 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
+from ..host.counted import counted
 from ..host.errors import ConfigError
 from ..host.extras import optional
+from ..io.endings import PICTURE, check_ending
 from ..io.whole_file import WholeFiles
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
-_SUFFIXES = (".png", ".svg", ".pdf")
-
-
-def check_name(path: Path) -> None:
-    """Raise ConfigError if the suffix names no kind of picture."""
-    if path.suffix not in _SUFFIXES:
-        raise ConfigError(f"{path}: give a name in {', '.join(_SUFFIXES)}")
 
 
 def draw(points: np.ndarray, labels: np.ndarray, path: Path, files: WholeFiles) -> None:
@@ -34,11 +29,12 @@ def draw(points: np.ndarray, labels: np.ndarray, path: Path, files: WholeFiles) 
     MissingExtraError
         If Matplotlib is not installed.
     """
-    check_name(path)
+    check_ending(path, PICTURE)
     if len(points) != len(labels) or points.shape[1] < 2:
         raise ConfigError(
-            f"{len(points):,} points of {points.shape[1]} dimensions do not suit "
-            f"{len(labels):,} vertices; give the points the graph was made of."
+            f"{counted(len(points), 'point')} of "
+            f"{counted(points.shape[1], 'dimension')} do not suit "
+            f"{counted(len(labels), 'vertex')}; give the points the graph was made of."
         )
     matplotlib = optional("matplotlib", "plot")
     figure = optional("matplotlib.figure", "plot").Figure(figsize=(7, 7))
@@ -51,9 +47,9 @@ def draw(points: np.ndarray, labels: np.ndarray, path: Path, files: WholeFiles) 
     size = min(8.0, 40_000 / len(shown))
     axes = figure.add_subplot()
     axes.scatter(x, y, size, colours, linewidths=0, rasterized=True)
-    clusters = len(np.unique(labels[labels >= 0]))
+    clusters = counted(len(np.unique(labels[labels >= 0])), "cluster")
     noise = np.count_nonzero(labels < 0)
-    axes.set_title(f"{len(points):,} points, {clusters:,} clusters, {noise:,} noise")
+    axes.set_title(f"{counted(len(points), 'point')}, {clusters}, {noise:,} noise")
     axes.set_aspect("equal")
     kind = path.suffix[1:]
     with files.file(path) as temporary:

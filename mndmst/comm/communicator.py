@@ -7,7 +7,7 @@ of the number of ranks.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -153,16 +153,15 @@ class Comm:
         self.all_ranks("Barrier", idle=True)
         self._shared.polite = before
 
-    def part(self, color: int) -> "Comm":
-        """Return the ranks with the same colour, in rank order."""
-        return Comm(self.mpi.Split(color, self.rank), self._shared)
-
+    @overload
+    def split(self, color: int) -> "Comm": ...
+    @overload
+    def split(self, color: int | None) -> "Comm | None": ...
     def split(self, color: int | None) -> "Comm | None":
-        """Do what `part` does, but return None without a colour."""
-        if color is not None:
-            return self.part(color)
-        self.mpi.Split(mpi_library.load().UNDEFINED, self.rank)
-        return None
+        """Return the ranks with the same colour, in rank order; None without one."""
+        given = mpi_library.load().UNDEFINED if color is None else color
+        part = self.mpi.Split(given, self.rank)
+        return None if color is None else Comm(part, self._shared)
 
     def node(self) -> "Comm":
         """Return the ranks on this rank's machine."""

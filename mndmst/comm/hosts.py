@@ -65,7 +65,7 @@ class Hosts:
     """
 
     def __init__(self, comm: Comm, each_rank: bool = False) -> None:
-        self.here = comm.part(comm.rank) if each_rank else comm.node()
+        self.here = comm.split(comm.rank) if each_rank else comm.node()
         leader = self.here.rank == 0
         self._leaders = comm.split(0 if leader else None)
         hosts = comm.allgather(self.here.bcast(comm.rank))  # each by its first rank

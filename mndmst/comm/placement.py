@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..host.counted import counted
 from .communicator import Comm
 
 
@@ -132,7 +133,8 @@ def _crowded_cores(ranks: Sequence[Place]) -> str:
     if threads <= cores:
         return ""
     return (
-        f"{cores} cores for {threads} threads of {len(ranks)} ranks; start fewer "
+        f"{counted(cores, 'core')} for {counted(threads, 'thread')} of "
+        f"{counted(len(ranks), 'rank')}; start fewer "
         "ranks, or with fewer --threads"
     )
 

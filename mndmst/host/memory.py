@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from .cgroups import allowed_bytes
+from .counted import counted
 from .errors import ConfigError
 
 MIB = 1 << 20
@@ -123,13 +124,14 @@ class Budget:
     def exceeded(self, path: Path, what: str, ranks: int) -> ConfigError:
         """Return the error for what does not fit; it names a limit that suffices."""
         enough = self.enough // MIB + 2  # what a program holds varies a little
+        those = counted(ranks, "rank")
         if not self.given:
             return ConfigError(
                 f"{path}: {self.limit:,} bytes, what each rank can have of its host, "
-                f"are too little for {what}. On {ranks} ranks {enough} MiB each "
+                f"are too little for {what}. On {those} {enough} MiB each "
                 "suffice; take more hosts, with fewer ranks on each."
             )
         return ConfigError(
-            f"{path}: --memory {self.limit:,} is too little for {what}. On {ranks} "
-            f"ranks --memory {enough}MiB suffices; more ranks need less each."
+            f"{path}: --memory {self.limit:,} is too little for {what}. On {those} "
+            f"--memory {enough}MiB suffices; more ranks need less each."
         )

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
+from .counted import counted
+
 
 class Progress:
     """A bar on a terminal, lines in a log.
@@ -61,7 +63,7 @@ class Progress:
         The first call tells how many there are.
         """
         if self.bar is None:
-            self.stage(f"{name}: {edges:,} edges left")
+            self.stage(f"{name}: {counted(edges, 'edge')} left")
             return
         if self.bar.total is None:
             self.bar.reset(edges)

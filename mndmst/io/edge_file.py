@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..host.counted import counted
 from ..host.errors import InputError
 from . import allowance
 from .edges import Edges, joined_edges, narrow_integers
@@ -161,7 +162,7 @@ class EdgeFile(ABC):
         """Raise InputError if the header promises another number of entries."""
         if self.num_entries not in (None, found):
             raise InputError(
-                f"{self.name}: holds {found} arcs, but its header says "
+                f"{self.name}: holds {counted(found, 'arc')}, but its header says "
                 f"{self.num_entries}. The file may have been cut short: copy it again, "
                 "or mend the header."
             )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES, id_dtype
+from ..host.counted import counted
 from ..host.errors import InputError
 
 MAX_VERTICES = 1 << 48
@@ -71,7 +72,8 @@ def checked_edges(
             bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
             raise InputError(
                 f"{source}: entry {before + bad + 1} joins vertex {ends[bad]} (counted "
-                f"from 0), but there are only {num_vertices} vertices. Mend the entry."
+                "from 0), but there is no more than "
+                f"{counted(num_vertices, 'vertex')}. Mend the entry."
             )
     weight = supported_weights(source, weight)
     if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):

@@ -29,6 +29,7 @@ import h5py
 import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES
+from ..host.counted import counted
 from ..host.errors import InputError
 from ..host.version import __version__
 from .datasets import checked_dataset, read_dataset
@@ -208,8 +209,9 @@ def differences(forest: ForestFile, digest: PairDigest, total: ExactSum) -> list
         )
     if trees != forest.num_trees:
         texts.append(
-            f"{forest.num_edges} edges on {header.num_vertices} vertices make {trees} "
-            f"trees, the attribute says {forest.num_trees}"
+            f"{counted(forest.num_edges, 'edge')} on "
+            f"{counted(header.num_vertices, 'vertex')} make "
+            f"{counted(trees, 'tree')}, the attribute says {forest.num_trees}"
         )
     return texts
 

@@ -7,39 +7,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..host.errors import OutputError
+from .endings import Kind, check_ending
 from .layout import INDEX_NAME, writing
 from .whole_file import WholeFiles, check_target
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
 
+# None for an output that was not asked for, or whose ending is checked elsewhere.
+Output = tuple[Path | None, Kind | None]
+
 
 def check_outputs(
     inputs: Iterable[str | Path | None],
-    outputs: Iterable[Path | None],
+    outputs: Iterable[Output],
     kept: Path | None = None,
 ) -> None:
     """Make sure that outputs can be made, and replace nothing but files like them.
 
-    No output may replace an input, a graph's file or another output.
+    No output may replace an input, a graph's file or another output, or have a name
+    that says another format.
 
     Parameters
     ----------
-    inputs, outputs : iterable of path or None
+    inputs : iterable of path or None
         None for one that was not asked for.
+    outputs : iterable of Output
     kept : Path, optional
         The directory of checkpoints, which has neither inputs nor outputs in it.
 
     Raises
     ------
     OutputError
-        If one would, or has no directory that can be written to. Names are compared
-        without links and dots in them.
+        If one would replace them, or has no directory that can be written to. Names are
+        compared without links and dots in them.
+    ConfigError
+        If a name says another format.
     """
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}
     written: dict[Path, Path] = {}
-    for path in outputs:
+    for path, kind in outputs:
         if path is None:
             continue
         with writing(path):
@@ -62,6 +70,8 @@ def check_outputs(
             )
         with writing(path):
             check_target(path)
+        if kind is not None:
+            check_ending(path, kind)
         given.append(path)
         written[path] = place
     if kept is not None:
@@ -96,21 +106,22 @@ def _check_kept(kept: Path, given: list[Path]) -> None:
 def check_on_all(
     comm: "Comm",
     inputs: Iterable[str | Path | None],
-    outputs: Iterable[Path | None],
+    outputs: Iterable[Output],
     kept: Path | None = None,
 ) -> None:
     """Do what `check_outputs` does, and what `check_writable` does. Collective.
 
     Raises
     ------
-    OutputError
-        On every rank, if an output cannot be made, or would replace something else.
+    OutputError, ConfigError
+        On every rank, if an output cannot be made, would replace something else, or
+        has a name that says another format.
     """
     outputs = list(outputs)
     with comm.raise_on_all():
         if comm.rank == 0:
             check_outputs(inputs, outputs, kept)
-    for path in outputs:
+    for path, _ in outputs:
         if path is not None:
             check_writable(comm, path)
 

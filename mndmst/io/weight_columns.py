@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES
+from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..host.version import __version__
 from .datasets import checked_dataset, read_dataset
@@ -59,7 +60,7 @@ class WeightColumn:
             dataset = checked_dataset(self.path, file, "weight", self.num_edges)
             if dataset.dtype != self.dtype or end > self.num_edges:
                 raise InputError(
-                    f"{self.path}: has {self.num_edges} weights of type "
+                    f"{self.path}: has {counted(self.num_edges, 'weight')} of type "
                     f"{dataset.dtype}, not as many as the graph has edges. Write the "
                     "column again."
                 )
@@ -142,8 +143,9 @@ def weights_of_same_edges(
     if sizes[0] != sizes[1]:
         (n, m), (other_n, other_m) = sizes
         raise InputError(
-            f"{other.path}: has {other_n:,} vertices and {other_m:,} edges, and "
-            f"{graph.path} has {n:,} and {m:,}. Give a graph with the same edges."
+            f"{other.path}: has {counted(other_n, 'vertex')} and "
+            f"{counted(other_m, 'edge')}, and {graph.path} has {n:,} and {m:,}. Give a "
+            "graph with the same edges."
         )
     for begin, end in _pieces(graph):
         indptr, indices, _ = graph.read_rows(begin, end)

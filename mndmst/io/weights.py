@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver
 from .edges import Edges, narrow_integers
@@ -172,8 +173,9 @@ class Distance:
         most = max((int(ends.max()) for ends in (src, dst) if len(ends)), default=-1)
         if most >= len(x):
             raise InputError(
-                f"there are coordinates of {len(x)} vertices, but the graph has "
-                f"vertex {most} (counted from 0). Give the coordinates of this graph."
+                f"there are coordinates of {counted(len(x), 'vertex')}, but the graph "
+                f"has vertex {most} (counted from 0). Give the coordinates of this "
+                "graph."
             )
         return np.hypot(x[src] - x[dst], y[src] - y[dst])
 

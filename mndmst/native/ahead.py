@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..host.counted import counted
 from .places import directories, level, writable
 from .registry import Entry, entries, missing
 from .signature import named
@@ -44,7 +45,8 @@ def compile_side_by_side(
 ) -> None:
     """Compile kernels by several processes, and keep their code.
 
-    A kernel that a process fails to compile is compiled when it is called.
+    A kernel that a process fails to compile is compiled when it is called. One line
+    tells of all of them.
 
     Parameters
     ----------
@@ -62,10 +64,22 @@ def compile_side_by_side(
     environment = dict(os.environ, PYTHONPATH=_with_package())
     command = [sys.executable, "-m", __name__, str(os.getpid())]
     command += [str(directory or writable()), processors or level()]
-    workers = [
-        subprocess.Popen(command, stdin=reading, env=environment) for _ in range(jobs)
-    ]
-    os.close(reading)
+    # A file in memory, which all of them append lines to
+    with os.fdopen(os.memfd_create("failed"), "r") as failed:
+        workers = [
+            subprocess.Popen(command, stdin=reading, stdout=failed, env=environment)
+            for _ in range(jobs)
+        ]
+        os.close(reading)
+        _hand_out(entries, writing)
+        for worker in workers:
+            worker.wait()
+        failed.seek(0)
+        _tell(failed.read().splitlines())
+
+
+def _hand_out(entries: Sequence[Entry], writing: int) -> None:
+    """Put kernels into the pipe of the processes that compile them, and close it."""
     with os.fdopen(writing, "wb") as pipe:
         try:
             for entry in entries:
@@ -73,8 +87,18 @@ def compile_side_by_side(
             pipe.flush()
         except BrokenPipeError:  # all of them have failed
             pass
-    for worker in workers:
-        worker.wait()
+
+
+def _tell(failed: Sequence[str]) -> None:
+    """Say which kernels could not be compiled; why, of the first."""
+    if failed:
+        name, why = failed[0].split("\t")
+        others = f" and {counted(len(failed) - 1, 'other')}" * (len(failed) > 1)
+        sys.stderr.write(
+            f"mndmst: {name}{others} could not be compiled ahead ({why}). If kernels "
+            "have changed, write native/signatures.txt again: python -m "
+            "tests.called_kernels\n"
+        )
 
 
 def _with_package() -> str:
@@ -97,12 +121,8 @@ def _work(parent: int, directory: Path, processors: str) -> None:
         try:
             code = _code_of(name, signature, processors)
         except Exception as error:  # of Numba there are many kinds
-            why = str(error).strip().partition("\n")[0]
-            sys.stderr.write(
-                f"mndmst: {name} could not be compiled ahead ({why}). If kernels have "
-                "changed, write native/signatures.txt again: python -m "
-                "tests.called_kernels\n"
-            )
+            why = str(error).strip().partition("\n")[0].replace("\t", " ")
+            print(name, why, sep="\t", flush=True)
         else:
             keep(name, signature, code, directory)
 

@@ -11,7 +11,7 @@ try:  # its tools take the estimator for one of theirs by these classes
     from sklearn.base import BaseEstimator, ClusterMixin
     from sklearn.utils.validation import validate_data
 except ImportError:
-    BaseEstimator = ClusterMixin = object
+    BaseEstimator, ClusterMixin = object, type("ClusterMixin", (), {})
     validate_data = None
 
 

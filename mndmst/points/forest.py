@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..api.forest import Forest
+from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
@@ -101,7 +102,8 @@ def points_forest(
     """
     n = len(points)
     if n == 0 or points.shape[1] == 0:
-        raise InputError(f"{n} points of {points.shape[1]} dimensions have no forest")
+        dimensions = counted(points.shape[1], "dimension")
+        raise InputError(f"no forest joins {counted(n, 'point')} of {dimensions}")
     if n >= 1 << 32:
         raise InputError(f"{n:,} points; up to 2^32 - 1 are computed on")
     if min_samples < 0 or neighbours < 0:

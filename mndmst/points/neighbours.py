@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..host.counted import counted
 from ..host.errors import ConfigError
 from ..io.edges import Edges, checked_edges
 from ..kernels.threads import Threads
@@ -110,8 +111,8 @@ def neighbour_graph(points: np.ndarray, neighbours: int, min_samples: int = 0) -
     """
     if not 0 <= min_samples <= neighbours < len(points) or neighbours < 1:
         raise ConfigError(
-            f"{neighbours} neighbours and core {min_samples} do not suit "
-            f"{len(points):,} points: core <= neighbours < points."
+            f"{counted(neighbours, 'neighbour')} and core {min_samples} do not suit "
+            f"{counted(len(points), 'point')}: core <= neighbours < points."
         )
     threads = Threads(len(os.sched_getaffinity(0)))
     tree = build_tree(points, False, threads)

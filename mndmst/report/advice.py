@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+from ..host.counted import counted
 from .record import Record, kind_of
 
 # A share of the time that is worth a word.
@@ -74,12 +75,12 @@ def _crowded(record: Record) -> list[str]:
         cores = len(set().union(*(_numbers(rank["cores"]) for rank in ranks)))
         threads = sum(rank.get("threads", 1) for rank in ranks)
         if len(ranks) > cores:
-            text = f"{len(ranks)} ranks on {_count(cores, 'core')}: {cores} would be"
+            text = f"{len(ranks)} ranks on {counted(cores, 'core')}: {cores} would be"
             said[f"{text} faster."] = None
         elif threads > cores:
             each = max(1, cores // len(ranks))
-            text = f"{threads} threads of {_count(len(ranks), 'rank')} on "
-            text += f"{_count(cores, 'core')}: --threads {each} would be faster."
+            text = f"{threads} threads of {counted(len(ranks), 'rank')} on "
+            text += f"{counted(cores, 'core')}: --threads {each} would be faster."
             said[text] = None
     return list(said)
 
@@ -92,10 +93,6 @@ def _numbers(ranges: str) -> set[int]:
         begin, end = int(first), int(last or first) + 1
         found |= set(range(begin, min(end, begin + MOST_CORES)))
     return found
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _compiled(record: Record) -> float:

@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..host.counted import counted
 from ..host.extras import optional
 from ..host.version import __version__
 from ..io.whole_file import WholeFiles
@@ -99,10 +100,10 @@ def write_picture(records: list[Record], path: Path, files: WholeFiles) -> None:
 
 def _title(record: Record) -> str:
     edges, vertices = record.get("num_edges", 0), record.get("num_vertices", 0)
-    plural = "s" if record["num_ranks"] > 1 else ""
+    ranks = counted(record["num_ranks"], "rank")
     return (
-        f"{vertices:,} vertices, {edges:,} edges, "
-        f"{record['num_ranks']} rank{plural}: {record['seconds']:.2f} s"
+        f"{counted(vertices, 'vertex')}, {counted(edges, 'edge')}, {ranks}: "
+        f"{record['seconds']:.2f} s"
     )
 
 
@@ -111,14 +112,12 @@ def _facts(record: Record) -> str:
     devices = sorted({d for rank in record["ranks"] for d in rank.get("devices", ())})
     found = {}
     if "forest_edges" in record:
-        found["forest"] = (
-            f"{record['forest_edges']:,} edges, {record['trees']:,} trees, "
-            f"weight {record['weight']}"
-        )
+        edges = counted(record["forest_edges"], "edge")
+        trees = counted(record["trees"], "tree")
+        found["forest"] = f"{edges}, {trees}, weight {record['weight']}"
     if "components" in record:
-        found["components"] = (
-            f"{record['components']:,}, the largest of {record['largest']:,} vertices"
-        )
+        largest = counted(record["largest"], "vertex")
+        found["components"] = f"{record['components']:,}, the largest of {largest}"
     return _table(
         found
         | {

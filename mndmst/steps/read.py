@@ -208,10 +208,11 @@ def _asymmetry(
     counts = np.zeros(comm.size, np.int64)
     counts[0] = len(columns[0])
     _, (tail, head, key) = comm.alltoallv(counts, *columns)
-    return comm.bcast(_lonely(graph, tail, head, key) if comm.rank == 0 else None)
+    return comm.bcast(_no_reverse(graph, tail, head, key) if comm.rank == 0 else None)
 
 
-def _lonely(graph: ShardedGraph, tail, head, key) -> InputError:
+def _no_reverse(graph: ShardedGraph, tail, head, key) -> InputError:
+    """Return the error for the first of some arcs that has no reverse among them."""
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     order = np.lexsort((tail > head, key, high, low))
     edge = np.stack([low[order], high[order], key[order].view(f"i{key.itemsize}")])

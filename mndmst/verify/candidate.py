@@ -6,6 +6,7 @@ import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
+from ..host.counted import counted
 from ..io.forest import ForestFile, differences
 from ..io.totals import ExactSum, PairDigest
 from .kernels import build_links, smallest_nodes
@@ -83,8 +84,9 @@ def unlike(graph: Described, forest: ForestFile) -> list[str]:
         )
     if forest.header.num_vertices != graph.num_vertices:
         texts.append(
-            f"the forest is of a graph with {forest.header.num_vertices} vertices, "
-            f"this graph has {graph.num_vertices}"
+            "the forest is of a graph with "
+            f"{counted(forest.header.num_vertices, 'vertex')}, this graph has "
+            f"{graph.num_vertices}"
         )
     if forest.weight_dtype != graph.weight_dtype:
         texts.append(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..host.counted import counted
 from ..host.errors import InputError
 from ..io.forest import ForestFile, read_forest
 from ..points.metric import METRICS, prepared
@@ -49,8 +50,8 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     problems = [*seen.faults, *seen.differences]
     if forest.num_edges != n - 1:
         problems.append(
-            f"{n:,} points have a tree of {n - 1:,} edges; the forest has "
-            f"{forest.num_edges:,}"
+            f"{counted(n, 'point')} take a tree of {counted(n - 1, 'edge')}; the "
+            f"forest has {forest.num_edges:,}"
         )
     elif not seen.faults:
         claims = Claims(prepared(points, metric), metric, min_samples)

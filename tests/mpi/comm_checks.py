@@ -236,7 +236,7 @@ def check_hosts_are_named_by_their_first_ranks(comm: Comm) -> None:
         (lambda rank: rank % 2, lambda rank: rank % 2),
     ):
         with patch.object(
-            Comm, "node", lambda comm, of=host_of: comm.part(of(comm.rank))
+            Comm, "node", lambda comm, of=host_of: comm.split(of(comm.rank))
         ):
             assert comm.hosts().tolist() == [*map(first_of, range(comm.size))]
             assert comm.is_one_host() == (comm.hosts().max() == 0)

@@ -50,9 +50,11 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
     ],
     "no_room": lambda _: [(Budget, "fits", lambda _, nbytes: nbytes == 0)],
     "much_left": lambda _: [(host_components, "EDGE_BYTES", 1 << 40)],
-    "hosts": lambda ranks: [(Comm, "node", lambda comm: comm.part(comm.rank // ranks))],
+    "hosts": lambda ranks: [
+        (Comm, "node", lambda comm: comm.split(comm.rank // ranks))
+    ],
     "alternate": lambda count: [
-        (Comm, "node", lambda comm: comm.part(comm.rank % count))
+        (Comm, "node", lambda comm: comm.split(comm.rank % count))
     ],
     "team": lambda members: [
         (spanning, "ROUNDS_FROM", members),

@@ -114,6 +114,12 @@ def test_the_command_client(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert done.stderr.count("\n") == 1
         assert "no graph is called 'h'" in done.stderr
+        for action in ("solve", "edges"):
+            table = (action, "no", "-o", tmp_path / "f.h5")
+            wrong = ("-m", "mndmst", "client", service.address, *table)
+            done = finish(start(python(*wrong)), 60)
+            assert done.returncode == 1
+            assert "f.h5: give a name in .csv" in done.stderr
         client("shutdown")
         assert finish(service.process, 30).returncode == 0
         done = finish(start(python(*wrong)), 60)

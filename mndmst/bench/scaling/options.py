@@ -8,8 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ...host.counted import counted
 from ...run.config import CHOICES
-from ..arguments import chosen, list_of, names, positive, write
+from ..arguments import chosen, finish, list_of, names, positive, write
 
 
 def add_scaling(devices: Any) -> None:
@@ -43,18 +44,15 @@ def add_scaling(devices: Any) -> None:
         metavar="DIR",
         help="where the graphs stay for the next time; by default they are removed",
     )
-    scaling.add_argument("--json", type=Path, metavar="FILE", help="write everything")
     scaling.add_argument("--plot", type=Path, metavar="FILE", help=".svg, .png or .pdf")
-    scaling.set_defaults(process=_scaling)
+    finish(scaling, _scaling)
 
 
 def _scaling(arguments: argparse.Namespace) -> int:
     from ..table import machine
     from . import KINDS, Plan, disagreements, run
-    from .table import block, check_plot, plot
+    from .table import block, plot
 
-    if arguments.plot is not None:
-        check_plot(arguments.plot)
     facts, series, wrong = machine(()), [], []
     with _folder(arguments.work) as work:
         plan = Plan(
@@ -68,7 +66,10 @@ def _scaling(arguments: argparse.Namespace) -> int:
             arguments.backend,
             work,
         )
-        print(f"{facts['cpu']}, {facts['cores']} cores, load {facts['load']}; medians")
+        print(
+            f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}; "
+            "medians"
+        )
         for points in run(plan):
             print(f"\n{block(points)}", flush=True)
             wrong += disagreements(points)

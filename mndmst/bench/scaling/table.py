@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...host.errors import ConfigError
-from ...host.extras import optional
 from ...io.whole_file import whole_file
 from .jobs import Point
 
@@ -35,21 +33,6 @@ def _row(point: Point) -> str:
         f"{point.bytes_sent / max(1, point.num_vertices):>12.2f} {share:>10.2%} "
         f"{point.peak_bytes / 2**20:>9.0f}"
     )
-
-
-def check_plot(path: Path) -> None:
-    """Make sure, before anything is measured, that a plot can be drawn there.
-
-    Raises
-    ------
-    ConfigError
-        If the name says no kind of picture.
-    MissingExtraError
-        If matplotlib is not installed.
-    """
-    if path.suffix not in (".svg", ".png", ".pdf"):
-        raise ConfigError(f"{path}: give a name that ends with .svg, .png or .pdf")
-    optional("matplotlib", "plot", "Plots need")
 
 
 def plot(series: list[list[Point]], path: Path) -> None:

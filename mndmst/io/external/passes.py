@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...host.counted import counted
 from ...host.errors import ConfigError
 from ...host.memory import Budget
 from ...host.progress import Progress
@@ -150,7 +151,9 @@ def _route(
             yield piece
 
     def reading(pieces: Iterator[Any]) -> Iterator[Any]:
-        return told(pieces, lambda done: f"reading: {done * builders.size:,} edges")
+        return told(
+            pieces, lambda done: f"reading: {counted(done * builders.size, 'edge')}"
+        )
 
     found = survey_edges(builders, file, spool, reading)
     total = max(1, found.num_entries // builders.size)
@@ -182,8 +185,9 @@ def _tell_size(
     """Say what will be made, and make sure that there is room for it."""
     arcs, size = built_size(found, options.parts)
     progress.say(
-        f"{file.name}: makes {found.num_vertices:,} vertices and at most {arcs:,} "
-        f"arcs, {size:,} bytes{' before --compress' * options.compress}"
+        f"{file.name}: makes {counted(found.num_vertices, 'vertex')} and at most "
+        f"{counted(arcs, 'arc')}, {size:,} "
+        f"bytes{' before --compress' * options.compress}"
     )
     with builders.raise_on_all():
         if builders.rank == 0:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype, stored_id_dtype
+from ...host.counted import counted
 from ...host.errors import ConfigError, InputError, OutputError
 from ..cuts import balanced_cuts
 from ..edge_file import EdgeFile
@@ -101,12 +102,12 @@ def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
     if file.vertices_asked or rows <= max(ROWS_ALLOWED, TIMES_ALLOWED * size):
         return
     raise InputError(
-        f"{file.name}: {num_entries:,} edges would make a graph of {num_vertices:,} "
-        f"vertices, whose rows take {rows:,} bytes, over {TIMES_ALLOWED:,} times what "
-        "the file takes. The largest vertex id that occurs, or that the header allows, "
-        f"is {num_vertices - 1}, counted from 0. If it is wrong, mend it; else give "
-        "--compact-ids for a graph of the vertices that edges name, or --num-vertices "
-        f"{num_vertices} for one of all."
+        f"{file.name}: {counted(num_entries, 'edge')} would make a graph of "
+        f"{counted(num_vertices, 'vertex')}, whose rows take {rows:,} bytes, over "
+        f"{TIMES_ALLOWED:,} times what the file takes. The largest vertex id that "
+        f"occurs, or that the header allows, is {num_vertices - 1}, counted from 0. If "
+        "it is wrong, mend it; else give --compact-ids for a graph of the vertices "
+        f"that edges name, or --num-vertices {num_vertices} for one of all."
     )
 
 
@@ -144,18 +145,18 @@ def check_size(
     n = survey.num_vertices
     if num_parts > max(n, MOST_EMPTY_PARTS):
         raise ConfigError(
-            f"{name}: has {n:,} vertices, too few for {num_parts:,} parts. Give "
-            f"{max(n, MOST_EMPTY_PARTS):,} or fewer."
+            f"{name}: has {counted(n, 'vertex')}, too few for "
+            f"{counted(num_parts, 'part')}. Give {max(n, MOST_EMPTY_PARTS):,} or fewer."
         )
     need = built_size(survey, num_parts)[1] // (PACKING if compress else 1)
     with writing(out):
         free = shutil.disk_usage(out).free
     if need > free:
         raise OutputError(
-            f"{out}: to make a graph of {name} in {num_parts:,} parts takes {need:,} "
-            f"bytes, and {free:,} are free. Its largest vertex id, counted from 0, is "
-            f"{n - 1}, and every number up to it is a vertex: if one id is wrong, mend "
-            "it; else give a directory with more room."
+            f"{out}: to make a graph of {name} in {counted(num_parts, 'part')} takes "
+            f"{need:,} bytes, and {free:,} are free. Its largest vertex id, counted "
+            f"from 0, is {n - 1}, and every number up to it is a vertex: if one id is "
+            "wrong, mend it; else give a directory with more room."
         )
 
 

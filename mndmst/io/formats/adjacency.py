@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...host.counted import counted
 from ...host.errors import InputError
 from ..edges import Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
@@ -38,8 +39,9 @@ def read(path: Path) -> Edges:
     vertices, arcs = counts.tolist()
     if min(vertices, arcs) < 0 or 2 * (vertices + arcs) > len(text):
         raise InputError(
-            f"{path}: says it has {vertices} vertices and {arcs} arcs, more than it "
-            "can hold. Copy it again, or mend its first lines."
+            f"{path}: says it has {counted(vertices, 'vertex')} and "
+            f"{counted(arcs, 'arc')}, more than it can hold. Copy it again, or mend "
+            "its first lines."
         )
     begins, at = _integers(path, text, at, vertices)
     dst, at = _integers(path, text, at, arcs)
@@ -89,7 +91,8 @@ def _numbers(path: Path, text: np.ndarray, at: int, count: int) -> np.ndarray:
     words = text[at:].tobytes().split()
     if len(words) != count:
         raise InputError(
-            f"{path}: has {len(words)} weights for {count} arcs. Copy it again."
+            f"{path}: has {counted(len(words), 'weight')} for {counted(count, 'arc')}. "
+            "Copy it again."
         )
     try:
         weights = np.array(words, dtype="S").astype(np.float64)

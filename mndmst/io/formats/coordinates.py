@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...host.counted import counted
 from ...host.errors import InputError
 from ..kernels import tokens as kernels
 from .files import read_bytes
@@ -44,8 +45,8 @@ def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
     count = int(header[1])
     if count > len(text) // _SHORTEST_LINE:
         raise InputError(
-            f"{path}: says it has {count} vertices, more than it can hold. Copy it "
-            "again, or mend the p line."
+            f"{path}: says it has {counted(count, 'vertex')}, more than it can hold. "
+            "Copy it again, or mend the p line."
         )
     # The letters blanked, what is left is numbers
     lines = _COMMENT.sub(lambda comment: b" " * len(comment[0]), text[header.end() :])

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...host.counted import counted
 from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..whole_file import whole_file
@@ -80,7 +81,8 @@ def _read_problem(path: Path) -> tuple[int, int, int]:
     most = sys.maxsize if packed else path.stat().st_size // _SHORTEST_ARC + 1
     if num_arcs > most or num_vertices > MAX_VERTICES:
         raise InputError(
-            f"{path}: its p line says {num_vertices} vertices and {num_arcs} arcs, "
-            "more than the file can hold. Copy it again, or mend the p line."
+            f"{path}: its p line says {counted(num_vertices, 'vertex')} and "
+            f"{counted(num_arcs, 'arc')}, more than the file can hold. Copy it again, "
+            "or mend the p line."
         )
     return num_vertices, num_arcs, start

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...host.counted import counted
 from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
@@ -65,8 +66,8 @@ def open_file(path: Path) -> TextFile:
     most = sys.maxsize if packed else path.stat().st_size // _SHORTEST_ENTRY + 1
     if entries > most or rows > MAX_VERTICES:
         raise InputError(
-            f"{path}: says {rows} rows and {entries} entries, more than the file can "
-            "hold. Copy it again, or mend the line that says it."
+            f"{path}: says {counted(rows, 'row')} and {counted(entries, 'entry')}, "
+            "more than the file can hold. Copy it again, or mend the line that says it."
         )
     lines = _PATTERN if kind[1] == "pattern" else _WEIGHTED
     return TextFile(path, lines, rows, entries, place + len(line) + 1)

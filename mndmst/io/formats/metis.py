@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype
+from ...host.counted import counted
 from ...host.errors import InputError
 from ..edges import Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
@@ -48,8 +49,9 @@ def read(path: Path) -> Edges:
     constraints = int(header[4] or 1) if has_weights else 0
     if vertices > len(text) or 4 * edges > len(text) + 1:
         raise InputError(
-            f"{path}: its first line says {vertices} vertices and {edges} edges, more "
-            "than the file can hold. Copy it again, or mend the line."
+            f"{path}: its first line says {counted(vertices, 'vertex')} and "
+            f"{counted(edges, 'edge')}, more than the file can hold. Copy it again, or "
+            "mend the line."
         )
     ids = id_dtype(vertices)
     src, dst = np.empty((2, 2 * edges), ids)
@@ -67,8 +69,9 @@ def read(path: Path) -> Edges:
         raise InputError(f"{path}: line {line_of(text, at)} {mistake}. Mend the line.")
     if arcs != 2 * edges:
         raise InputError(
-            f"{path}: lists {arcs} neighbours, but {edges} edges have {2 * edges}. "
-            "Copy it again, or mend the first line."
+            f"{path}: lists {counted(arcs, 'neighbour')}, and of "
+            f"{counted(edges, 'edge')} there are {2 * edges}. Copy it again, or mend "
+            "the first line."
         )
     weight = narrow_integers(weight) if weighted else np.ones(arcs, np.int32)
     return checked_edges(path, vertices, src, dst, weight, directed=True)

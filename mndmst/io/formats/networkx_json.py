@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...host.counted import counted
 from ...host.errors import InputError
 from ..edges import Edges, checked_edges, narrow_integers
 from .files import read_bytes
@@ -64,7 +65,9 @@ def _of_adjacency(
 ) -> tuple[Any, list[Any]]:
     rows = graph["adjacency"]
     if len(rows) != len(number):
-        raise ValueError(f"{len(rows)} rows for {len(number)} nodes")
+        raise ValueError(
+            f"{counted(len(rows), 'row')} for {counted(len(number), 'node')}"
+        )
     links = list(chain.from_iterable(rows))
     src = chain.from_iterable(map(repeat, range(len(rows)), map(len, rows)))
     return (list(src), list(map(number.__getitem__, map(_id, links)))), links

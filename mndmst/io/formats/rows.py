@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...graph.order import id_dtype
+from ...host.counted import counted
 from ...host.errors import InputError
 from ..edge_file import PIECE_ENTRIES, EdgeFile, RowPiece, Rows
 from ..edges import Edges, as_ids, checked_edges, supported_weights
@@ -64,8 +65,8 @@ class RowsFile(EdgeFile):
             raise InputError(f"{file.path}: says it has less than no vertices.")
         if weight is not None and weight.length != indices.length:
             raise InputError(
-                f"{file.path}: has {weight.length} weights for {indices.length} arcs. "
-                "It is damaged: copy it again."
+                f"{file.path}: has {counted(weight.length, 'weight')} for "
+                f"{counted(indices.length, 'arc')}. It is damaged: copy it again."
             )
         self._file = file
         self._indptr, self._indices, self._weight = indptr, indices, weight
@@ -150,8 +151,8 @@ class RowsFile(EdgeFile):
         if ends != [0, self.length]:
             raise InputError(
                 f"{self.path}: its rows go from arc {ends[0]} to {ends[1]}, but it has "
-                f"{self.length} arcs. The file is damaged or of another format: copy "
-                "it again, or name its format."
+                f"{counted(self.length, 'arc')}. The file is damaged or of another "
+                "format: copy it again, or name its format."
             )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype
+from ...host.counted import counted
 from ...host.errors import InputError
 from ..allowance import check_room
 from ..edge_file import PIECE_ENTRIES, EdgeFile
@@ -123,10 +124,10 @@ class WebGraphFile(EdgeFile):
         )
         if not (0 <= self.length <= 8 * size and likely and 0 <= window <= 1 << 16):
             raise InputError(
-                f"{properties_path(self.path)}: says {self.length} vertices, "
-                f"{self.num_entries} arcs, window {window}, intervals of {shortest} or "
-                f"more, k {k}: no graph of {size} bytes has that. Copy both files "
-                "again."
+                f"{properties_path(self.path)}: says {counted(self.length, 'vertex')}, "
+                f"{counted(self.num_entries, 'arc')}, window {window}, intervals of "
+                f"{shortest} or more, k {k}: no graph of {size} bytes has that. Copy "
+                "both files again."
             )
 
 

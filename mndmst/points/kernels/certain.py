@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...kernels.kruskal import find
+from ...kernels.kruskal import unite
 from ...native.kernel import kernel
 from .edges import NONE
 
@@ -93,10 +93,7 @@ def join_certain(found, reach, of_place, best, parent):
         if found.weight[place, j] < least[component]:
             a[count], b[count] = place, found.places[place, j]
             weight[count] = found.weight[place, j]
-            x, y = find(parent, a[count]), find(parent, b[count])
-            if x != y:
-                parent[max(x, y)] = min(x, y)
-                count += 1
+            count += unite(parent, np.uint64(a[count]), np.uint64(b[count]))
     return a[:count], b[:count], weight[:count]
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...kernels.kruskal import find
+from ...kernels.kruskal import unite
 from ...native.kernel import kernel
 from .edges import NONE
 
@@ -109,9 +109,6 @@ def join(edges, best, taking_part, parent):
     for component in range(len(best)):
         edge = best[component]
         if taking_part[component] and edge != NONE:
-            x, y = find(parent, edges.a[edge]), find(parent, edges.b[edge])
-            if x != y:
-                parent[max(x, y)] = min(x, y)
-                joined[count] = edge
-                count += 1
+            joined[count] = edge
+            count += unite(parent, np.uint64(edges.a[edge]), np.uint64(edges.b[edge]))
     return joined[:count]

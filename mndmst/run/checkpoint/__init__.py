@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ...comm.communicator import Comm
+from ...host.counted import counted
 from ...host.errors import ConfigError, OutputError, StoppedError
 from ...host.signals import stop_signals
 from ...io.shards import ShardedGraph
@@ -110,7 +111,10 @@ class Checkpoint:
         if resumed:
             self._restore(state, self.folder)
             found = comm.sum(len(state.forest_edges[0]))
-            say(f"resumed from {self.folder}: {found:,} edges of the forest are known")
+            say(
+                f"resumed from {self.folder}: {counted(found, 'edge')} of the forest "
+                "known"
+            )
         elif self._resume:
             say(f"no checkpoint in {self.folder}; starting from the beginning")
         return bool(resumed)

@@ -78,7 +78,7 @@ def test_maximum_is_the_minimum_of_the_reversed_order(graph: graphs.Graph) -> No
 def test_total_is_exact() -> None:
     forest = mndmst.minimum_spanning_forest([0, 1], [1, 2], [2**53, 1])
     assert forest.total_weight == 2**53 + 1
-    assert repr(forest) == f"Forest(2 edges, 1 trees, total weight {2**53 + 1})"
+    assert repr(forest) == f"Forest(2 edges, 1 tree, total weight {2**53 + 1})"
 
 
 def matrix_of(graph: graphs.Graph, both: bool) -> sparse.csr_array:

@@ -1,6 +1,7 @@
 """What a forest in memory can be asked, and how it is written and shown."""
 
 import itertools
+from functools import partial
 from pathlib import Path
 
 import forests
@@ -150,3 +151,18 @@ def test_a_summary_prints_its_result_line() -> None:
     assert summary.report is not None
     assert str(summary) == repr(summary) == summary.line()
     assert str(summary).startswith("RESULT n=5184 ")
+
+
+def test_a_forest_on_disk_is_named_as_what_it_is(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    from mpi4py import MPI
+
+    demo = partial(mndmst.solve, "partitions/demo", MPI.COMM_SELF)
+    with pytest.raises(ConfigError, match=r"f\.csv: give a name in \.h5; mndmst conv"):
+        demo(output=tmp_path / "f.csv")
+    with pytest.raises(ConfigError, match=r"run\.csv: give a name in \.json"):
+        demo(report=tmp_path / "run.csv")
+    for name in ("f.h5", "f"):
+        demo(output=tmp_path / name)
+        assert len(mndmst.Forest.read(tmp_path / name)) == 5094
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "f.h5"]

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mndmst.bench.arguments import check_files
 from mndmst.bench.scaling import Plan, Point, _mixtures, disagreements, jobs, run
-from mndmst.bench.scaling.table import _panel, block, check_plot, plot
+from mndmst.bench.scaling.table import _panel, block, plot
 from mndmst.host.errors import ConfigError, MndmstError
 
 
@@ -57,11 +58,13 @@ def test_the_table_and_the_plot(tmp_path: Path) -> None:
     assert " ".join(fields) == "4 x 1 ring 4 2.000 8.000 1.00 1.00 40.00 2.50% 200"
     pytest.importorskip("matplotlib")
     for name in ("plot.svg", "plot.png"):
-        check_plot(tmp_path / name)
+        check_files(None, tmp_path / name)
         plot(series, tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
     with pytest.raises(ConfigError, match=r"\.svg"):
-        check_plot(tmp_path / "plot.txt")
+        check_files(None, tmp_path / "plot.txt")
+    with pytest.raises(ConfigError, match=r"\.json"):
+        check_files(tmp_path / "all.csv", None)
 
 
 def test_one_rank_has_as_many_threads_and_so_do_ranks_between(tmp_path: Path) -> None:

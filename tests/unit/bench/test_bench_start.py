@@ -18,7 +18,7 @@ def test_a_table_for_people_and_one_for_programs(
     asked = ["bench", "start", "--ranks", "1,2", "--repeat", "1", "--json", str(file)]
     assert main([*asked, "--backend", "cpu"]) == 0
     printed = capsys.readouterr().out
-    assert "1 ranks:" in printed
+    assert "1 rank:" in printed
     assert "with NumPy, h5py and MPI" in printed
     rows = json.loads(file.read_text())["rows"]
     assert [row["ranks"] for row in rows] == [1, 2]

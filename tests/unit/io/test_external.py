@@ -193,7 +193,7 @@ def test_too_little_memory_says_how_much_is_needed(tmp_path, monkeypatch):
 def test_a_file_that_holds_less_than_it_says(tmp_path):
     (tmp_path / "short.gr").write_text("p sp 3 2\na 1 2 7\n")
     for jobs in (1, 3):
-        with pytest.raises(InputError, match=r"short\.gr: holds 1 arcs.*says 2"):
+        with pytest.raises(InputError, match=r"short\.gr: holds 1 arc,.*says 2"):
             options = Options(tmp_path / "graph", quiet=True)
             run_forked(jobs, partition, open_edges(tmp_path / "short.gr"), options)
 

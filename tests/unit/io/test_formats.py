@@ -113,7 +113,7 @@ def test_reals_in_gr_are_read_as_python_reads_them(tmp_path_factory, numbers):
      (["p sp 3 1", "a 1 2 nan"], "line 2 is not"),
      (["p sp 3 2", "a 1 2 1.5", "a 1 3 2.x"], "line 3 is not"),
      (["p sp 3 1", "a 1 2 3", "a 1 2 3"], "holds 2 arcs.*says 1"),
-     (["p sp 3 2", "a 1 2 3"], "holds 1 arcs.*says 2"),
+     (["p sp 3 2", "a 1 2 3"], "holds 1 arc,.*says 2"),
      (["p sp 3 999999999", "a 1 2 3"], "more than the file can hold"),
      (["p sp 3 1", "a 1 2 12345678901234567890"], "line 2 has a weight of over")],
 )  # fmt: skip

@@ -78,7 +78,7 @@ def test_only_ordinary_files_are_replaced(
     before = target.lstat()
     for attempt in (
         lambda: write(target),
-        lambda: check_outputs([], [target]),
+        lambda: check_outputs([], [(target, None)]),
         lambda: check_writable(COMM, target),
     ):
         with pytest.raises(OutputError, match=rf"a: is a .*{words}"):
@@ -154,7 +154,7 @@ def test_nothing_lies_where_checkpoints_are_kept(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     (tmp_path / "link").symlink_to("kept")
     for inside in (kept / "forest", tmp_path / "link" / "deep" / "forest", kept):
-        for given in (([inside], []), ([], [inside])):
+        for given in (([inside], []), ([], [(inside, None)])):
             with pytest.raises(OutputError, match=r"kept.*--checkpoint a directory"):
                 check_outputs(*given, kept)
-    check_outputs([tmp_path / "graph"], [tmp_path / "kept-forest"], kept)
+    check_outputs([tmp_path / "graph"], [(tmp_path / "kept-forest", None)], kept)

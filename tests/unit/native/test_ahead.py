@@ -25,3 +25,14 @@ def test_a_kernel_that_is_no_more_is_told_in_one_line(
     assert said.startswith(f"mndmst: {name} could not be compiled ahead")
     assert why in said and "python -m tests.called_kernels" in said
     assert missing([runtime], [tmp_path]) == []
+
+
+def test_many_are_told_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gone = [Entry(f"mndmst.kernels.rows.gone{k}", "i8[]") for k in range(9)]
+    compile_side_by_side([*gone, entries()[0]], 2, tmp_path)
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert "and 8 others could not be compiled ahead (module" in said
+    assert missing([entries()[0]], [tmp_path]) == []

@@ -5,6 +5,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from processes import finish, python, start
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 
 import mndmst
@@ -80,6 +81,16 @@ def test_scikit_learn_takes_it_for_an_estimator() -> None:
     assert len(results) > 30
 
 
+def test_it_needs_no_scikit_learn() -> None:
+    program = (
+        "import sys; sys.modules['sklearn'] = None; import mndmst; "
+        "points = [[0.0], [1.0], [2.0], [50.0], [51.0], [53.0]]; "
+        "print(mndmst.HDBSCAN(3, 1).fit_predict(points).tolist())"
+    )
+    run = finish(start(python("-c", program)), 60)
+    assert run.stdout == "[0, 0, 0, 1, 1, 1]\n", run.stderr
+
+
 def test_parameters_that_are_none() -> None:
     points = np.arange(9.0)[:, None]
     for options, message in (
@@ -104,7 +115,7 @@ def test_commands_write_what_python_finds(mndmst, tmp_path: Path) -> None:
         "--plot", tmp_path / "blobs.png",
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert "exact forest: 899 edges, 1 trees" in run.stdout
+    assert "exact forest: 899 edges, 1 tree;" in run.stdout
     given = np.load(points)
     expected = HDBSCAN(30, 4).fit(given)
     with h5py.File(clusters) as file:

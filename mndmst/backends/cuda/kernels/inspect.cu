@@ -54,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) inspect_arcs(
         if (arc >= i64(arcs)) break;
         u32 near = first + row[j], far = ends[arc];
         bool follows = arc > offset[row[j]];  // another arc of its row
-        // An id out of range has no global one where there are no ghosts
+        // Without ghosts an id is compared as it stands: one out of range is found
         u64 head = ids.global(far), tail = ids.global(near);
         bool upward = far > near, loop = far == near;
         mine.wrong += head >= num_vertices || (follows && far < before);
