@@ -26,11 +26,21 @@ from mndmst.native.store import RUNTIME_NAME, find
 
 PROGRAM = Path(__file__).parent / "mpi" / "kernels_program.py"
 RANKS = (1, 2, 3, 5)
-# Called by `solve` where there is a GPU, or ids are many and far apart.
+# Called by `solve` where there is a GPU, ids are many and far apart, or many edges lead
+# to close vertices; by whom, and for weights of so many bytes.
+SOLVE, BOTH = ("solve",), ("arrays", "solve")
+BLOCKS = (
+    "mndmst.kernels.team.Member(i8,i8,i8[]),mndmst.kernels.minima.Edges({0}[],u8[]),"
+    "mndmst.kernels.borders.Bordered(u4[],u8[],b1[],i8),"
+    "mndmst.kernels.blocks.Blocks(i8[],i8[]),"
+    "mndmst.kernels.blocks.Packing({0},i8,i8),u8[]"
+)
 AT_TIMES = {
-    ("mndmst.kernels.arrival._wait", "i8[],i8,i8"),
-    ("mndmst.kernels.edge_ops.compact", "u4[],u4[],i8,i8"),
-    ("mndmst.kernels.sorting._sort_runs", "u8[],u8[],i8,i8,i8"),
+    ("mndmst.kernels.arrival._wait", "i8[],i8,i8"): (SOLVE, (4, 8)),
+    ("mndmst.kernels.edge_ops.compact", "u4[],u4[],i8,i8"): (SOLVE, (4, 8)),
+    ("mndmst.kernels.sorting.order_runs", "u8[],u8[],i8,i8,i8"): (SOLVE, (4, 8)),
+    ("mndmst.kernels.blocks.contract_inside", BLOCKS.format("u4")): (BOTH, (4,)),
+    ("mndmst.kernels.blocks.contract_inside", BLOCKS.format("u8")): (BOTH, (8,)),
 }
 TESTS = {
     "points": ("tests/unit/points", "tests/mpi/test_points.py"),
@@ -94,7 +104,7 @@ def stored_by_tests(*paths: str) -> set[tuple[str, str]]:
     """Return the kernels of this package that some tests call."""
     with tempfile.TemporaryDirectory() as place:
         environment = dict(os.environ, MNDMST_CACHE_DIR=place, MNDMST_KERNELS="")
-        command = [sys.executable, "-m", "pytest", "-q", *paths]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *paths]
         subprocess.run(command, env=environment, check=True)
         heads = [file.open("rb").readline() for file in Path(place).rglob("*.o")]
     facts = [json.loads(head) for head in heads]
@@ -119,8 +129,13 @@ def main() -> None:
                         users[name, signature].add(f"{user}:{dtype.str[1:]}")
             for name, signature in called_for_arrays(dtype.name):
                 users[name, signature].add(f"arrays:{dtype.str[1:]}")
-    for entry in AT_TIMES:
-        users[entry] |= {f"solve:{dtype.str[1:]}" for dtype in WEIGHT_DTYPES}
+    for entry, (callers, sizes) in AT_TIMES.items():
+        users[entry] |= {
+            f"{user}:{dtype.str[1:]}"
+            for dtype in WEIGHT_DTYPES
+            if dtype.itemsize in sizes
+            for user in callers
+        }
     for user, paths in TESTS.items():
         for entry in stored_by_tests(*paths) - users.keys():
             users[entry].add(user)

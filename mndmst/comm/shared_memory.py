@@ -18,9 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..host.errors import ConfigError
-from ..kernels.columns import PAGE, STAGGER, Shape
+from ..kernels.columns import PAGE, STAGGER, Shape, read_pages
 from ..kernels.threads import ALONE, Threads
-from ..native.kernel import kernel
 from .communicator import Comm
 
 # There are no more parts, and they are no smaller: to map a file takes as long as to
@@ -97,15 +96,6 @@ class SharedMemory:
             if file >= 0:
                 os.close(file)
         return block if everywhere else None
-
-
-@kernel
-def read_pages(memory, begin, end):
-    """Read a byte of each page; others may write there already. Returns their sum."""
-    total = 0
-    for i in range(np.uint64(begin), np.uint64(end), np.uint64(PAGE)):
-        total += memory[i]
-    return total
 
 
 def _new_file(length: int) -> int:

@@ -7,7 +7,7 @@ its blocks a member runs Kruskal's algorithm except across borders (`borders`), 
 do in their parts of the graph. What is left, mostly edges between blocks, is for all.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,15 +47,15 @@ class Packing(NamedTuple):
 
     Attributes
     ----------
-    least : int
-        Is subtracted from keys.
+    least : same type as the keys
+        Is subtracted from them.
     drop : int
         So many low bits have no room; runs that agree in the others are sorted again.
     bits : int
         So many are left.
     """
 
-    least: int
+    least: Any
     drop: int
     bits: int
 
@@ -65,7 +65,7 @@ class Packing(NamedTuple):
         least, most = key_range(key, threads)
         length = (most - least).bit_length()
         drop = max(0, length - (64 - BLOCK_BITS))
-        return cls(least, drop, length - drop)
+        return cls(key.dtype.type(least), drop, length - drop)
 
 
 def blocks_of(pairs: np.ndarray, parent: np.ndarray, count: int) -> Blocks | None:
@@ -137,7 +137,7 @@ def _take_inside(edges, components, block, packing, words):
     for i in range(np.uint64(begin), np.uint64(end)):
         pair = pairs[i]
         a, b = np.uint64(parent[pair >> HALF]), np.uint64(parent[pair & LOW])
-        leading = np.uint64(key[i] - key.dtype.type(least)) >> np.uint64(drop)
+        leading = np.uint64(key[i] - least) >> np.uint64(drop)
         words[count] = (leading << np.uint64(BLOCK_BITS)) | (i - np.uint64(begin))
         if a - first < span and b - first < span:
             count += np.uint64(a != b)

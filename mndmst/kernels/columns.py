@@ -105,6 +105,15 @@ def copy_bytes(into, of):
     copy_memory(into, of, len(of))
 
 
+@kernel
+def read_pages(memory, begin, end):
+    """Read a byte of each page; others may write there already. Returns their sum."""
+    total = 0
+    for i in range(np.uint64(begin), np.uint64(end), np.uint64(PAGE)):
+        total += memory[i]
+    return total
+
+
 def add_marked(
     parts: Sequence[Sequence[np.ndarray]],
     masks: Sequence[np.ndarray],

@@ -189,7 +189,7 @@ def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
         from mndmst.kernels.rows import count_occupied
         print("ready", flush=True)
         sys.stdin.readline()
-        assert count_occupied(np.array([0, 2, 2, 3])) == 2
+        assert count_occupied(np.array([0, 2, 2, 3]), 0, 3) == 2
         print("mndmst.native.compiler" in sys.modules)
     """
     own = {"MNDMST_CACHE_DIR": str(tmp_path / "own"), "MNDMST_KERNELS": ""}
