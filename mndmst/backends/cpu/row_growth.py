@@ -27,8 +27,8 @@ from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ..base import Band, RowGrowth
 from .bands import all_chunks, band_chunks, chunks_of
-from .borders import heavier_to_ghosts, leaving, number_ghosts
 from .cuts import Sample, band_segments
+from .row_borders import heavier_to_ghosts, leaving, number_ghosts
 from .tree_names import tree_names
 
 
