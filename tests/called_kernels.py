@@ -31,7 +31,7 @@ RANKS = (1, 2, 3, 5)
 SOLVE, BOTH = ("solve",), ("arrays", "solve")
 BLOCKS = (
     "mndmst.kernels.team.Member(i8,i8,i8[]),mndmst.kernels.minima.Edges({0}[],u8[]),"
-    "mndmst.kernels.borders.Bordered(u4[],u8[],b1[],i8),"
+    "mndmst.kernels.borders.Bordered(u4[],u8[],b1[]),"
     "mndmst.kernels.blocks.Blocks(i8[],i8[]),"
     "mndmst.kernels.blocks.Packing({0},i8,i8),u8[]"
 )

@@ -107,7 +107,7 @@ def contract_blocks(
     """
     border, final = team.arrays((len(parent), np.uint64), (len(edges.key), np.bool_))
     (words,) = team.arrays((len(edges.key), np.uint64))
-    components = Bordered(parent, border, final, len(parent))
+    components = Bordered(parent, border, final)
     given = edges, components, blocks, Packing.of(edges.key, team.threads), words
     team.run(contract_inside, len(edges.key), *given)
     return final
@@ -162,7 +162,7 @@ def contract_inside(member, edges, components, blocks, packing, words):
         Needs no values.
     """
     edge, component = blocks
-    parent, border, final, _ = components
+    parent, border, final = components
     begin, end = share_of(member, len(edge) - 1)
     low, high = share_of(member, len(parent))
     border[low:high] = NO_BORDER

@@ -13,9 +13,11 @@ import numpy as np
 
 from ..native.kernel import kernel
 from .intrinsics import lower_atomic, prefetch
-from .kruskal import FETCH_AHEAD, HALF, HALVE_AHEAD, LOW, PAIRS_AHEAD, find
+from .kruskal import FETCH_AHEAD, HALF, HALVE_AHEAD, LOW, PAIRS_AHEAD, find, unite
 
 NO_BORDER = ~np.uint64(0)
+# What becomes of an edge; the others are dropped.
+FINAL, WAITS = 1, 2
 
 
 class Bordered(NamedTuple):
@@ -26,19 +28,15 @@ class Bordered(NamedTuple):
     parent : ndarray of uint32
         Union-find links.
     border : ndarray of uint64
-        What orders the lightest edge of each root across the border, as far as that is
-        known before edges are joined; else NO_BORDER. Of keys of 64 bits it is the key
-        alone: at a tie a component stops too soon, and grows later.
+        What orders the lightest edge of each root across the border; else NO_BORDER. Of
+        keys of 64 bits it is the key alone: at a tie a component stops too soon.
     final : ndarray of bool
         Set at the position of each edge along which components merge.
-    own : int
-        Components from this number on are across the border.
     """
 
     parent: np.ndarray
     border: np.ndarray
     final: np.ndarray
-    own: int
 
 
 @kernel
@@ -72,7 +70,7 @@ def join_except_borders(edges, components, order, begin, mask):
         The edges, lightest first: their positions behind `begin`, in the bits `mask`.
     """
     key, pairs = edges
-    parent, border, final, own = components
+    parent, border, final = components
     first, count = np.uint64(begin), np.uint64(len(order))
     for place in range(count):
         if place + np.uint64(PAIRS_AHEAD) < count:
@@ -93,9 +91,57 @@ def join_except_borders(edges, components, order, begin, mask):
         word = _word(key, i)
         if x != y and (word < border[x] or word < border[y]):
             low, high = min(x, y), max(x, y)
-            if high >= np.uint64(own):
-                border[low] = np.uint64(0)
-                continue
             parent[high] = np.uint32(low)
             border[low] = min(border[low], border[high])
             final[i] = True
+
+
+@kernel
+def grow(order, pairs, own, parent, fate):
+    """Tell final edges from those that wait at a border, in ascending order.
+
+    One that closes a cycle with lighter ones, final or waiting, is dropped.
+
+    Parameters
+    ----------
+    order : ndarray of uint64
+        The edges' positions, lightest first.
+    pairs : ndarray of uint64
+        Their ends.
+    own : int
+        Smaller numbers are components that may grow; the others are across a border.
+    parent : ndarray of uint32
+        Union-find links along final edges, flat; updated.
+    fate : ndarray of uint8
+        Set to FINAL or WAITS at the position of each edge of the forest.
+    """
+    reached = parent.copy()
+    frozen = np.zeros(len(parent), np.bool_)
+    frozen[own:] = True
+    count = np.uint64(len(order))
+    for place in range(count):
+        if place + np.uint64(PAIRS_AHEAD) < count:
+            prefetch(pairs, np.intp(order[place + np.uint64(PAIRS_AHEAD)]))
+        if place + np.uint64(FETCH_AHEAD) < count:
+            pair = pairs[order[place + np.uint64(FETCH_AHEAD)]]
+            prefetch(parent, np.intp(pair >> HALF))
+            prefetch(parent, np.intp(pair & LOW))
+        if place + np.uint64(HALVE_AHEAD) < count:
+            pair = pairs[order[place + np.uint64(HALVE_AHEAD)]]
+            x, y = pair >> HALF, pair & LOW
+            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
+            prefetch(reached, np.intp(parent[x]))
+            prefetch(reached, np.intp(parent[y]))
+        i = order[place]
+        x, y = find(parent, pairs[i] >> HALF), find(parent, pairs[i] & LOW)
+        if x == y or not unite(reached, x, y):
+            continue
+        away = x >= np.uint64(own) or y >= np.uint64(own)
+        if away or (frozen[x] and frozen[y]):
+            frozen[x] = frozen[y] = True
+            fate[i] = WAITS
+        else:
+            low, high = min(x, y), max(x, y)
+            parent[high] = np.uint32(low)
+            frozen[low] = frozen[x] or frozen[y]
+            fate[i] = FINAL

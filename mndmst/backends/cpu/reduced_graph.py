@@ -4,6 +4,7 @@ import numpy as np
 
 from ...graph.model import ReducedGraph
 from ...kernels import growth
+from ...kernels.borders import FINAL
 from ...kernels.minima import Edges
 from ...kernels.spanning import packed, spanning_edges
 from ...kernels.threads import Threads
@@ -19,11 +20,13 @@ def forest(graph: ReducedGraph, threads: Threads) -> Growth:
 
 def grow(graph: ReducedGraph, threads: Threads) -> Growth:
     """See `Backend.grow`."""
-    own = np.flatnonzero(graph.own)
-    number = np.full(len(graph.labels), len(own), np.uint32)
-    number[own] = np.arange(len(own))
-    pairs = packed(number[graph.a], number[graph.b], threads)
-    final, parent = growth.grow(Edges(graph.edges.key, pairs), len(own), threads)
-    root = np.arange(len(graph.labels), dtype=np.uint32)
-    root[own] = own[parent[:-1]]
-    return Growth(final, root)
+    count = len(graph.labels)
+    order = np.argsort(~graph.own, kind="stable")  # own components first
+    number = np.empty(count, np.uint32)
+    number[order] = np.arange(count)
+    edges = Edges(graph.edges.key, packed(number[graph.a], number[graph.b], threads))
+    own = int(np.count_nonzero(graph.own))
+    fate, parent = growth.grow(edges, own, count, threads)
+    root = np.empty(count, np.uint32)
+    root[order] = order[parent]
+    return Growth(fate == FINAL, root)

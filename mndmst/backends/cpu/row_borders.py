@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...kernels.hooks import HALF, NUMBER
+from ...kernels.hooks import HALF, NUMBER, ROOT
 from ...kernels.kruskal import LOW
 from ...native.kernel import kernel
 from .lightest import chosen, lightest_elsewhere
@@ -54,49 +54,53 @@ def heavier_to_ghosts(csr, high, hooks, begin, end):
 
 
 @kernel
-def leaving(u, v, key, first, component, ghost, pairs):
-    """Keep, in place, the edges that leave components of the rows; return how many.
+def leaving(u, v, key, first, component, pairs, ghosts):
+    """Keep, in place, the edges that leave components of the rows.
 
     Parameters
     ----------
     component : ndarray of uint32, shape (rows,)
         The number of each row's component, and the bit ROOT.
-    ghost : int
-        The number that stands for all ghosts, one of which an edge may have.
     pairs : ndarray of uint64
-        Gets the numbers at both ends of each edge that is kept.
+        Gets the numbers at both ends of each edge that is kept. A ghost, at one end
+        at the most, has the bit ROOT and a place in `ghosts`.
+    ghosts : ndarray of int64
+        Gets the ids of the ghosts, edge by edge.
+
+    Returns
+    -------
+    count, away : int
+        How many edges are kept, and how many ghosts there are at their ends.
     """
     before, rows = np.uint64(first), np.uint64(len(component))
-    count = np.uint64(0)
+    count = away = np.uint64(0)
     for i in range(np.uint64(len(key))):
         x, y, weight = u[i], v[i], key[i]
         row_x, row_y = np.uint64(x) - before, np.uint64(y) - before
-        a = b = np.uint32(ghost)
-        if row_x < rows:
-            a = component[row_x] & NUMBER
-        if row_y < rows:
-            b = component[row_y] & NUMBER
+        if row_x < rows and row_y < rows:
+            a, b = component[row_x] & NUMBER, component[row_y] & NUMBER
+        elif row_x < rows:
+            a, b = component[row_x] & NUMBER, ROOT | np.uint32(away)
+            ghosts[away] = y
+            away += np.uint64(1)
+        else:
+            a, b = ROOT | np.uint32(away), component[row_y] & NUMBER
+            ghosts[away] = x
+            away += np.uint64(1)
         u[count], v[count], key[count] = x, y, weight
         pairs[count] = (np.uint64(a) << HALF) | np.uint64(b)
         count += np.uint64(a != b)
-    return count
+    return count, away
 
 
 @kernel
-def number_ghosts(pairs, ghost, place):
-    """Give each ghost at an end of edges a number of its own, `ghost` + its place.
-
-    Parameters
-    ----------
-    place : ndarray of uint32
-        Of the ghosts of those edges that have one.
-    """
-    count, ghost = np.uint64(0), np.uint64(ghost)
+def number_ghosts(pairs, place, own):
+    """Replace the places of ghosts by their numbers, which begin at `own`."""
     for i in range(np.uint64(len(pairs))):
-        a, b = pairs[i] >> HALF, pairs[i] & LOW
-        if a == ghost:
-            pairs[i] = ((ghost + np.uint64(place[count])) << HALF) | b
-            count += np.uint64(1)
-        elif b == ghost:
-            pairs[i] += np.uint64(place[count])
-            count += np.uint64(1)
+        a, b = np.uint32(pairs[i] >> HALF), np.uint32(pairs[i] & LOW)
+        if (a | b) & ROOT:
+            if a & ROOT:
+                a = np.uint32(own + place[np.uint64(a & NUMBER)])
+            else:
+                b = np.uint32(own + place[np.uint64(b & NUMBER)])
+            pairs[i] = (np.uint64(a) << HALF) | np.uint64(b)

@@ -1,19 +1,20 @@
-"""Independent computation on rows that have ghosts, with one forest for all of it.
+"""Independent computation on rows that have ghosts.
 
 1. Rows hook to the far end of their lightest edge, unless that is a ghost: the first
    Borůvka round. The same pass over the rows takes the edges of the band. A row with
    no edge in the band takes part with its lightest one; so all get to know a heavier
    edge that is the only one of its kind to matter.
-2. The components grow along the edges left between them (`growth`).
-3. Of the edges that still lead from one to another, or to a ghost, the forest waits.
+2. The components grow along the edges left between them (`kernels/growth.py`), with
+   ghosts across the border. Other edges of the forest wait there.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from ...graph.model import EdgeColumns, EdgeList, Rows
-from ...kernels.blocks import edges_between
+from ...kernels.borders import FINAL, WAITS
 from ...kernels.columns import add_marked, joined, room_for, taken, without_repeats
 from ...kernels.contraction import Contraction
 from ...kernels.edge_order import in_order
@@ -22,7 +23,7 @@ from ...kernels.hooks import HALF, Hooks
 from ...kernels.kruskal import LOW
 from ...kernels.minima import Edges
 from ...kernels.numbering import distinct
-from ...kernels.spanning import pair_order, spanning_pairs
+from ...kernels.spanning import pair_order
 from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ..base import Band, RowGrowth
@@ -51,22 +52,22 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     for end in forest[:2]:
         end[:count] += end.dtype.type(rows.first)
     component, own = components.component, len(components.parent)
-    *columns, pairs = _leaving(chunks, heavier, rows, component, own, threads)
-    final, parent = grow(Edges(columns[2], pairs), own, threads)
-    ranges = threads.ranges(len(final))
+    columns, pairs, ghosts = _leaving(chunks, heavier, rows, component, own, threads)
+    fate, parent = grow(Edges(columns[2], pairs), own, own + len(ghosts), threads)
+    ranges = threads.ranges(len(fate))
     parts = [[column[b:e] for column in columns] for b, e in ranges]
-    masks = [final[b:e] for b, e in ranges]
+    masks = [fate[b:e] == FINAL for b, e in ranges]
     count = add_marked(parts, masks, forest, count, threads)
     label, smallest = tree_names(component, parent[:own], threads)
-    names = rows.first + smallest.astype(np.int64)
-    waiting, ends, ghosts = _waiting(columns, pairs, parent, rows, threads)
+    names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
+    waits = np.flatnonzero(fate == WAITS)
     if len(heavier.key):
-        order = pair_order(*(column[waiting] for column in columns), threads)
-        waiting, ends = waiting[order], ends[order]
-    left = EdgeList(*taken(columns, waiting, threads))
-    names = np.concatenate([rows.first + smallest[:own].astype(np.int64), ghosts])
-    name_a, name_b = names[ends >> HALF], names[ends & LOW]
-    return RowGrowth(EdgeList(*forest.part(0, count)), label, left, (name_a, name_b))
+        u, v, key = (column[waits] for column in columns)
+        waits = waits[pair_order(u, v, key, threads)]
+    left = EdgeList(*taken(columns, waits, threads))
+    a, b = (parent[end] for end in (pairs[waits] >> HALF, pairs[waits] & LOW))
+    final = EdgeList(*forest.part(0, count))
+    return RowGrowth(final, label, left, (names[a], names[b]))
 
 
 def _leaving(
@@ -74,61 +75,34 @@ def _leaving(
     heavier: Sequence[np.ndarray],
     rows: Rows,
     component: np.ndarray,
-    ghost: int,
+    own: int,
     threads: Threads,
-) -> list[np.ndarray]:
-    """Return u, v, key of the edges that leave components, and both ends as numbers.
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """Return u, v, key of the edges that leave components.
 
-    Those of the band are in (u, v) order, and after them come heavier ones. The ends
-    are in one word; all ghosts have one number.
+    Those of the band are in (u, v) order, and after them come heavier ones. Also both
+    ends of each as numbers in one word, and the ids of the ghosts: these are numbered
+    in ascending order, behind the own components.
     """
 
     def work(u, v, key):
         edges = without_repeats(u, v, key)
         pairs = np.empty(len(edges), np.uint64)
-        count = leaving(*edges.columns, rows.first, component, ghost, pairs)
-        return *edges.columns.part(0, count), pairs[:count]
+        ghosts = np.empty(len(edges), np.int64)
+        count, away = leaving(*edges.columns, rows.first, component, pairs, ghosts)
+        return *edges.columns.part(0, count), pairs[:count], ghosts[:away]
 
     lower = joined(chunks_of(chunks, 3), threads)
     lower, heavier = (_in_order(columns, threads) for columns in (lower, heavier))
-    lists = [lower, *(chunk[:3] for chunk in chunks), heavier]
-    return joined(threads.map(work, lists), threads)
-
-
-def _waiting(
-    columns: Sequence[np.ndarray],
-    pairs: np.ndarray,
-    parent: np.ndarray,
-    rows: Rows,
-    threads: Threads,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the forest of the edges that lead from one grown component to another.
-
-    Parameters
-    ----------
-    columns, pairs
-        What `_leaving` returns.
-    parent : ndarray of uint32
-        What components are one with. The last one stands for all ghosts.
-
-    Returns
-    -------
-    position : ndarray of uint64
-        Of the forest's edges in the columns.
-    ends : ndarray of uint64
-        Their ends. From the last component on, numbers are places of ghosts.
-    ghosts : ndarray of int64
-        The ids of these.
-    """
-    ghost = len(parent) - 1
-    edges, position = edges_between(Edges(columns[2], pairs), parent, threads)
-    away = position[(edges.pairs >> HALF == ghost) | (edges.pairs & LOW == ghost)]
-    u, v = (column[away].astype(np.int64) for column in columns[:2])
-    ghosts, place = distinct(np.where((u < rows.first) | (u >= rows.last), u, v))
-    number_ghosts(edges.pairs, ghost, place)
-    root = np.arange(ghost + len(ghosts), dtype=np.uint32)
-    kept = spanning_pairs(*edges, root, threads)
-    return position[kept], edges.pairs[kept], ghosts
+    found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), heavier])
+    ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
+    bounds = np.cumsum([0, *(len(part[4]) for part in found)]).tolist()
+    threads.map(number_ghosts, [
+        (part[3], place[begin:end], own)
+        for part, (begin, end) in zip(found, pairwise(bounds), strict=True)
+    ])  # fmt: skip
+    *columns, pairs = joined([part[:4] for part in found], threads)
+    return columns, pairs, ids
 
 
 def _in_order(columns: Sequence[np.ndarray], threads: Threads) -> EdgeColumns:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from mndmst.kernels import growth
+from mndmst.kernels.blocks import BLOCK_BITS, LEAST_BLOCKS, blocks_of
+from mndmst.kernels.borders import FINAL, WAITS
 from mndmst.kernels.hooks import HALF
 from mndmst.kernels.minima import Edges
 from mndmst.kernels.threads import Threads
@@ -46,7 +48,27 @@ def test_growth_is_what_rounds_reach(seed: int) -> None:
     dtype = (np.uint32, np.uint64)[seed % 2]
     key = source.integers(0, (3, 1000)[seed % 3 > 0], len(a)).astype(dtype)
     pairs = (a.astype(np.uint64) << HALF) | b.astype(np.uint64)
-    found = growth.grow(Edges(key, pairs), ghost, Threads(1 + seed % 2))
+    found = growth.grow(Edges(key, pairs), ghost, count, Threads(1 + seed % 2))
     final, name = rounds(key, a, b, ghost, count)
-    assert found.final.tolist() == final.tolist()
+    assert (found.fate == FINAL).tolist() == final.tolist()
     assert found.parent.tolist() == name
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("distinct", [5, 1 << 30])
+def test_blocks_change_nothing(dtype: type, distinct: int) -> None:
+    """Many edges between close components, some of which are across the border."""
+    source = np.random.default_rng(distinct % 11)
+    own, count = 150_000, 153_000
+    a = np.sort(source.integers(0, own - 40, LEAST_BLOCKS << BLOCK_BITS))
+    b = a + source.integers(1, 40, len(a))
+    b = np.where(source.random(len(a)) < 0.02, source.integers(own, count, len(a)), b)
+    edges = Edges(
+        source.integers(0, distinct, len(a)).astype(dtype),
+        (a.astype(np.uint64) << HALF) | b.astype(np.uint64),
+    )
+    alone, several = (growth.grow(edges, own, count, Threads(n)) for n in (1, 3))
+    assert blocks_of(edges.pairs, alone.parent, own) is not None
+    np.testing.assert_array_equal(several.fate, alone.fate)
+    np.testing.assert_array_equal(several.parent, alone.parent)
+    assert {0, FINAL, WAITS} == set(np.unique(alone.fate).tolist())
