@@ -82,10 +82,13 @@ class StopSignals:
         """Forget signals, for the run is over.
 
         A program that has held them ends now, with its result: it ignores those to
-        come. Elsewhere they do what they did before.
+        come. A handler would be gone before the interpreter is. Elsewhere they do what
+        they did before.
         """
         if self._held:
             self.received = 0
+            for number in STOP:
+                signal.signal(number, signal.SIG_IGN)
         else:
             self.restore()
 

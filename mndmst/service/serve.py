@@ -99,6 +99,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
             stop_signals.listen(wake.ask_to_stop)
             _follow(executor, wake)
     number = comm.max(stop_signals.received)
+    stop_signals.finish()  # the launcher may send more of them
     if number:
         error = StoppedError(
             f"stopped by {stop_signals.name(number)}; all requests were answered"

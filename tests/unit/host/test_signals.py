@@ -100,6 +100,22 @@ def test_a_program_that_has_its_result_is_not_ended(number: int) -> None:
     assert ended.returncode == 0, ended
 
 
+def test_nor_is_it_while_the_interpreter_ends(number: int) -> None:
+    """Handlers go before what is left of the modules does."""
+    ended = run(
+        """
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=number):
+        kill(process, number)
+stop_signals.listen(int)
+stop_signals.finish()
+sys.late = Late()
+""",
+        number,
+    )
+    assert ended.returncode == 0, ended
+
+
 def test_a_library_gives_the_handlers_back(number: int) -> None:
     ended = run(
         "stop_signals.release(); stop_signals.catch(); stop_signals.finish();"
