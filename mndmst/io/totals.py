@@ -7,12 +7,14 @@ Python integers carry it, for floats as multiples of the smallest step there is
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from ..comm.communicator import Comm
+from ..graph.order import keys_to_weights
+from ..kernels.threads import Threads
 from .kernels.sums import EXPONENTS, LOW_BITS, add_floats
 
 PIECE = 1 << 17  # entries held or sent at a time
@@ -84,6 +86,11 @@ class ExactSum:
             part = (int(high[exponent]) << LOW_BITS) + int(low[exponent])
             self.units += part << max(exponent - 1, 0)
 
+    def join(self, other: "ExactSum") -> None:
+        """Add what another sum has."""
+        self.units += other.units
+        self.special += other.special
+
     def total(self) -> int | float:
         """Return the exact integer, or the float nearest to the exact sum."""
         if not self.floating:
@@ -150,11 +157,38 @@ def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
     """
     part = ExactSum(weights.dtype)
     part.add(weights)
-    parts = comm.gather((part.units, part.special))
+    return _total_of_ranks(comm, part)
+
+
+def total_of_keys(
+    comm: Comm, lists: Sequence[np.ndarray], dtype: np.dtype, threads: Threads
+) -> int | float:
+    """Return what `exact_total` does, of the weights that lists of keys stand for.
+
+    Threads turn pieces that stay in the cache into weights, and add them.
+    """
+    pieces = [
+        keys[low : low + PIECE] for keys in lists for low in range(0, len(keys), PIECE)
+    ]
+
+    def work(begin: int, end: int) -> ExactSum:
+        part = ExactSum(dtype)
+        for keys in pieces[begin:end]:
+            part.add(keys_to_weights(keys, dtype))
+        return part
+
+    total = ExactSum(dtype)
+    for part in threads.map(work, threads.ranges(len(pieces), grain=1)):
+        total.join(part)
+    return _total_of_ranks(comm, total)
+
+
+def _total_of_ranks(comm: Comm, total: ExactSum) -> int | float:
+    parts = comm.gather((total.units, total.special))
     if parts is not None:
-        part.units = sum(units for units, _ in parts)
-        part.special = sum(special for _, special in parts)
-    return comm.bcast(part.total())
+        total.units = sum(units for units, _ in parts)
+        total.special = sum(special for _, special in parts)
+    return comm.bcast(total.total())
 
 
 def same_total(one: int | float, other: int | float) -> bool:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..graph.model import EdgeList
-from ..graph.order import keys_to_weights
-from ..io.totals import exact_total, forest_digest
+from ..io.totals import forest_digest, total_of_keys
 from ..run.run import Run
 from ..steps.write import send_to_owners
 
@@ -45,14 +44,14 @@ class Found:
         run : Run
             Over the edges that the forest is of.
         """
-        keys = np.concatenate([edges.key for edges in parts])
-        count = run.comm.sum(len(keys))
+        keys = [edges.key for edges in parts]
+        count = run.comm.sum(sum(len(part) for part in keys))
         totals: dict[str, int | float | str] = {
             "num_vertices": run.num_vertices,
             "num_edges": run.num_edges,
             "forest_edges": count,
             "trees": run.num_vertices - count,
-            "weight": exact_total(run.comm, keys_to_weights(keys, dtype)),
+            "weight": total_of_keys(run.comm, keys, dtype, run.threads),
             "weight_type": dtype.name,
         }
         return cls(parts, dtype, totals)

@@ -15,13 +15,14 @@ from mpi4py import MPI
 from mndmst.cli.info import describe
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
-from mndmst.graph.order import WEIGHT_DTYPES
+from mndmst.graph.order import WEIGHT_DTYPES, weights_to_keys
 from mndmst.host.errors import InputError, OutputError
 from mndmst.io import totals
 from mndmst.io.forest import ForestHeader, describe_forest, file_digest, read_forest
 from mndmst.io.forest_writer import write_forest
 from mndmst.io.outputs import Outputs, check_writable
-from mndmst.io.totals import exact_total, forest_digest, same_total
+from mndmst.io.totals import exact_total, forest_digest, same_total, total_of_keys
+from mndmst.kernels.threads import ALONE, Threads
 
 COMM = Comm(MPI.COMM_SELF)
 
@@ -100,6 +101,21 @@ def test_integer_total_is_exact(dtype, data):
     numbers = data.draw(st.lists(st.integers(int(limits.min), int(limits.max))))
     numbers += [int(limits.max)] * 3
     assert exact_total(COMM, np.array(numbers, dtype)) == sum(numbers)
+
+
+@pytest.mark.parametrize("dtype", WEIGHT_DTYPES)
+@pytest.mark.parametrize("special", [(), (np.inf,), (np.inf, -np.inf)])
+def test_threads_add_what_keys_stand_for(dtype, special, monkeypatch):
+    monkeypatch.setattr(totals, "PIECE", 7)
+    weights = np.random.default_rng(len(special)).integers(0, 99, 100).astype(dtype)
+    if dtype.kind == "f":
+        weights = np.r_[weights / 7, special].astype(dtype)
+    keys = weights_to_keys(weights.copy())
+    lists = [keys[:3], keys[3:3], keys[3:90], keys[90:]]
+    for threads in (ALONE, Threads(3)):
+        total = total_of_keys(COMM, lists, dtype, threads)
+        assert same_total(total, exact_total(COMM, weights))
+    assert total_of_keys(COMM, [keys[:0]], dtype, ALONE) == 0
 
 
 @pytest.mark.parametrize(("dtype", "width"), [("float32", 32), ("float64", 64)])
