@@ -1,5 +1,7 @@
 """Rows that grow in one step, and rows that tell where they hook."""
 
+from unittest.mock import patch
+
 import graphs
 import numpy as np
 import pytest
@@ -10,12 +12,14 @@ from oracle import kruskal
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
+from mndmst.kernels import growth
 from mndmst.kernels.follow import step_up
 from mndmst.kernels.heavier_arcs import cut_arcs
 from mndmst.steps.boruvka import contract
 from mndmst.steps.contract import reduced_graph
 
 BACKENDS = [CpuBackend(1), CpuBackend(2)]
+WATCHED = patch.object(growth, "contract_blocks", wraps=growth.contract_blocks)
 
 
 def rows_of(graph: graphs.Graph, shift: int = 0) -> Rows:
@@ -153,3 +157,29 @@ def test_names_are_replaced_by_their_parents(dtype: type) -> None:
     names = np.array([7, 5, 8, 7], dtype)
     step_up(names, 5, np.array([6, 6, 5, 8], dtype), names)
     assert names.tolist() == [5, 6, 8, 5]
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_blocks_of_several_threads_change_nothing(dtype: type) -> None:
+    """Rows with many edges to close vertices, of a part with a border on both sides."""
+    source = np.random.default_rng(4)
+    n, begin, end = 420_000, 20_000, 400_000
+    src = np.repeat(np.arange(n - 60), 3)
+    dst = src + source.integers(1, 60, len(src))
+    src, dst = np.unique(np.stack([src, dst]), axis=1)
+    weight = source.integers(0, 1 << 20, len(src)).astype(dtype)
+    graph = graphs.Graph(n, src, dst, weight)
+    rows = rows_of(graph).cut(begin, end)
+    with WATCHED as contract_blocks:
+        alone, several = (CpuBackend(n).grow_rows(rows, Band()) for n in (1, 3))
+    contract_blocks.assert_called_once()
+    for one, other in zip(alone, several, strict=True):
+        if isinstance(one, EdgeList):
+            assert sorted(triples(one)) == sorted(triples(other))
+        else:
+            np.testing.assert_array_equal(one, other)
+    whole = rows_of(graph)
+    one, other = (CpuBackend(count).msf(whole) for count in (1, 3))
+    assert set(triples(one.edges)) == set(triples(other.edges))
+    np.testing.assert_array_equal(one.label, other.label)
+    assert set(triples(alone.forest_edges)) <= set(triples(one.edges))
