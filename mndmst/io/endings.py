@@ -21,9 +21,11 @@ class Kind(NamedTuple):
     advice: str = ""
 
 
-FOREST = Kind((".h5", ""), "mndmst convert makes .csv, .parquet and others of a forest")
-LABELS = Kind((".h5", ""))
-CLUSTERS = Kind((".h5", ".csv", ""))
+FOREST = Kind(
+    (".h5", ".hdf5", ""), "mndmst convert makes .csv, .parquet and others of a forest"
+)
+LABELS = Kind((".h5", ".hdf5", ""))
+CLUSTERS = Kind((".h5", ".hdf5", ".csv", ""))
 POINTS = Kind((".npy",))
 RECORD = Kind((".json", ""))
 PICTURE = Kind((".png", ".svg", ".pdf"))

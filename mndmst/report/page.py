@@ -4,7 +4,6 @@ The page fetches nothing and has no scripts: the charts are SVG inside the HTML.
 """
 
 import io
-import re
 from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
@@ -123,7 +122,7 @@ def _facts(record: Record) -> str:
         | {
             "digest": record.get("digest", ""),
             "hosts": ", ".join(hosts),
-            "devices": re.sub(r"\b1 threads", "1 thread", ", ".join(devices)),
+            "devices": ", ".join(devices),
             "strategy": record["ranks"][0].get("strategy", {}).get("name", ""),
             "command": command(record),
         }

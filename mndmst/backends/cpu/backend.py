@@ -6,6 +6,7 @@ import numpy as np
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...graph.order import weights_to_keys
+from ...host.counted import counted
 from ...host.errors import ConfigError
 from ...host.memory import free_bytes
 from ...kernels.threads import Threads
@@ -37,7 +38,7 @@ class CpuBackend(Backend):
 
     def describe(self) -> str:
         """Return the number of threads."""
-        return f"cpu, {self.threads.count} threads"
+        return f"cpu, {counted(self.threads.count, 'thread')}"
 
     def memory(self) -> Memory:
         """Return the memory of the machine."""

@@ -158,7 +158,9 @@ def test_a_forest_on_disk_is_named_as_what_it_is(tmp_path: Path) -> None:
     from mpi4py import MPI
 
     demo = partial(mndmst.solve, "partitions/demo", MPI.COMM_SELF)
-    with pytest.raises(ConfigError, match=r"f\.csv: give a name in \.h5; mndmst conv"):
+    with pytest.raises(
+        ConfigError, match=r"f\.csv: give a name in \.h5, \.hdf5; mndmst conv"
+    ):
         demo(output=tmp_path / "f.csv")
     with pytest.raises(ConfigError, match=r"run\.csv: give a name in \.json"):
         demo(report=tmp_path / "run.csv")
