@@ -27,6 +27,7 @@ from .layout import (
     flush_to_disk,
     open_hdf5,
     part_name,
+    part_of_name,
     read_attribute,
     writing,
 )
@@ -108,9 +109,14 @@ class Destination:
                 f"{path}: is not empty. Give another directory, or --overwrite (in "
                 "Python overwrite=True) to replace the graph in it."
             )
-        names = {INDEX_NAME, *map(part_name, range(num_parts))}
         replaced = self._graph_in(path / INDEX_NAME) | self._graph_in(self._aside)
-        if in_the_way := sorted(names & held - own - replaced):
+        # There may be far more parts than files: how many is not looked at yet.
+        in_the_way = sorted(
+            name
+            for name in held - own - replaced
+            if name == INDEX_NAME or part_of_name(name) in range(num_parts)
+        )
+        if in_the_way:
             raise OutputError(
                 f"{path / in_the_way[0]}: is in the way, and does not prove to be of "
                 f"the graph that {INDEX_NAME} describes, so it is not replaced. Move "

@@ -74,6 +74,14 @@ def part_name(part: int) -> str:
     return f"part-{part:05d}.h5"
 
 
+def part_of_name(name: str) -> int | None:
+    """Return the number of the part whose file has a name; None if there is none."""
+    digits = name.removeprefix("part-").removesuffix(".h5")
+    if digits.isdecimal() and name == part_name(int(digits)):
+        return int(digits)
+    return None
+
+
 @contextmanager
 def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
     """Turn what HDF5 and json raise on a damaged file into an InputError naming it.

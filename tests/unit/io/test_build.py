@@ -113,6 +113,12 @@ def test_no_part_is_no_graph(tmp_path):
         build_shards(random_edges(), tmp_path / "graph", 0)
 
 
+@pytest.mark.timeout(60)
+def test_a_number_of_parts_is_no_reason_to_hang(tmp_path):
+    with pytest.raises(ConfigError, match="too few for 9,999,999,999,999 parts"):
+        build_shards(random_edges(), tmp_path / "graph", 9_999_999_999_999)
+
+
 @pytest.mark.parametrize("piece", [3, 1 << 20])
 def test_describe(tmp_path, monkeypatch, piece):
     monkeypatch.setattr("mndmst.io.build.PIECE_VERTICES", piece)
