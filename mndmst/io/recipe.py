@@ -100,6 +100,8 @@ def load_recipe(path: str | Path) -> Recipe:
     if tables["source"].get("format", NAMES[0]) not in NAMES:
         raise ConfigError(f"{path}: no format is called {tables['source']['format']}.")
     parts, uuid = given.get("parts", 1), given.get("uuid")
+    if parts < 1:
+        raise ConfigError(f"{path}: parts = {parts}: give 1 or more")
     return Recipe(path, parts, uuid, printed=tuple(printed), **tables)
 
 
@@ -128,6 +130,7 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
             made = open_random(**recipe.generate)
         except ConfigError as error:
             raise ConfigError(f"{recipe.path}: {error}") from error
+        made.name = f"{recipe.path}: {made.name}"
         return _Counted(recipe, made)
     source = recipe.source
     if file is None:
