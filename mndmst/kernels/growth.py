@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import blocks_of, contract_blocks, edges_between
-from .borders import grow as grow_in_order
+from .borders import grow_in_order
 from .hooks import count_up
 from .kruskal import flatten
 from .minima import Edges
@@ -24,8 +24,8 @@ class Grown(NamedTuple):
     Attributes
     ----------
     fate : ndarray of uint8, shape (edges,)
-        FINAL for edges along which components have grown; WAITS for the others of the
-        forest.
+        `borders.FINAL` for edges along which components have grown, and `WAITS` for the
+        others of the forest.
     parent : ndarray of uint32, shape (components,)
         Of each component the smallest that it is one with.
     """
