@@ -19,7 +19,7 @@ from ..graph.ordered import places_among
 from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
 from ..io.outputs import Outputs
-from ..io.totals import begin_digest, total_of_keys
+from ..io.totals import begin_digest, exact_total
 from ..kernels.columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.owners import by_owner
@@ -86,8 +86,7 @@ def write_forest(
     with run.report.stage("digest"):
         finish_digest = begin_digest(comm, edges.u, edges.v)
         weights = keys_to_weights(edges.key, graph.weight_dtype)
-        keys = [edges.key]
-        weight = total_of_keys(comm, keys, graph.weight_dtype, run.threads)
+        weight = exact_total(comm, weights)
     results: dict[str, Any] = {
         "num_vertices": graph.num_vertices,
         "num_edges": run.num_edges,
