@@ -92,11 +92,8 @@ def test_a_signal_before_the_end_checkpoints_requeues_and_resumes(
 ) -> None:
     forest = tmp_path / "forest.h5"
     job = cluster.submit("requeue.sbatch", tmp_path / "out", "--", GRAPH, forest)
-    # As Slurm does before the time limit: to the batch script alone. So small a graph
-    # is solved in a moment, so time stands still until the signal is there.
-    ranks = running_ranks(job)
-    for rank in ranks:
-        os.kill(rank, signal.SIGSTOP)
+    ranks = stop_ranks(job)
+    # As Slurm does before the time limit: to the batch script alone.
     cluster.ask("scancel", "--batch", "--signal=USR1", job.number)
     time.sleep(2)
     for rank in ranks:
@@ -108,16 +105,22 @@ def test_a_signal_before_the_end_checkpoints_requeues_and_resumes(
     assert "] resumed from" in text or "nothing had been computed yet" in text
 
 
-def running_ranks(job: Job) -> list[int]:
-    """Return the processes of both ranks of a job, when they hold signals."""
-    found: list[int] = []
+def stop_ranks(job: Job) -> list[int]:
+    """Stop both ranks of a job, each once it holds signals, and return their processes.
+
+    So small a graph is solved in a moment; no rank ends while another one stands still.
+    """
+    stopped: list[int] = []
 
     def both() -> bool:
-        found[:] = filter(holds_signals, ranks_of(job))
-        return len(found) == 2
+        for rank in ranks_of(job):
+            if rank not in stopped and holds_signals(rank):
+                os.kill(rank, signal.SIGSTOP)
+                stopped.append(rank)
+        return len(stopped) == 2
 
     job.wait_for("ranks", both, slurm_cluster.LIMIT, pause=0.02)
-    return found
+    return stopped
 
 
 def holds_signals(process: int) -> bool:
@@ -150,6 +153,8 @@ def ranks_of(job: Job) -> list[int]:
 def test_a_rank_that_is_killed_ends_the_job(cluster: Cluster, tmp_path: Path) -> None:
     forest = tmp_path / "forest.h5"
     job = cluster.submit("nodes-srun.sbatch", tmp_path / "out", "--", GRAPH, forest)
-    os.kill(running_ranks(job)[-1], signal.SIGKILL)
+    survivor, killed = stop_ranks(job)
+    os.kill(killed, signal.SIGKILL)
+    os.kill(survivor, signal.SIGCONT)
     assert job.finish(limit=30) == "FAILED"
     assert not forest.exists()
