@@ -97,7 +97,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         if points is not None:
             from ..cluster.picture import draw
 
-            draw(points, labels, arguments.plot, files)
+            draw(points, labels, arguments.plot, files, str(arguments.points))
     if not arguments.quiet:
         print_sizes(labels)
     print(

@@ -58,6 +58,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     # The points are on disk before the graph is made, and are named after it.
     with WholeFiles() as files:
         save_points(files, arguments.save, points)
-        edges = neighbour_graph(points, arguments.k, arguments.core)
+        name = str(arguments.points)
+        edges = neighbour_graph(points, arguments.k, arguments.core, name)
         build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
     return tell_graph(arguments.out, arguments.quiet)

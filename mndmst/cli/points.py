@@ -219,7 +219,8 @@ def write(
             write_forest_in(files, arguments.forest, edges, header)
         save_points(files, arguments.save, points)
         if arguments.plot is not None:
-            draw(points, columns["labels"], arguments.plot, files)
+            name = str(arguments.points)
+            draw(points, columns["labels"], arguments.plot, files, name)
     if arguments.output is None:
         say_not_kept("the result is", arguments.quiet)
 

@@ -14,10 +14,16 @@ SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
 
 
-def draw(points: np.ndarray, labels: np.ndarray, path: Path, files: WholeFiles) -> None:
+def draw(
+    points: np.ndarray,
+    labels: np.ndarray,
+    path: Path,
+    files: WholeFiles,
+    name: str = "the points",
+) -> None:
     """Write a scatter plot of the first two coordinates as .png, .svg or .pdf.
 
-    Noise is grey. Of many points a random part is shown.
+    Noise is grey. Of many points a random part is shown; errors call them `name`.
 
     Raises
     ------
@@ -32,7 +38,7 @@ def draw(points: np.ndarray, labels: np.ndarray, path: Path, files: WholeFiles) 
     check_ending(path, PICTURE)
     if len(points) != len(labels) or points.shape[1] < 2:
         raise ConfigError(
-            f"{counted(len(points), 'point')} of "
+            f"{name}: {counted(len(points), 'point')} of "
             f"{counted(points.shape[1], 'dimension')} do not suit "
             f"{counted(len(labels), 'vertex')}; give the points the graph was made of."
         )

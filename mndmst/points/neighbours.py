@@ -83,7 +83,12 @@ def listed(
     return a, b, weight
 
 
-def neighbour_graph(points: np.ndarray, neighbours: int, min_samples: int = 0) -> Edges:
+def neighbour_graph(
+    points: np.ndarray,
+    neighbours: int,
+    min_samples: int = 0,
+    name: str = "the points",
+) -> Edges:
     """Return the graph that joins every point with its nearest ones.
 
     Its forest is near that of all distances, not equal: see `points_forest`.
@@ -96,6 +101,8 @@ def neighbour_graph(points: np.ndarray, neighbours: int, min_samples: int = 0) -
     min_samples : int
         0 for distances as weights; else mutual reachability distances, the core
         distance of a point being that to its `min_samples`-th neighbour.
+    name : str
+        What the points are called in errors.
 
     Returns
     -------
@@ -111,12 +118,12 @@ def neighbour_graph(points: np.ndarray, neighbours: int, min_samples: int = 0) -
     """
     if not 0 <= min_samples <= neighbours < len(points) or neighbours < 1:
         raise ConfigError(
-            f"{counted(neighbours, 'neighbour')} and core {min_samples} do not suit "
-            f"{counted(len(points), 'point')}: core <= neighbours < points."
+            f"{name}: {counted(neighbours, 'neighbour')} and core {min_samples} do "
+            f"not suit {counted(len(points), 'point')}: core <= neighbours < points."
         )
     threads = Threads(len(os.sched_getaffinity(0)))
     tree = build_tree(points, False, threads)
     found = find_neighbours(tree, neighbours, min_samples, threads)
     a, b, weight = listed(tree, found, threads)
     src, dst = tree.rows[a], tree.rows[b]
-    return checked_edges("the points", len(points), src, dst, weight, directed=True)
+    return checked_edges(name, len(points), src, dst, weight, directed=True)

@@ -181,8 +181,8 @@ def test_neighbour_graph_weighs_by_mutual_reachability() -> None:
         if u != v
     }
     assert weights == {(0, 1): 1, (0, 2): 3, (1, 2): 2, (2, 3): 4, (1, 3): 6}
-    with pytest.raises(ConfigError, match="neighbours"):
-        neighbour_graph(points, 4)
+    with pytest.raises(ConfigError, match=r"^p\.csv: 4 neighbours"):
+        neighbour_graph(points, 4, name="p.csv")
 
 
 def test_points_whose_distances_overflow_are_refused(tmp_path: Path) -> None:
