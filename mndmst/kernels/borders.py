@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..native.kernel import kernel
-from .intrinsics import lower_atomic, prefetch
-from .kruskal import FETCH_AHEAD, HALF, HALVE_AHEAD, LOW, PAIRS_AHEAD, find, unite
+from .intrinsics import lower_atomic
+from .kruskal import EVERY_BIT, HALF, LOW, fetch_ahead, find, unite
 
 NO_BORDER = ~np.uint64(0)
 # What becomes of an edge; the others are dropped.
@@ -71,21 +71,9 @@ def join_except_borders(edges, components, order, begin, mask):
     """
     key, pairs = edges
     parent, border, final = components
-    first, count = np.uint64(begin), np.uint64(len(order))
-    for place in range(count):
-        if place + np.uint64(PAIRS_AHEAD) < count:
-            ahead = first + (order[place + np.uint64(PAIRS_AHEAD)] & mask)
-            prefetch(pairs, np.intp(ahead))
-        if place + np.uint64(FETCH_AHEAD) < count:
-            pair = pairs[first + (order[place + np.uint64(FETCH_AHEAD)] & mask)]
-            prefetch(parent, np.intp(pair >> HALF))
-            prefetch(parent, np.intp(pair & LOW))
-        if place + np.uint64(HALVE_AHEAD) < count:
-            pair = pairs[first + (order[place + np.uint64(HALVE_AHEAD)] & mask)]
-            x, y = pair >> HALF, pair & LOW
-            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
-            prefetch(border, np.intp(parent[x]))
-            prefetch(border, np.intp(parent[y]))
+    first, block = np.uint64(begin), pairs[begin:]
+    for place in range(np.uint64(len(order))):
+        fetch_ahead(order, mask, place, block, parent, border)
         i = first + (order[place] & mask)
         x, y = find(parent, pairs[i] >> HALF), find(parent, pairs[i] & LOW)
         word = _word(key, i)
@@ -118,20 +106,8 @@ def grow_in_order(order, pairs, own, parent, fate):
     reached = parent.copy()
     frozen = np.zeros(len(parent), np.bool_)
     frozen[own:] = True
-    count = np.uint64(len(order))
-    for place in range(count):
-        if place + np.uint64(PAIRS_AHEAD) < count:
-            prefetch(pairs, np.intp(order[place + np.uint64(PAIRS_AHEAD)]))
-        if place + np.uint64(FETCH_AHEAD) < count:
-            pair = pairs[order[place + np.uint64(FETCH_AHEAD)]]
-            prefetch(parent, np.intp(pair >> HALF))
-            prefetch(parent, np.intp(pair & LOW))
-        if place + np.uint64(HALVE_AHEAD) < count:
-            pair = pairs[order[place + np.uint64(HALVE_AHEAD)]]
-            x, y = pair >> HALF, pair & LOW
-            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
-            prefetch(reached, np.intp(parent[x]))
-            prefetch(reached, np.intp(parent[y]))
+    for place in range(np.uint64(len(order))):
+        fetch_ahead(order, EVERY_BIT, place, pairs, parent, reached)
         i = order[place]
         x, y = find(parent, pairs[i] >> HALF), find(parent, pairs[i] & LOW)
         if x == y or not unite(reached, x, y):

@@ -18,6 +18,7 @@ HALVE_AHEAD = 6
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
+EVERY_BIT = ~np.uint64(0)
 
 
 @kernel
@@ -67,6 +68,39 @@ def pack_pairs(a, b, begin, end, pairs):
 
 
 @kernel
+def fetch_ahead(order, mask, place, pairs, parent, beside):
+    """Fetch into cache what a pass in ascending order soon reads; halve paths ahead.
+
+    Parameters
+    ----------
+    order : ndarray of uint64
+        The edges' positions in the bits `mask`, lightest first.
+    place : uint64
+        Of the edge in `order` that the pass has come to.
+    pairs : ndarray of uint64
+        The ends, packed, by position. Fetching them ahead takes less time than to
+        bring them into the order before.
+    parent : ndarray of uint32
+        Union-find links; updated.
+    beside : ndarray
+        What else is read of a component, at its root.
+    """
+    count = np.uint64(len(order))
+    if place + np.uint64(PAIRS_AHEAD) < count:
+        prefetch(pairs, np.intp(order[place + np.uint64(PAIRS_AHEAD)] & mask))
+    if place + np.uint64(FETCH_AHEAD) < count:
+        pair = pairs[order[place + np.uint64(FETCH_AHEAD)] & mask]
+        prefetch(parent, np.intp(pair >> HALF))
+        prefetch(parent, np.intp(pair & LOW))
+    if place + np.uint64(HALVE_AHEAD) < count:
+        pair = pairs[order[place + np.uint64(HALVE_AHEAD)] & mask]
+        x, y = pair >> HALF, pair & LOW
+        parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
+        prefetch(beside, np.intp(parent[x]))
+        prefetch(beside, np.intp(parent[y]))
+
+
+@kernel
 def kruskal(order, pairs, parent, kept):
     """Mark the edges that join two components, in ascending order.
 
@@ -75,28 +109,15 @@ def kruskal(order, pairs, parent, kept):
     order : ndarray of uint64
         The edges' positions, lightest first.
     pairs : ndarray of uint64
-        The ends, packed, by position. Fetching them ahead takes less time than to
-        bring them into the order before.
+        The ends, packed, by position.
     parent : ndarray of uint32
         Union-find links; updated.
     kept : ndarray of bool
         Set at the position of each edge that joins two components.
     """
-    count = np.uint64(len(order))
-    for i in range(count):
-        if i + np.uint64(PAIRS_AHEAD) < count:
-            prefetch(pairs, np.intp(order[i + np.uint64(PAIRS_AHEAD)]))
-        if i + np.uint64(FETCH_AHEAD) < count:
-            ahead = pairs[order[i + np.uint64(FETCH_AHEAD)]]
-            prefetch(parent, np.intp(ahead >> HALF))
-            prefetch(parent, np.intp(ahead & LOW))
-        if i + np.uint64(HALVE_AHEAD) < count:
-            ahead = pairs[order[i + np.uint64(HALVE_AHEAD)]]
-            x, y = ahead >> HALF, ahead & LOW
-            parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
-            prefetch(parent, np.intp(parent[x]))
-            prefetch(parent, np.intp(parent[y]))
-        position = order[i]
+    for place in range(np.uint64(len(order))):
+        fetch_ahead(order, EVERY_BIT, place, pairs, parent, parent)
+        position = order[place]
         pair = pairs[position]
         if unite(parent, pair >> HALF, pair & LOW):
             kept[position] = True
