@@ -12,10 +12,13 @@ import numpy as np
 
 from ...graph.model import EdgeColumns, Rows
 from ...kernels.columns import room_for
+from ...kernels.intrinsics import prefetch
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
 
 TABLE_BITS = np.uint64(16)
+# Arcs from the one in use to the one the component of whose head is fetched.
+HEADS_AHEAD = np.uint64(32)
 # Edges of all threads, a vertex: memory goes with them.
 EDGES_PER_VERTEX = 1.0
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -123,6 +126,8 @@ def choose_lightest(csr, labels, rows, table, out):
             return np.int64(used), position
         lightest = end  # arc to the giant component, most are: one of a row will do
         for arc in range(begin, end):
+            if arc + HEADS_AHEAD < np.uint64(len(indices)):
+                prefetch(label, np.intp(indices[arc + HEADS_AHEAD]))
             there = label[indices[arc]]
             if there == giant:
                 if lightest == end or keys[arc] < keys[lightest]:
