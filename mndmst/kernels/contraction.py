@@ -30,6 +30,7 @@ from .spanning import spanning_forest
 from .team import Team
 
 Range = tuple[int, int]
+_NO_PAIRS = np.empty(0, np.uint64)
 
 
 class JoiningEdges(NamedTuple):
@@ -46,6 +47,14 @@ class JoiningEdges(NamedTuple):
     v: np.ndarray
     key: np.ndarray
     pairs: np.ndarray
+
+
+class _Whole(NamedTuple):
+    """The edges of all processes, and the places of those of each part of this one."""
+
+    key: np.ndarray
+    pairs: np.ndarray
+    places: list[Range]
 
 
 class Contraction:
@@ -187,21 +196,24 @@ class Contraction:
             for edges, count in zip(room, counts, strict=True)
         ]
 
-    def join(self, parts: Sequence[JoiningEdges]) -> list[np.ndarray]:
+    def join(self, parts: list[JoiningEdges]) -> list[np.ndarray]:
         """Join components along the forest of edges.
 
         Parameters
         ----------
-        parts : sequence of JoiningEdges
+        parts : list of JoiningEdges
             Those of this process, one part behind the other in (u, v) order. The
-            edges of the next process follow them.
+            edges of the next process follow them. Their pairs, which are copied,
+            are taken out: what follows needs the memory.
 
         Returns
         -------
         list of ndarray of bool
             Marks the edges of the forest in each part.
         """
-        return self._forest(parts, self.parent[: self.alive])
+        whole = self._together(parts)
+        parts[:] = [part._replace(pairs=_NO_PAIRS) for part in parts]
+        return self._forest(whole, self.parent[: self.alive])
 
     def join_all(self, key: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         """Join components along the forest of edges that all processes know.
@@ -225,12 +237,10 @@ class Contraction:
         copies = [(parent[b:e], self.parent[b:e]) for b, e in ranges]
         copy_parts(copies, self.threads)
         self.team.sync()
-        return self._forest(parts, parent)
+        return self._forest(self._together(parts), parent)
 
-    def _forest(
-        self, parts: Sequence[JoiningEdges], parent: np.ndarray
-    ) -> list[np.ndarray]:
-        """Return masks of the edges of the forest; update `parent`."""
+    def _together(self, parts: Sequence[JoiningEdges]) -> _Whole:
+        """Return the edges of all processes, and where the parts of this one are."""
         team, counts = self.team, [len(part.key) for part in parts]
         first = 0
         if team.processes == 1:
@@ -242,9 +252,13 @@ class Contraction:
             key, pairs = team.arrays((total, dtype), (total, np.uint64))
             copy_parts(_copies(parts, first, key, pairs), self.threads)
             team.sync()
-        kept = spanning_forest(team, key, pairs, parent)
         ends = first + np.cumsum([0, *counts])
-        return [kept[begin:end] for begin, end in pairwise(ends)]
+        return _Whole(key, pairs, list(pairwise(ends.tolist())))
+
+    def _forest(self, whole: _Whole, parent: np.ndarray) -> list[np.ndarray]:
+        """Return masks of the edges of the forest; update `parent`."""
+        kept = spanning_forest(self.team, whole.key, whole.pairs, parent)
+        return [kept[begin:end] for begin, end in whole.places]
 
     def settle(self) -> None:
         """Give all vertices their present components, without the bit ROOT."""
