@@ -57,7 +57,7 @@ def test_the_graph_itself_is_verified(capsys: pytest.CaptureFixture) -> None:
     graph = ["--graphs", "rmat12x4", "--keys", "uint64", "--verify"]
     assert main(["bench", "gpu", *graph, "--repeat", "1"]) == 0
     (m,) = re.findall(r" m=(\d+)", text := capsys.readouterr().out)
-    assert f"forest of {m:,} edges: the CPU worker's" in text
+    assert f"forest of {int(m):,} edges: the CPU worker's" in text
 
 
 @pytest.mark.gpu
