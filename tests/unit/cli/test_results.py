@@ -163,23 +163,32 @@ def test_csv_without_edges_is_read_again(tmp_path):
             "solve {}/none -o {}/f.csv",
             "f.csv: give a name in .h5, .hdf5; mndmst convert",
         ),
-        ("solve {}/none -o {}/f.csv.gz", ".gz: give a name in .h5, .hdf5; mndmst"),
+        (
+            "solve {}/none -o {}/f.csv.gz",
+            "f.csv.gz: give a name in .h5, .hdf5; mndmst",
+        ),
         ("solve {}/none --report {}/run.html", "run.html: give a name in .json"),
         ("components {}/none -o {}/x.csv", "x.csv: give a name in .h5, .hdf5"),
         (
             "update {0}/a {0}/b {0}/c -o {0}/f.mtx",
-            "f.mtx: give a name in .h5",
+            "f.mtx: give a name in .h5, .hdf5; mndmst",
         ),
         (
             "cluster {}/none.h5 --count 2 -o {}/c.npy",
-            "c.npy: give a name in .h5",
+            "c.npy: give a name in .h5, .hdf5, .csv",
         ),
-        ("linkage {}/none.npy -o {}/l.npy", "l.npy: give a name in .h5"),
+        (
+            "linkage {}/none.npy -o {}/l.npy",
+            "l.npy: give a name in .h5, .hdf5, .csv",
+        ),
         (
             "linkage {}/none.npy --forest {}/f.csv",
-            "f.csv: give a name in .h5, ",
+            "f.csv: give a name in .h5, .hdf5; mndmst",
         ),
-        ("hdbscan {}/none.npy -o {}/c.json", "c.json: give a name in .h5, .hdf5, ."),
+        (
+            "hdbscan {}/none.npy -o {}/c.json",
+            "c.json: give a name in .h5, .hdf5, .csv",
+        ),
         ("hdbscan rings --save {}/points.csv", "points.csv: give a name in .npy"),
         ("hdbscan rings --plot {}/points.csv", "points.csv: give a name in .png"),
         ("neighbours rings {}/new --save {}/p.csv", "p.csv: give a name in .npy"),
