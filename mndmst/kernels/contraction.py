@@ -203,8 +203,8 @@ class Contraction:
         ----------
         parts : list of JoiningEdges
             Those of this process, one part behind the other in (u, v) order. The
-            edges of the next process follow them. Their pairs, which are copied,
-            are taken out: what follows needs the memory.
+            edges of the next process follow them. Their pairs are taken out of the
+            list, so that memory is free where they have been copied.
 
         Returns
         -------
