@@ -28,7 +28,8 @@ from .intrinsics import (
 
 # Words of a cache line: nothing that threads write at once lies in one.
 LINE = 8
-# How often a thread looks for what it waits for before it sleeps: some 30 us.
+# How often a thread looks for what it waits for before it sleeps: less than 1 us. To
+# look 20 to 400 times as often gains nothing on 16 cores.
 LOOKS = 1000
 EVERYONE = (1 << 31) - 1
 

@@ -15,12 +15,11 @@ import numpy as np
 from ..graph.model import EdgeColumns
 from .columns import copy_parts, joined
 from .hooks import (
-    Hooks,
     climb,
     count_up,
+    find_roots,
     hooked_edges,
     keep_joining,
-    link,
     name_roots,
     number_roots,
     replace_by_parents,
@@ -71,10 +70,9 @@ class Contraction:
 
     Attributes
     ----------
-    hook : ndarray of uint32, shape (vertices,)
-        Shared: where each vertex hooks, itself if nowhere. Processes fill in theirs.
     component : ndarray of uint32, shape (vertices,)
-        Shared: the number of each vertex's component, with the bit `hooks.ROOT`.
+        Shared. Before `link` where each vertex hooks, itself if nowhere: processes fill
+        in theirs. Then the number of its component, with the bit `hooks.ROOT`.
     parent : ndarray of uint32, shape (components,)
         Shared: the component that each number stands for.
     names : ndarray of uint32, shape (components,)
@@ -87,9 +85,7 @@ class Contraction:
         self, team: Team, num_vertices: int, home: Range, named: bool = False
     ) -> None:
         self.team, self.threads, self.home = team, team.threads, home
-        self.hook, self.component = team.arrays(
-            (num_vertices, np.uint32), (num_vertices, np.uint32)
-        )
+        (self.component,) = team.arrays((num_vertices, np.uint32))
         self.parent = np.empty(0, np.uint32)
         self.names, self._named = np.empty(0, np.uint32), named
         self.alive = 0
@@ -130,17 +126,19 @@ class Contraction:
 
     def _number(self, shares: list[Range]) -> list[int]:
         """Find the roots, and number them; return how many each range has."""
-        team, hook, component = self.team, self.hook, self.component
-        roots = self.threads.map(link, [(hook, *share, component) for share in shares])
+        team, component = self.team, self.component
+        kinds = [np.empty(end - begin, np.uint8) for begin, end in shares]
+        looks = zip(shares, kinds, strict=True)
+        roots = self.threads.map(find_roots, [(component, *s, k) for s, k in looks])
         mine = np.array(roots, np.int64).reshape(-1, 2)
-        every = team.counts(*mine.sum(axis=0).tolist())  # all have linked theirs
+        every = team.counts(*mine.sum(axis=0).tolist())  # all have read the hooks
         self.alive, alone = every.sum(axis=0).tolist()
         starts = every[: team.rank].sum(axis=0) + np.cumsum(mine, axis=0) - mine
         starts[:, 1] += self.alive
-        numbered = zip(shares, starts.tolist(), strict=True)
-        self.threads.map(
-            number_roots, [(component, *s, *first) for s, first in numbered]
-        )
+        numbered = zip(shares, kinds, starts.tolist(), strict=True)
+        self.threads.map(number_roots, [
+            (component, *share, kind, *first) for share, kind, first in numbered
+        ])  # fmt: skip
         (self.parent,) = team.arrays((self.alive + alone, np.uint32))
         ranges = team.ranges(len(self.parent))
         self.threads.map(count_up, [(self.parent, *r) for r in ranges])
@@ -167,10 +165,9 @@ class Contraction:
         counts = [roots[bounds] for bounds in ranges]
         hooked = [e - b - count for (b, e), count in zip(ranges, counts, strict=True)]
         ends = np.cumsum([0, *hooked]).tolist()
-        hooks = Hooks(self.hook, best)
         parts = [out.part(*bounds) for bounds in pairwise(ends)]
         self.threads.map(hooked_edges, [
-            (hooks, self.component, first, *bounds, part)
+            (self.component, best, first, *bounds, part)
             for bounds, part in zip(ranges, parts, strict=True)
         ])  # fmt: skip
         return ends[-1]

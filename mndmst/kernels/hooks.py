@@ -16,7 +16,8 @@ from .intrinsics import choose, prefetch
 # Marks a root; what is left is its number. There are at most 2^31 rows.
 ROOT = np.uint32(1 << 31)
 NUMBER = np.uint32((1 << 31) - 1)
-SINGLE = ~np.uint32(0)
+# What becomes of a vertex that hooks.
+MEMBER, ROOT_OF_TREE, SINGLE = 0, 1, 2
 HALF = np.uint64(32)
 # Vertices or edges from the one in use to the one whose far end is fetched.
 FETCH_AHEAD = np.uint64(32)
@@ -40,48 +41,54 @@ class Hooks(NamedTuple):
 
 
 @kernel
-def link(hook, begin, end, parent):
-    """Write parents of the vertices in [begin, end).
+def find_roots(hook, begin, end, kind):
+    """Tell what the vertices in [begin, end) become: roots of trees, or members of one.
 
-    Roots have the bit ROOT, and single vertices the value SINGLE, until `number_roots`
-    gives them numbers.
+    Parameters
+    ----------
+    kind : ndarray of uint8, shape (end - begin,)
+        Set to MEMBER, ROOT_OF_TREE or SINGLE, which has no edge.
 
     Returns
     -------
     trees, alone : int
-        How many roots there are of trees, and of single vertices, which have no edge.
+        How many roots there are of trees, and how many single vertices.
     """
     roots = alone = 0
-    for vertex in range(np.uint64(begin), np.uint64(end)):
+    first = np.uint64(begin)
+    for vertex in range(first, np.uint64(end)):
         if vertex + FETCH_AHEAD < np.uint64(end):
             prefetch(hook, np.intp(hook[vertex + FETCH_AHEAD]))
         other = np.uint64(hook[vertex])
+        single = other == vertex
         mutual = np.uint64(hook[other]) == vertex
-        root = (other == vertex) | (mutual & (vertex < other))
-        named = choose(other == vertex, SINGLE, np.uint32(ROOT | vertex))
-        parent[vertex] = choose(root, named, hook[vertex])
+        root = single | (mutual & (vertex < other))
+        kind[vertex - first] = np.uint8(root) + np.uint8(single)
         roots += root
-        alone += other == vertex
+        alone += single
     return roots - alone, alone
 
 
 @kernel
-def number_roots(parent, begin, end, number, alone):
+def number_roots(parent, begin, end, kind, number, alone):
     """Number the roots in [begin, end): those of trees, and single vertices apart.
+
+    The others keep their hooks as parents.
 
     Parameters
     ----------
+    kind : ndarray of uint8
+        See `find_roots`.
     number, alone : int
         The first number of each.
     """
-    number, alone = np.uint64(number), np.uint64(alone)
-    for vertex in range(np.uint64(begin), np.uint64(end)):
-        above = parent[vertex]
-        root, single = np.uint64(above >= ROOT), np.uint64(above == SINGLE)
-        named = np.uint32(ROOT | choose(above == SINGLE, alone, number))
-        parent[vertex] = choose(above >= ROOT, named, above)
-        alone += single  # each of which is a root
-        number += root - single
+    number, alone, first = np.uint64(number), np.uint64(alone), np.uint64(begin)
+    for vertex in range(first, np.uint64(end)):
+        what = kind[vertex - first]
+        named = np.uint32(ROOT | choose(what == SINGLE, alone, number))
+        parent[vertex] = choose(what == MEMBER, parent[vertex], named)
+        number += np.uint64(what == ROOT_OF_TREE)
+        alone += np.uint64(what == SINGLE)
 
 
 @kernel
@@ -109,19 +116,18 @@ def rooted(parent, begin, end):
 
 
 @kernel
-def hooked_edges(hooks, parent, first, begin, end, out):
+def hooked_edges(parent, best, first, begin, end, out):
     """Write the edges along which the vertices in [begin, end) hook.
 
-    `out` has room for them and no more. `hooks.best` begins with the key of the
-    vertex `first`.
+    Roots have been numbered. `out` has room for the edges and no more. `best` begins
+    with the key of the vertex `first`.
     """
-    hook, best = hooks
     u, v, key = out
     place, first = np.uint64(0), np.uint64(first)
     for vertex in range(np.uint64(begin), np.uint64(end)):
         if place == np.uint64(len(key)):
             break
-        other = np.uint64(hook[vertex])
+        other = np.uint64(parent[vertex])
         u[place], v[place] = min(vertex, other), max(vertex, other)
         key[place] = best[vertex - first]
         place += np.uint64((parent[vertex] & ROOT) == 0)

@@ -54,6 +54,8 @@ def flatten(parent, begin, end):
     the root.
     """
     for i in range(np.uint64(begin), np.uint64(end)):
+        if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
+            prefetch(parent, np.intp(parent[i + np.uint64(FETCH_AHEAD)]))
         root = parent[i]
         while parent[root] != root:
             root = parent[root]

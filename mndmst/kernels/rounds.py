@@ -18,11 +18,13 @@ import numpy as np
 
 from ..native.kernel import kernel
 from .ascents import merge_ascents
-from .intrinsics import lower_atomic
+from .intrinsics import choose, lower_atomic, prefetch
 from .kruskal import HALF, LOW, flatten
 from .minima import NONE, Edges, Rounds, light_cuts, name, settle, take
 from .team import Team, meet, said, say, share_of
 
+# Components from the one in use to the one whose edge is fetched, and whose other end.
+EDGES_AHEAD, ENDS_AHEAD = np.uint64(32), np.uint64(16)
 # Edges that 32 bits can tell apart, and none.
 MOST_PLACES = (1 << 32) - 1
 # Ends of edges that a member looks at, and which share of all of these a component must
@@ -34,26 +36,33 @@ SAMPLE, IDLE_SHARE = 32, 16
 def _hook(shared, alive):
     """Hook components along their edges, and mark these; return how many are alive.
 
-    Those without an edge are finished, and dropped.
+    Those without an edge are finished, and dropped; the one that makes no choice stays.
     """
     pairs, position, parent = shared.pairs, shared.position, shared.parent
     least, chosen, idle = shared.least, shared.chosen, np.uint64(shared.idle[0])
     left = np.uint64(0)
     for i in range(np.uint64(len(alive))):
+        if i + EDGES_AHEAD < np.uint64(len(alive)):
+            place = np.intp(least[alive[i + EDGES_AHEAD]] & LOW)
+            prefetch(pairs, place)
+            prefetch(position, place)
+        if i + ENDS_AHEAD < np.uint64(len(alive)):
+            ahead = np.uint64(alive[i + ENDS_AHEAD])
+            if least[ahead] != NONE:
+                pair = pairs[least[ahead] & LOW]
+                prefetch(least, np.intp((pair >> HALF) ^ (pair & LOW) ^ ahead))
+                prefetch(chosen, np.intp(position[least[ahead] & LOW]))
         component = np.uint64(alive[i])
         place = least[component]
-        if component == idle:
-            alive[left] = component
-            left += np.uint64(1)
-        elif place != NONE:
-            alive[left] = component
-            left += np.uint64(1)
+        alive[left] = component
+        left += np.uint64((place != NONE) | (component == idle))
+        if place != NONE:
             pair = pairs[place & LOW]
             other = (pair >> HALF) ^ (pair & LOW) ^ component
             # Of two that have chosen one edge, the smaller one is the root.
-            if not (component < other and least[other] == place and other != idle):
-                parent[component] = other
-                chosen[position[place & LOW]] = True
+            root = (component < other) & (least[other] == place)
+            parent[component] = np.uint32(choose(root, component, other))
+            chosen[position[place & LOW]] = True
     return left
 
 
@@ -69,6 +78,8 @@ def _climb(shared, alive, begin, end):
     first, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
     left = np.uint64(0)
     for i in range(np.uint64(len(alive))):
+        if i + ENDS_AHEAD < np.uint64(len(alive)):
+            prefetch(parent, np.intp(parent[alive[i + ENDS_AHEAD]]))
         component = np.uint64(alive[i])
         here, above = component, np.uint64(parent[component])
         if above == component:

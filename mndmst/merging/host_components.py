@@ -69,8 +69,9 @@ class HostComponents:
         ])  # fmt: skip
         hooks, bests, lists = zip(*found, strict=True)
         for worker, hook in zip(run.workers, hooks, strict=True):
-            contraction.hook[worker.rows.first : worker.rows.last] = hook
-        self.hosts.complete(self.team, contraction.hook, run.directory.vtxdist.tolist())
+            contraction.component[worker.rows.first : worker.rows.last] = hook
+        vtxdist = run.directory.vtxdist.tolist()
+        self.hosts.complete(self.team, contraction.component, vtxdist)
         (best,) = joined([[best] for best in bests], run.threads)
         room = EdgeColumns(*(np.empty(len(best), t) for t in ("u4", "u4", best.dtype)))
         count = contraction.link(best, room)

@@ -26,10 +26,11 @@ def band_forest(
     hooking = label is None and band.low is None
     hooked = rows if hooking else rows.cut(0, 0)
     components = Contraction(Team(threads), len(hooked), (0, len(hooked)))
-    hooks = Hooks(components.hook, np.empty(len(hooked), rows.keys.dtype))
+    hooks = Hooks.for_rows(hooked)
     found = band_edges(rows, band_segments(rows, band), threads, hooks)
     kept = np.zeros(len(found), np.bool_)
     if hooking:
+        components.component[:] = hooks.hook
         components.link()
         ends = [np.empty(len(found), np.int64) for _ in range(2)]
 

@@ -62,7 +62,7 @@ class _Solver:
     def first_band(self, high: Cut | None) -> list[JoiningEdges]:
         """Hook all vertices; return other edges of the first band that may join."""
         rows, threads = self.rows, self.threads
-        hooks = Hooks(self.components.hook, np.empty(len(rows), rows.keys.dtype))
+        hooks = Hooks(self.components.component, np.empty(len(rows), rows.keys.dtype))
         if high is None and rows.num_arcs:
             chunks = all_chunks(rows, threads, hooks)
         else:

@@ -36,7 +36,7 @@ from .tree_names import tree_names
 def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     """See `Backend.grow_rows`."""
     components = Contraction(Team(threads), len(rows), (0, len(rows)))
-    hooks = Hooks(components.hook, np.empty(len(rows), rows.keys.dtype))
+    hooks = Hooks(components.component, np.empty(len(rows), rows.keys.dtype))
     heavier = room_for(rows, 0)
     if band == Band() and rows.num_arcs:
         chunks = all_chunks(rows, threads, hooks)
