@@ -12,6 +12,9 @@ import numpy as np
 
 from .arrival import Arrival
 
+# Rows that are looked at to tell how many have arcs.
+ROWS_SAMPLE = 4096
+
 
 class Csr(NamedTuple):
     """Rows as kernels take them; see `Rows`."""
@@ -88,6 +91,15 @@ class Rows:
     def complete(self) -> bool:
         """Whether these are all rows of the graph, so that no ghost exists."""
         return len(self) == self.num_vertices
+
+    def count_occupied(self) -> int:
+        """Return how many rows have arcs: of many rows about as many, by a sample."""
+        if len(self) <= ROWS_SAMPLE:
+            return int(np.count_nonzero(np.diff(self.indptr)))
+        picked = np.random.default_rng(len(self)).integers(0, len(self), ROWS_SAMPLE)
+        picked.sort()
+        share = (self.indptr[picked + 1] > self.indptr[picked]).mean()
+        return int(len(self) * share)
 
     def cut(self, begin: int, end: int) -> "Rows":
         """Return rows [begin, end) (local numbers); arcs are shared, not copied."""

@@ -1,21 +1,10 @@
-"""Rows of a CSR graph: how many have arcs, and chosen ones side by side."""
-
-import numpy as np
+"""Chosen rows of a CSR graph, side by side."""
 
 from ..native.kernel import kernel
 from .intrinsics import prefetch
 from .search import first_above
 
 AHEAD = 16  # short rows that lie apart are asked for before they are needed
-
-
-@kernel
-def count_occupied(indptr, begin, end):
-    """Return how many of the rows in [begin, end) have arcs."""
-    count = 0
-    for row in range(np.uint64(begin), np.uint64(end)):
-        count += indptr[row] != indptr[row + np.uint64(1)]
-    return count
 
 
 @kernel

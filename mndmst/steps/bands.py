@@ -11,9 +11,6 @@ import numpy as np
 
 from ..backends.base import SPARSE_ARCS_PER_VERTEX, Band
 from ..graph.giant import most_frequent
-from ..graph.model import Rows
-from ..kernels.rows import count_occupied
-from ..kernels.threads import Threads
 from ..run.run import Run
 
 # Sampled arcs: for keys, for the giant component, for the share of cut arcs.
@@ -48,7 +45,7 @@ def _ends(run: Run, light_edges: float) -> Iterator[int]:
     arcs, occupied = run.comm.sum(
         np.array([
             sum(worker.rows.num_arcs for worker in run.workers),
-            sum(_count_occupied(worker.rows, run.threads) for worker in run.workers),
+            sum(worker.rows.count_occupied() for worker in run.workers),
         ])
     )  # fmt: skip
     if arcs <= SPARSE_ARCS_PER_VERTEX * occupied:
@@ -62,12 +59,6 @@ def _ends(run: Run, light_edges: float) -> Iterator[int]:
             return  # nothing can be above
         yield high
         share *= 2
-
-
-def _count_occupied(rows: Rows, threads: Threads) -> int:
-    """Return how many rows have arcs."""
-    ranges = threads.ranges(len(rows))
-    return sum(threads.map(count_occupied, [(rows.indptr, *r) for r in ranges]))
 
 
 def giant_component(run: Run, component: np.ndarray) -> int | None:

@@ -69,20 +69,12 @@ def first_cut(rows: Rows, sample: Sample) -> Cut | None:
     Cut or None
         None if it has all edges, as that of sparse graphs does.
     """
-    occupied = _occupied(rows)
+    occupied = rows.count_occupied()
     if rows.num_arcs <= SPARSE_ARCS_PER_VERTEX * occupied:
         return None
     keys, vertices = _in_order(rows, sample)
     place = int(2 * LIGHT_EDGES_PER_VERTEX * occupied / rows.num_arcs * SAMPLE)
     return Cut(int(keys[place]), int(vertices[place])) if place < SAMPLE else None
-
-
-def _occupied(rows: Rows) -> float:
-    """Return about how many rows have arcs."""
-    if rows.num_arcs == 0:
-        return 0
-    picked = np.sort(np.random.default_rng(len(rows)).integers(0, len(rows), SAMPLE))
-    return len(rows) * float((rows.indptr[picked + 1] > rows.indptr[picked]).mean())
 
 
 def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

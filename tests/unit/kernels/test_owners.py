@@ -9,7 +9,6 @@ from mndmst.kernels.edge_ops import living, marked, used_ends
 from mndmst.kernels.edge_order import in_order, in_row_order
 from mndmst.kernels.follow import leading_away
 from mndmst.kernels.owners import by_owner, lightest_proposals
-from mndmst.kernels.rows import count_occupied
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])
@@ -64,12 +63,6 @@ def test_entries_that_point_away_from_home(ids: type) -> None:
     assert leading_away(parent, 10, -1).tolist() == [1, 4, 5]
     assert leading_away(parent, 10, 9).tolist() == [1, 5]
     assert leading_away(parent[:0], 10, -1).tolist() == []
-
-
-def test_rows_with_arcs_are_counted() -> None:
-    indptr = np.array([0, 0, 2, 2, 5])
-    assert [count_occupied(indptr, 0, end) for end in range(5)] == [0, 0, 1, 1, 2]
-    assert count_occupied(indptr, 2, 4) == 1
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

@@ -186,10 +186,10 @@ def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
     code = """if True:
         import sys
         import numpy as np
-        from mndmst.kernels.rows import count_occupied
+        from mndmst.kernels.hooks import ROOT, rooted
         print("ready", flush=True)
         sys.stdin.readline()
-        assert count_occupied(np.array([0, 2, 2, 3]), 0, 3) == 2
+        assert rooted(np.array([ROOT, 0, ROOT], np.uint32), 0, 3) == 2
         print("mndmst.native.compiler" in sys.modules)
     """
     own = {"MNDMST_CACHE_DIR": str(tmp_path / "own"), "MNDMST_KERNELS": ""}

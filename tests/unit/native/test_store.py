@@ -11,7 +11,7 @@ from mndmst.native import places, store
 from mndmst.native.store import Code
 
 CODE = Code("symbol", "i8", b"\x7fELF and more")
-NAME = "mndmst.kernels.rows.count_occupied"
+NAME = "mndmst.kernels.hooks.rooted"
 
 
 @pytest.fixture(autouse=True)
