@@ -12,8 +12,9 @@ import numpy as np
 
 from .arrival import Arrival
 
-# Rows that are looked at to tell how many have arcs.
-ROWS_SAMPLE = 4096
+# Rows that are looked at to tell how many have arcs; with arcs in fewer of them than
+# the second number all rows are counted.
+ROWS_SAMPLE, ROWS_SEEN = 4096, 64
 
 
 class Csr(NamedTuple):
@@ -93,13 +94,14 @@ class Rows:
         return len(self) == self.num_vertices
 
     def count_occupied(self) -> int:
-        """Return how many rows have arcs: of many rows about as many, by a sample."""
-        if len(self) <= ROWS_SAMPLE:
-            return int(np.count_nonzero(np.diff(self.indptr)))
-        picked = np.random.default_rng(len(self)).integers(0, len(self), ROWS_SAMPLE)
-        picked.sort()
-        share = (self.indptr[picked + 1] > self.indptr[picked]).mean()
-        return int(len(self) * share)
+        """Return how many rows have arcs; about how many, if a sample has enough."""
+        if len(self) > ROWS_SAMPLE:
+            random = np.random.default_rng(len(self))
+            picked = np.sort(random.integers(0, len(self), ROWS_SAMPLE))
+            seen = int((self.indptr[picked + 1] > self.indptr[picked]).sum())
+            if seen >= ROWS_SEEN:
+                return len(self) * seen // ROWS_SAMPLE
+        return int(np.count_nonzero(self.indptr[1:] > self.indptr[:-1]))
 
     def cut(self, begin: int, end: int) -> "Rows":
         """Return rows [begin, end) (local numbers); arcs are shared, not copied."""

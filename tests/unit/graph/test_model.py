@@ -27,3 +27,10 @@ def test_of_many_rows_a_sample_tells_how_many_have_arcs(share: float) -> None:
     assert found == pytest.approx(share * count, abs=0.05 * count)
     if share in (0.0, 1.0):
         assert found == share * count
+
+
+@pytest.mark.parametrize("occupied", [0, 1, 700])
+def test_few_of_many_rows_are_counted(occupied: int) -> None:
+    lengths = np.zeros(200 * ROWS_SAMPLE, np.int64)
+    lengths[np.random.default_rng(2).choice(len(lengths), occupied, replace=False)] = 3
+    assert rows_of(lengths).count_occupied() == occupied
