@@ -43,9 +43,9 @@ def _hook(shared, alive):
     left = np.uint64(0)
     for i in range(np.uint64(len(alive))):
         if i + EDGES_AHEAD < np.uint64(len(alive)):
-            place = np.intp(least[alive[i + EDGES_AHEAD]] & LOW)
-            prefetch(pairs, place)
-            prefetch(position, place)
+            edge = np.intp(least[alive[i + EDGES_AHEAD]] & LOW)
+            prefetch(pairs, edge)
+            prefetch(position, edge)
         if i + ENDS_AHEAD < np.uint64(len(alive)):
             ahead = np.uint64(alive[i + ENDS_AHEAD])
             if least[ahead] != NONE:
