@@ -18,7 +18,7 @@ from .io.endings import LABELS, RECORD
 from .io.labels import LabelsHeader, write_labels
 from .io.outputs import Outputs, check_on_all
 from .io.totals import forest_digest
-from .merging.choose import choose
+from .pipeline import contract
 from .run.config import Config
 from .run.report import Report, write_report
 from .run.run import Run
@@ -107,11 +107,7 @@ def connected_components(
     """
     check_on_all(comm, [path], [(labels, LABELS), (report, RECORD)])
     run = part_graph(comm, path, config, Report(comm, progress))
-    strategy = choose(run, exception=any_cut_edge)
-    for edges in strategy.portions():
-        left = strategy.ind_comp(edges)
-        left = strategy.merge_parts(left)
-        strategy.post_process(left)
+    contract(run, exception=any_cut_edge)
     return _label(run, labels, report)
 
 

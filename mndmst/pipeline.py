@@ -1,25 +1,24 @@
 """START HERE: a run from shards to forest, one call for each step.
 
-Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). How
-parts merge is chosen once (`merging/choose.py`). The module of a step says what the
-step does; only `steps/devices.py` knows which devices there are.
+Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). The
+strategy by which parts merge is chosen once (`merging/choose.py`). The module of a step
+explains the step; only `steps/devices.py` knows which devices there are.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .comm.communicator import Comm
-from .host.errors import MndmstError
 from .host.progress import Progress
 from .io.endings import FOREST, RECORD
 from .io.outputs import check_on_all
 from .merging.choose import choose
+from .merging.strategy import Proceed, Strategy
 from .run.checkpoint import Checkpoint
 from .run.config import Config
 from .run.report import Report
 from .run.run import Run
-from .steps.boruvka import lightest_cut_edge
+from .steps.boruvka import ExceptionCondition, lightest_cut_edge
 from .steps.part_graph import part_graph
 from .steps.write import Summary, write_forest
 
@@ -65,7 +64,7 @@ def solve(
         resumed = checkpoint.start(run.graph, run.state, report)
         run = replace(run, resumed=resumed, save=checkpoint.save)
 
-        # 3. to 7. Parts contract, and merge until nothing is left
+        # 3. to 7. Parts contract, and merge until no edge is left
         contract(run)
 
         # 8. Every rank writes the forest edges that begin at its vertices
@@ -74,33 +73,26 @@ def solve(
     return summary
 
 
-def contract(run: Run, proceed: Callable[[], None] = lambda: None) -> None:
-    """Find the forest of rows that are on their devices: steps 3 to 7. Collective.
+def contract(
+    run: Run,
+    proceed: Proceed = lambda: None,
+    exception: ExceptionCondition = lightest_cut_edge,
+) -> None:
+    """Contract rows that are on their devices: steps 3 to 7. Collective.
 
-    Afterwards `run.state` has the edges that each rank has found.
+    Afterwards `run.state` has the edges along which each rank has contracted.
 
     Parameters
     ----------
     proceed : callable
         Collective; called before each step, and may raise on all ranks.
+    exception : callable
+        How far a component may grow in a part (`merging/strategy.py`).
     """
-    strategy = choose(run, exception=lightest_cut_edge)
-    try:
-        # The lightest edges go first, then what they leave of the heavier ones
-        for edges in strategy.portions():
-            # 3. Every device contracts its part; a component stops at the border, if
-            # the lightest edge that leaves it is a cut edge
-            proceed()
-            left = strategy.ind_comp(edges)
-
-            # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
-            proceed()
-            left = strategy.merge_parts(left)
-
-            # 7. The last leader has what is left, and no border
-            proceed()
-            strategy.post_process(left)
-    except MndmstError as error:
-        if error.ranks == run.comm.size:  # they may go on, as those of a service do
-            strategy.give_up()
-        raise
+    # The lightest edges go first, then the heavier edges that still matter. A strategy
+    # contracts each portion by indComp, mergeParts and postProcess (`HyPar.contract`).
+    # A strategy that cannot go on returns the next.
+    strategy: Strategy | None = choose(run, exception)
+    while strategy is not None:
+        with strategy:
+            strategy = strategy.contract(proceed)

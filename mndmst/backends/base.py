@@ -10,7 +10,7 @@ for every number of threads.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -94,39 +94,51 @@ class Memory:
 
 
 class DeviceMemoryError(ConfigError):
-    """The memory of a device does not suffice for a step; `Fallback` can mend it."""
+    """The memory of a device does not suffice for a step; `Fallback` can fix it."""
 
 
-class Peer(ABC):
-    """Rows on a device that merges directly with those of other ranks of the host.
+class MergedForests(Protocol):
+    """The forest of published forests: opaque, but for the numbers of edges."""
 
-    What the steps return is small and can be sent. Each returns None if it cannot be
-    done: a device short of memory, or out of the others' reach.
+    @property
+    def bounds(self) -> list[int]:
+        """Rank r has published the edges [bounds[r], bounds[r + 1])."""
+
+
+PublishedT = TypeVar("PublishedT")
+MergedT = TypeVar("MergedT", bound=MergedForests)
+
+
+class Peer(ABC, Generic[PublishedT, MergedT]):
+    """Rows on a device that merges directly with devices of other ranks of the host.
+
+    The values that the steps return are small and can be sent. Each step returns None
+    if it fails: the device is short of memory, or out of reach of the others.
     """
 
     @abstractmethod
-    def offer(self) -> Any:
-        """Keep the forest of the rows on the device for `join`; return its description.
+    def publish(self) -> PublishedT | None:
+        """Keep the forest of the rows on the device for `merge`; return a description.
 
-        Ghosts are ordinary vertices. Only the edges with their smaller end in the rows
-        are offered, as the other ranks that have an edge also know of it: the forest
-        of all that is offered is the forest of the graph.
+        Ghosts are ordinary vertices. Only edges with their smaller end in the rows are
+        published, as the other ranks that have an edge also know of it: the forest of
+        all published edges is the forest of the graph.
         """
 
     @abstractmethod
-    def join(self, offers: Sequence[Any], rank: int) -> Any:
-        """Compute the forest of what all ranks have offered; `rank` is this one's."""
+    def merge(self, published: Sequence[PublishedT], rank: int) -> MergedT | None:
+        """Compute the forest of all ranks' published forests on this rank's device."""
 
     @abstractmethod
-    def accept(self, answer: Any, rank: int) -> tuple[EdgeList, np.ndarray] | None:
-        """Return what `join` has found of this rank's offer, and of its rows.
+    def receive(self, merged: MergedT, rank: int) -> tuple[EdgeList, np.ndarray] | None:
+        """Return this rank's share of the forest that `merge` has computed.
 
-        Until all ranks have it, the one that has joined must keep its peer.
+        The rank that has merged must keep its peer until all ranks have received.
 
         Returns
         -------
         edges : EdgeList
-            Those that were offered and are in the forest of the graph.
+            This rank's published edges that are in the forest of the graph.
         label : ndarray of uint32, shape (rows,)
             The smallest vertex of each row's tree.
         """
@@ -248,7 +260,7 @@ class Backend(ABC):
             those along which rows hook.
         """
 
-    def peer(self, rows: Any, num_vertices: int) -> Peer | None:
+    def peer(self, rows: Any, num_vertices: int) -> Peer[Any, Any] | None:
         """Return rows of a graph as what can merge without hosts, if the device can."""
         return None
 

@@ -129,7 +129,7 @@ class Fallback(Backend):
         """See `Backend.row_hooks`."""
         return self._do(lambda backend: backend.row_hooks(rows.on(backend), band))
 
-    def peer(self, rows: Held, num_vertices: int) -> Peer | None:
+    def peer(self, rows: Held, num_vertices: int) -> Peer[Any, Any] | None:
         """See `Backend.peer`."""
         return self._do(lambda backend: backend.peer(rows.on(backend), num_vertices))
 

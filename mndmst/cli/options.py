@@ -56,8 +56,7 @@ def add_run(parser: Parser, output: str) -> None:
     parser.advanced.add_argument(
         "--merge",
         choices=CHOICES["merge"],
-        help="how ranks merge; auto chooses by the graph and the machine, devices "
-        "also says why if GPUs cannot merge directly",
+        help="strategy by which ranks merge; auto chooses by the graph and the machine",
     )
     parser.advanced.add_argument(
         "--group-size",

@@ -61,7 +61,7 @@ class SharedMemory:
         if block is None:
             error = ConfigError(
                 f"the ranks of this host cannot share {nbytes} more bytes; give "
-                "--merge messages, which needs none"
+                "--merge replicated, which needs none"
             )
             error.ranks = self.comm.size
             raise error

@@ -5,21 +5,32 @@ from functools import partial
 
 from ..run.run import Run
 from ..steps.boruvka import ExceptionCondition, lightest_cut_edge
-from .devices import Devices
-from .hosts import HostsFirst
-from .messages import Messages
+from .devices import MergeOnDevices
+from .hosts import MergeOnHosts, ReplicateComponents
+from .messages import MergeByMessages, MergeByRounds, MergeInRings
 from .strategy import Facts, NotSuitableError, Setting, Strategy
 
-# The first one that does not refuse is taken; the last one never does.
-STRATEGIES: Sequence[type[Strategy]] = (Devices, HostsFirst, Messages)
-# Why a strategy that was taken has let others take over: only devices do.
+AUTO: Sequence[type[Strategy]] = (MergeOnDevices, MergeOnHosts, MergeByMessages)
+# For each value of the option `merge` the strategies that are tried, in this order; the
+# last one suits every run. A strategy that is asked for by its name comes first.
+CANDIDATES: dict[str, Sequence[type[Strategy]]] = {
+    "auto": AUTO,
+    "devices": AUTO,
+    "hosts": (MergeOnHosts, MergeByMessages),
+    "replicated": (ReplicateComponents, MergeByMessages),
+    "messages": (MergeByMessages,),
+    "ring": (MergeInRings,),
+    "boruvka": (MergeByRounds,),
+}
+# Why a strategy that was chosen hands over to the next: only devices do so from the
+# beginning.
 GIVEN_UP = "a device has too little memory, or cannot reach another"
 
 
 def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strategy:
     """Return the strategy for a run. Collective.
 
-    The report gets its name, and why each strategy before it was not taken.
+    The report gets its name, and why each strategy before it was not chosen.
 
     Parameters
     ----------
@@ -27,7 +38,8 @@ def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strat
         The exception condition (`strategy.py`).
     """
     with run.report.stage("choose"):
-        return _first(run, Facts.of(run, exception), exception, STRATEGIES, {})
+        facts = Facts.of(run, exception)
+        return _first(run, facts, exception, CANDIDATES[run.config.merge], {})
 
 
 def _first(
@@ -40,26 +52,30 @@ def _first(
     """Return the first strategy that suits a run, after others have refused."""
     for number, kind in enumerate(kinds):
         later, given_up = kinds[number + 1 :], refused | {kind.name: GIVEN_UP}
-        others = partial(_first, run, facts, exception, later, given_up)
-        reason = kind.refuses(run.config.merge, facts)
+        choose_next = partial(_first, run, facts, exception, later, given_up)
+        reason = kind.refuses(facts)
         if reason is None:
             try:
-                strategy = kind(Setting(run, facts, exception, others))
+                strategy = kind(Setting(run, facts, exception, choose_next))
             except NotSuitableError as error:
                 reason = str(error)
             else:
                 _tell(run, strategy.name, refused)
                 return strategy
         refused = refused | {kind.name: reason}
-    raise AssertionError("the last strategy never refuses")
+    raise AssertionError("the last strategy suits every run")
 
 
 def _tell(run: Run, name: str, refused: dict[str, str]) -> None:
-    """Note the choice in the report, and print it in a verbose run."""
+    """Note the choice in the report, and print it in a verbose run.
+
+    A run that asks for a strategy by name, and gets another, says so in any case.
+    """
     run.report.facts["strategy"] = {"name": name, "refused": refused}
     reasons = "; ".join(f"{other}: {reason}" for other, reason in refused.items())
     run.report.progress.detail(
         f"merging by {name}" + (f" ({reasons})" if reasons else "")
     )
-    if run.config.merge == Devices.name and name != Devices.name:
-        run.report.progress.say(f"merging by {name}: {refused[Devices.name]}")
+    wanted = run.config.merge
+    if wanted in refused and name != wanted:
+        run.report.progress.say(f"merging by {name}: {refused[wanted]}")

@@ -1,27 +1,54 @@
 """GPUs of one host merge directly: only the forest of the graph leaves them.
 
 Every device computes the forest of its rank's rows, and the device of the first rank
-the forest of these forests. Each edge is offered once, by the owner of its smaller end,
-so what is left of an offer are the edges that its rank writes, in order.
+the forest of these forests. Each edge is published once, by the owner of its smaller
+end, so the published edges that are kept are the edges that its rank writes, in order.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.base import Band, Peer
+from ..backends.base import Band, MergedForests, Peer
 from ..graph.model import EdgeList
-from .strategy import Facts, NotSuitableError, Setting, Strategy
+from .portions import RowBand
+from .strategy import Facts, HyPar, NotSuitableError, Setting, Strategy
 
-Offers = list[Any] | None
+
+@dataclass(frozen=True)
+class PublishedForests:
+    """Descriptions of the forests that devices have published.
+
+    Attributes
+    ----------
+    forests : list or None
+        On the first rank one for each rank, None where a device failed; None elsewhere.
+    """
+
+    forests: list[object | None] | None
 
 
-class Devices(Strategy):
+@dataclass(frozen=True)
+class RankForest:
+    """This rank's share of the forest of the graph.
+
+    Attributes
+    ----------
+    edges : EdgeList
+    label : ndarray of uint32, shape (rows,)
+        The smallest vertex of each row's tree.
+    """
+
+    edges: EdgeList
+    label: np.ndarray
+
+
+class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):
     """GPUs of a host merge directly.
 
-    If a device runs out of memory, nothing has changed, and the hosts merge.
+    If a device runs out of memory, nothing has changed, and the next strategy merges.
     """
 
     name = "devices"
@@ -33,15 +60,12 @@ class Devices(Strategy):
         peer = worker.backend.peer(worker.placed, run.num_vertices)
         if run.comm.min(int(peer is not None)) == 0 or peer is None:
             raise NotSuitableError("not every rank has all its rows on a GPU")
-        self.peer: Peer = peer
-        self._others = setting.others
-        self._instead: Strategy | None = None
+        self.peer: Peer[object, MergedForests] = peer
+        self.choose_next = setting.choose_next
 
     @staticmethod
-    def refuses(merge: str, facts: Facts) -> str | None:
+    def refuses(facts: Facts) -> str | None:
         """See `Strategy.refuses`."""
-        if merge not in ("auto", "devices"):
-            return f"--merge {merge} was asked for"
         if facts.ranks == 1:
             return "there is one rank"
         if not facts.one_host:
@@ -52,68 +76,56 @@ class Devices(Strategy):
             return "the run resumes, or has an exception condition of its own"
         return None
 
-    def portions(self) -> Iterator[Any]:
-        """Yield all edges at once."""
-        yield Band()
-        if self._instead is not None:
-            yield from self._instead.portions()
+    def first_portion(self) -> RowBand:
+        """Return all edges: devices need no bands."""
+        return RowBand(Band())
 
-    def ind_comp(self, edges: Any) -> Any:
-        """Compute the forest of the rows on each device; rank 0 gets all offers."""
-        if self._instead is not None:
-            return self._instead.ind_comp(edges)
+    def next_portion(self, portion: RowBand, left: PublishedForests) -> None:
+        """Return None: there is one portion."""
+        return
+
+    def ind_comp(self, portion: RowBand) -> PublishedForests:
+        """Compute the forest of the rows on each device, and publish it."""
         with self._stage("indComp"):
-            return self.run.comm.gather(self.peer.offer())
+            return PublishedForests(self.run.comm.gather(self.peer.publish()))
 
-    def merge_parts(self, left: Any) -> Any:
-        """Compute the forest of the forests on the first device.
-
-        Returns
-        -------
-        (EdgeList, ndarray) or None
-            What `Peer.accept` does; None on all ranks, if it does on any.
-        """
-        if self._instead is not None:
-            return self._instead.merge_parts(left)
+    def merge_parts(self, left: PublishedForests) -> RankForest | Strategy:
+        """Compute the forest of the forests on the first device."""
         with self._stage("devices") as entry:
-            return self._join(left, entry)
+            found = self._merge(left.forests, entry)
+        return self.choose_next() if found is None else found
 
-    @contextmanager
-    def _stage(self, name: str) -> Iterator[dict[str, Any]]:
-        run = self.run
-        with run.report.stage(name) as entry, run.report.work(run.backend.name):
-            yield entry
-
-    def _join(
-        self, offers: Offers, entry: dict[str, Any]
-    ) -> tuple[EdgeList, np.ndarray] | None:
-        comm, answer = self.run.comm, None
+    def _merge(
+        self, forests: list[object | None] | None, entry: dict[str, object]
+    ) -> RankForest | None:
+        """Return this rank's share; None on all ranks, if a device fails on any."""
+        comm = self.run.comm
+        merged: MergedForests | None = None
         # 1. The first device computes the forest of all forests
-        if offers is not None and None not in offers:
-            answer = self.peer.join(offers, comm.rank)
-        answer = comm.bcast(answer)
-        if answer is None:
+        if forests is not None:
+            published = [forest for forest in forests if forest is not None]
+            if len(published) == comm.size:
+                merged = self.peer.merge(published, comm.rank)
+        merged = comm.bcast(merged)
+        if merged is None:
             return None
-        # 2. Every rank takes the marks of its edges, and the labels of its rows
-        found = self.peer.accept(answer, comm.rank)
-        entry["edges_offered"] = answer.bounds[-1]
-        return found if comm.min(int(found is not None)) else None  # and waits for all
+        # 2. Every rank receives the marks of its edges, and the labels of its rows
+        found = self.peer.receive(merged, comm.rank)
+        # All ranks wait here until each has received its share
+        if not comm.min(int(found is not None)) or found is None:
+            return None
+        entry["edges_offered"] = merged.bounds[-1]
+        return RankForest(*found)
 
-    def post_process(self, left: Any) -> None:
-        """Keep the forest; if there is none, let the hosts compute it."""
-        if self._instead is not None:
-            self._instead.post_process(left)
-            return
-        if left is None:
-            self._instead = self._others()
-            return
-        edges, label = left
-        self.run.state.forest_edges.append(edges)
-        self.run.directory.parent[:] = label
+    def post_process(self, rest: RankForest) -> None:
+        """Keep this rank's edges of the forest, and the components of its rows."""
+        self.run.state.forest_edges.append(rest.edges)
+        self.run.directory.parent[:] = rest.label
         self.run.report.level("devices", 0)
         self.run.safe_point()
 
-    def give_up(self) -> None:
-        """Let those that merge instead give up."""
-        if self._instead is not None:
-            self._instead.give_up()
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[dict[str, object]]:
+        run = self.run
+        with run.report.stage(name) as entry, run.report.work(run.backend.name):
+            yield entry

@@ -1,81 +1,80 @@
-"""Hosts first: ranks of a host contract as a team, where edges have no locality."""
+"""Ranks of a host contract as one team, where edges have no locality."""
 
 from contextlib import suppress
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ..comm.hosts import Hosts
 from ..graph.model import EdgeList
 from ..host.errors import ConfigError
 from ..kernels.hooks import NUMBER
 from ..run.run import Run
-from ..steps.bands import giant_component
-from ..steps.heavier import Between
+from ..steps.bands import bands, giant_component
+from ..steps.heavier import CrossEdges
 from .host_components import HostComponents
-from .messages import Messages
-from .strategy import Facts, NotSuitableError, Setting
+from .messages import MergeByMessages, Start
+from .portions import BandSequence, HeavyEdges, Remainder, RowBand
+from .strategy import Facts, HyPar, NotSuitableError, Setting, Strategy
 
 # Bytes for each vertex of the graph that a rank may come to touch.
 VERTEX_BYTES = 32
-# The share of what the rows of a host take, on average, that it may be sent at a time:
+# The largest share of the average host's rows that the hosts may send it at a time:
 # where all vertices hook, or edges.
 SENT_SHARE, HOOK_BYTES = 0.125, 4
 
-
-class Heavier(NamedTuple):
-    """All edges above a key that leave the giant component."""
-
-    giant: int
-    above: int
+HostPortion = RowBand | HeavyEdges
 
 
-class Shared(NamedTuple):
-    """Edges of this rank whose ends are numbered components.
-
-    Attributes
-    ----------
-    edges : EdgeList
-    after : str
-        The step that has left them.
-    last : bool
-        Whether no other edges follow.
-    """
+@dataclass(frozen=True)
+class HostEdges:
+    """This rank's edges of a portion; their ends are numbered components."""
 
     edges: EdgeList
-    after: str
-    last: bool
+    portion: HostPortion
+
+    @property
+    def step(self) -> str:
+        """The step that has left the edges, as the report calls it."""
+        return "hook" if isinstance(self.portion, RowBand) else "heavier"
+
+    @property
+    def last(self) -> bool:
+        """Whether no further portion follows."""
+        portion = self.portion
+        return isinstance(portion, HeavyEdges) or portion.band.high is None
 
 
-class HostsFirst(Messages):
-    """Every host knows the component of every vertex, and its ranks are one team.
+class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
+    """Every host keeps the component of every vertex, and its ranks are one team.
 
     If the lightest band leaves no giant component, or hosts would have to send each
-    other too many edges, what is left merges by messages.
+    other too many edges, the ranks go on by messages.
     """
 
     name = "hosts"
+    # Whether every rank counts as a host of its own.
+    each_rank: ClassVar[bool] = False
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.width = 1.0
         run = self.run
-        hosts = Hosts(run.comm, each_rank=run.config.merge == "messages")
+        hosts = Hosts(run.comm, each_rank=self.each_rank)
         rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
-        self._room = int(SENT_SHARE * rows / hosts.count)
+        self._capacity = int(SENT_SHARE * rows / hosts.count)
         sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
-        room = run.budget.has(VERTEX_BYTES * run.num_vertices)
-        if sent > self._room or not run.comm.min(int(room)):
+        fits = run.budget.has(VERTEX_BYTES * run.num_vertices)
+        if sent > self._capacity or not run.comm.min(int(fits)):
             hosts.free()
             raise NotSuitableError(
                 "a list of all vertices is too large to be sent, or for a rank"
             )
-        # None as soon as only the directory knows the components.
-        self._components: HostComponents | None = _on(run, hosts)
+        self._components = _components_on(run, hosts)
+        self._setting = setting
+        self._sequence = BandSequence(bands(run, run.config.light_edges))
 
     @staticmethod
-    def refuses(merge: str, facts: Facts) -> str | None:
+    def refuses(facts: Facts) -> str | None:
         """See `Strategy.refuses`."""
-        if merge in ("ring", "boruvka"):
-            return f"--merge {merge} was asked for"
         if facts.ranks == 1:
             return "there is one rank"
         if facts.has_locality:
@@ -86,70 +85,67 @@ class HostsFirst(Messages):
             return "the run resumes, or has an exception condition of its own"
         return None
 
-    def _giant(self, number: int) -> int | None:
-        if self._components is None:
-            return super()._giant(number)
+    def first_portion(self) -> HostPortion:
+        """See `HyPar.first_portion`."""
+        return RowBand(self._sequence.bands[0])
+
+    def next_portion(
+        self, portion: HostPortion, left: HostEdges
+    ) -> HostPortion | Strategy | None:
+        """Return the edges that leave the giant component, if there is one."""
+        if isinstance(portion, HeavyEdges) or left.last:
+            return None
         with self.run.report.stage("resolve"):
             giant = giant_component(self.run, self._components.owned)
-        if giant is None:
-            self._publish(self._components)
-            self._forget(self._components)
-        return giant
+        if giant is not None:
+            return HeavyEdges(giant, portion.band)
+        self._publish()
+        start = Start(self._sequence, self._sequence.after(portion))
+        return MergeByMessages(self._setting, start)
 
-    def _heavier(self, number: int, giant: int, above: int) -> Any:
-        if self._components is None:
-            return super()._heavier(number, giant, above)
-        return Heavier(giant, above)
-
-    def ind_comp(self, edges: Any) -> Any:
+    def ind_comp(self, portion: HostPortion) -> HostEdges:
         """Hook every vertex, or walk the rows outside the giant component."""
-        if self._components is None or isinstance(edges, Between):
-            return super().ind_comp(edges)
-        if isinstance(edges, Heavier):
+        if isinstance(portion, HeavyEdges):
             with self.run.report.stage("heavier"):
-                return Shared(self._components.leaving(*edges), "heavier", True)
-        with self.run.report.stage("hook"):
-            left = self._components.hook_rows(edges)
-        return Shared(left, "hook", edges.high is None)
+                left = self._components.leaving(portion.giant, portion.above)
+        else:
+            with self.run.report.stage("hook"):
+                left = self._components.hook_rows(portion.band)
+        return HostEdges(left, portion)
 
-    def merge_parts(self, left: Any) -> Any:
+    def merge_parts(self, left: HostEdges) -> HostEdges | Strategy:
         """Merge along the edges: inside each host, then between hosts."""
-        if self._components is None or not isinstance(left, Shared):
-            return super().merge_parts(left)
         with self.run.report.stage("hosts"):
-            rest = self._components.join(left.edges, left.after, self._room)
+            rest = self._components.join(left.edges, left.step, self._capacity)
         if rest is None:
             return left
-        self._forget(self._components)
-        return super().merge_parts(Between(rest, with_owners=False))
+        remainder = Remainder(CrossEdges(rest, with_owners=False), left.portion)
+        return MergeByMessages(self._setting, Start(self._sequence, remainder))
 
-    def post_process(self, left: Any) -> None:
-        """Tell the directory the components, if they are the last ones or are saved."""
-        if self._components is None or not isinstance(left, Shared):
-            super().post_process(left)
-            return
-        if left.last or self.run.save is not None:
-            self._publish(self._components)
-        if left.last:
-            self._forget(self._components)
+    def post_process(self, rest: HostEdges) -> None:
+        """Write the components to the directory, if they are final or are saved."""
+        if rest.last or self.run.save is not None:
+            self._publish()
 
     def give_up(self) -> None:
         """Free the communicators of the hosts."""
-        if self._components is not None:
-            self._forget(self._components)
+        self._components.hosts.free()
 
-    def _forget(self, components: HostComponents) -> None:
-        components.hosts.free()
-        self._components = None
-
-    def _publish(self, components: HostComponents) -> None:
+    def _publish(self) -> None:
         with self.run.report.stage("publish"):
-            components.publish()
+            self._components.publish()
         self.run.safe_point()
 
 
-def _on(run: Run, hosts: Hosts) -> HostComponents:
-    """Return the components that every host knows. Collective.
+class ReplicateComponents(MergeOnHosts):
+    """Every rank keeps the component of every vertex; no memory is shared."""
+
+    name = "replicated"
+    each_rank = True
+
+
+def _components_on(run: Run, hosts: Hosts) -> HostComponents:
+    """Return the components that every host keeps. Collective.
 
     Raises
     ------
@@ -159,8 +155,7 @@ def _on(run: Run, hosts: Hosts) -> HostComponents:
     components = None
     with suppress(ConfigError):  # on all ranks of the host
         components = HostComponents(run, hosts)
-    if not run.comm.min(int(components is not None)):
+    if not run.comm.min(int(components is not None)) or components is None:
         hosts.free()
         raise NotSuitableError("a host has no room for shared arrays")
-    assert components is not None
     return components

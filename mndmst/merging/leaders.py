@@ -6,8 +6,9 @@ memory. Then all ranks give what is left to the last leader at once. With
 ``merge="ring"`` ranks merge in rings and by levels of groups, as in MND-MST.
 """
 
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..graph.model import ReducedGraph
 from ..run.run import Run
 from ..steps.boruvka import ExceptionCondition, cycle_filter
 from ..steps.contract import empty_graph, merge
-from ..steps.heavier import Between
+from ..steps.heavier import CrossEdges
 from ..steps.parts import contract_graph, learn_names
 from .parcels import pack, unpack
 from .ring import ring_rounds
@@ -26,15 +27,30 @@ from .rounds import agree, first_round, global_round
 FEW_EDGES = 1 << 18
 
 
-def merge_ranks(run: Run, left: Between, exception: ExceptionCondition) -> ReducedGraph:
-    """Merge what the ranks hold until one has all that is left. Collective."""
-    graph, giant, with_owners, _ = left
+# How ranks go on: by a global round, by one level of groups, or all to one leader.
+Path = Literal["round", "levels", "leader"]
+# Chooses by the edges left on all ranks, and by the edges left before the last round;
+# these are 0 if the last step was not a round.
+PathRule = Callable[[int, int], Path]
+
+
+def cheapest_path(run: Run, edges: int, before: int) -> Path:
+    """Do rounds while many edges are left and rounds shrink them; then one leader."""
+    pays = before == 0 or edges <= (1 - run.config.round_gain) * before
+    return "round" if edges > FEW_EDGES and pays else "leader"
+
+
+def merge_ranks(
+    run: Run, left: CrossEdges, exception: ExceptionCondition, choose_path: PathRule
+) -> ReducedGraph:
+    """Merge the ranks' edges until one rank has all of them. Collective."""
+    graph, giant, with_owners = left.graph, left.giant, left.with_owners
     stride, level, before = 1, 0, 0
     while stride < run.comm.size:
         edges = run.comm.sum(len(graph))
         if edges == 0:
             break
-        path = _path(run, edges, before)
+        path = choose_path(edges, before)
         before = edges if path == "round" else 0
         run.report.choice(path, edges)
         if path == "round":
@@ -45,58 +61,45 @@ def merge_ranks(run: Run, left: Between, exception: ExceptionCondition) -> Reduc
             if path == "leader" and with_owners:
                 with run.report.stage("agree"):
                     graph = agree(run, graph, giant)
-            group = _Group(level, stride, size)
-            graph = _level(run, graph, group, exception)
+            groups = _Groups(level, stride, size, in_rings=path == "levels")
+            graph = _level(run, graph, groups, exception)
             stride *= size
         with_owners = False
     return graph
 
 
-def _path(run: Run, edges: int, before: int) -> str:
-    """Return how ranks go on: by a round, by levels of groups, or to one leader.
+@dataclass(frozen=True)
+class _Groups:
+    """The groups of a level: of ranks that hold edges, every stride-th.
 
-    Parameters
+    Attributes
     ----------
-    edges : int
-        What is left on all ranks.
-    before : int
-        What was left before the last round; 0 if the last step was none.
+    in_rings : bool
+        Whether members pass segments round a ring before they give all to the leader.
     """
-    forced = {"ring": "levels", "boruvka": "round"}
-    if run.config.merge in forced:
-        return forced[run.config.merge]
-    pays = before == 0 or edges <= (1 - run.config.round_gain) * before
-    return "round" if edges > FEW_EDGES and pays else "leader"
-
-
-class _Group(NamedTuple):
-    """The groups of a level: of ranks that hold edges, every stride-th."""
 
     level: int
     stride: int
     size: int
-
-    def is_last(self, ranks: int) -> bool:
-        """Return whether there is one group."""
-        return self.stride * self.size >= ranks
+    in_rings: bool
 
 
 def _level(
-    run: Run, graph: ReducedGraph, kind: _Group, exception: ExceptionCondition
+    run: Run, graph: ReducedGraph, groups: _Groups, exception: ExceptionCondition
 ) -> ReducedGraph:
     """Merge each group into its leader."""
-    active = run.comm.rank % kind.stride == 0
-    color = run.comm.rank // (kind.stride * kind.size)
+    active = run.comm.rank % groups.stride == 0
+    color = run.comm.rank // (groups.stride * groups.size)
     group = run.comm.split(color if active else None)
     # 5. Members pass segments round a ring, and contract
-    if not kind.is_last(run.comm.size) or run.config.merge == "ring":
+    if groups.in_rings:
         graph = ring_rounds(run, group, graph, exception)
-    # 6. The leader takes what is left, if it has room; rounds make room
+    # 6. The leader takes the rest, if it has room; rounds make room
     graph = _make_room(run, group, graph)
-    with run.report.stage("leaders", level=kind.level):
+    with run.report.stage("leaders", level=groups.level):
         graph = contract_graph(run, to_leader(run, group, graph), exception)
         graph = learn_names(run, graph)
-    run.report.level(f"level {kind.level}", run.comm.sum(len(graph)))
+    run.report.level(f"level {groups.level}", run.comm.sum(len(graph)))
     if group is not None:
         group.free()
     run.safe_point()

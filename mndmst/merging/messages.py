@@ -1,27 +1,18 @@
-"""Ranks merge by messages: rounds, rings and leaders, as in MND-MST.
+"""Ranks merge by messages: rounds, rings and leaders, as in MND-MST."""
 
-The lightest edges, about as many as there are vertices, usually make a giant
-component; of the others only those matter that leave a vertex outside it. For spanning
-forests this is filter-Kruskal [1]; for connected components, where a light edge is as
-good as any, it is the sampling of Afforest [2].
-
-[1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
-    ALENEX 2009. [2] Sutton, Ben-Nun, Barak: Optimizing parallel graph connectivity
-    computation via subgraph sampling, IPDPS 2018.
-"""
-
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
 from ..steps.bands import bands, giant_component
-from ..steps.heavier import Between, band_edges, heavier_edges
+from ..steps.heavier import CrossEdges, band_edges, heavier_edges
 from ..steps.local import contract_heavier
 from ..steps.parts import contract_graph, contract_workers, learn_names
 from ..steps.streamed import contract_stored
-from .leaders import finish, merge_ranks
-from .strategy import Facts, Setting, Strategy
+from .leaders import Path, cheapest_path, finish, merge_ranks
+from .portions import BandSequence, HeavyEdges, LaterBand, Remainder, RowBand
+from .strategy import Facts, HyPar, Setting
 
 # The width of the first band where most of its edges travel to other ranks: there an
 # edge in the band costs more than a vertex left outside.
@@ -30,92 +21,101 @@ TRAVELLING = 0.75
 # to keep an edge for each of them.
 NEAR_SHARE = 0.02
 
+MessagePortion = RowBand | LaterBand | HeavyEdges | Remainder
 
-class Messages(Strategy):
-    """Parts merge by messages between ranks; serves every run."""
+
+@dataclass(frozen=True)
+class Start:
+    """Where the strategy begins: with all bands, or after another strategy."""
+
+    sequence: BandSequence
+    portion: MessagePortion
+
+
+class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
+    """Parts merge by messages between ranks; serves every run.
+
+    Parameters
+    ----------
+    start : Start, optional
+        The portion to begin with; by default the lightest band of the run.
+    """
 
     name = "messages"
-    width = 1.0
+    # Width of the first band, in `light_edges`, of a graph without locality.
+    travelling_width: ClassVar[float] = TRAVELLING
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, start: Start | None = None) -> None:
         super().__init__(setting)
-        run, facts, self.exception, _ = setting
-        by_cost = run.config.merge not in ("ring", "boruvka")
-        if not facts.has_locality and by_cost:
-            self.width = TRAVELLING
+        run, facts, self.exception = setting.run, setting.facts, setting.exception
         alone = facts.workers == 1 and not facts.stored and not facts.resumed
         self._contracts_heavier = alone and facts.cut_share <= NEAR_SHARE
-        self._done = False  # whether ranks have gone through all edges by themselves
+        if start is None:
+            width = 1.0 if facts.has_locality else self.travelling_width
+            sequence = BandSequence(bands(run, width * run.config.light_edges))
+            start = Start(sequence, sequence.first(run.resumed))
+        self._start = start
 
     @staticmethod
-    def refuses(merge: str, facts: Facts) -> str | None:
+    def refuses(facts: Facts) -> str | None:
         """See `Strategy.refuses`."""
         return None
 
-    def portions(self) -> Iterator[Band | Between]:
-        """Yield the edges, lightest first.
+    def first_portion(self) -> MessagePortion:
+        """See `HyPar.first_portion`."""
+        return self._start.portion
 
-        Yields
-        ------
-        Band or Between
-            First a band of the rows as they are read; then edges between the
-            components found so far, which may reach over several ranks.
-        """
+    def next_portion(
+        self, portion: MessagePortion, left: CrossEdges
+    ) -> MessagePortion | None:
+        """See `HyPar.next_portion`."""
+        before = portion.portion if isinstance(portion, Remainder) else portion
+        if isinstance(before, HeavyEdges) or before.band.high is None or left.complete:
+            return None
+        with self.run.report.stage("resolve", band=before.number):
+            self.run.directory.resolve()
+            giant = giant_component(self.run, self.run.directory.parent)
+        if giant is None:
+            return self._start.sequence.after(before)
+        return HeavyEdges(giant, before.band)
+
+    def ind_comp(self, portion: MessagePortion) -> CrossEdges:
+        """Contract what each rank holds by itself; see `HyPar.ind_comp`."""
         run = self.run
-        for number, band in enumerate(bands(run, self.width * run.config.light_edges)):
-            run.state.done = band.low
-            run.report.portion = f"band {number}"
-            if number == 0 and not run.resumed:
-                yield band
-            else:
+        match portion:
+            case Remainder(edges):
+                return edges
+            case HeavyEdges():
+                with run.report.stage("heavier"):
+                    edges = heavier_edges(run, portion.giant, portion.above)
+            case LaterBand(band, number):
                 with run.report.stage("band", band=number):
                     edges = band_edges(run, band)
-                yield edges
-            if band.high is None or self._done:
-                return
-            giant = self._giant(number)
-            if giant is not None:
-                run.report.portion = "heavier"
-                yield self._heavier(number, giant, band.high)
-                return
-
-    def _giant(self, number: int) -> int | None:
-        """Return the giant component after a band, if there is one. Collective."""
-        with self.run.report.stage("resolve", band=number):
-            self.run.directory.resolve()
-            return giant_component(self.run, self.run.directory.parent)
-
-    def _heavier(self, number: int, giant: int, above: int) -> Any:
-        """Return the edges above a band that leave the giant component. Collective."""
-        with self.run.report.stage("heavier"):
-            return heavier_edges(self.run, giant, above)
-
-    def ind_comp(self, edges: Band | Between) -> Between:
-        """Contract what each rank holds by itself; see `Strategy.ind_comp`."""
-        # 3. Parts contract up to their borders
-        with self.run.report.stage("indComp"):
-            if isinstance(edges, Band):
-                return Between(self._contract_rows(edges), renamed=True)
+            case RowBand(band):
+                # 3. Parts contract up to their borders
+                with run.report.stage("indComp"):
+                    return self._contract_rows(band)
+        with run.report.stage("indComp"):
             # No rank alone may contract components that reach over several ranks.
             if not edges.graph.own.any():
                 return edges
-            graph = contract_graph(self.run, edges.graph, self.exception)
+            graph = contract_graph(run, edges.graph, self.exception)
             return edges._replace(graph=graph, renamed=True)
 
-    def _contract_rows(self, band: Band) -> ReducedGraph:
+    def _contract_rows(self, band: Band) -> CrossEdges:
         run = self.run
         if run.stored is not None:
-            return contract_stored(run, run.stored, self.exception)
+            left = contract_stored(run, run.stored, self.exception)
+            return CrossEdges(left, renamed=True)
         left = contract_workers(run, band, self.exception)
         if self._contracts_heavier and band.high is not None:
             remaining = contract_heavier(run, left, band.high, self.exception)
             if remaining is not None:
-                self._done = True
-                return remaining
-        return left
+                return CrossEdges(remaining, renamed=True, complete=True)
+        return CrossEdges(left, renamed=True)
 
-    def merge_parts(self, left: Between) -> ReducedGraph:
-        """Merge what the ranks have left until one of them has it all.
+    def merge_parts(self, left: CrossEdges) -> ReducedGraph:
+        """Merge the ranks' edges until one of them has all.
 
         Ghosts get their present names, self edges and multi-edges go, and ranks merge
         (`leaders.py`).
@@ -123,7 +123,7 @@ class Messages(Strategy):
         Returns
         -------
         ReducedGraph
-            On the last leader what is left of the whole graph, elsewhere nothing.
+            On the last leader the rest of the whole graph, elsewhere nothing.
         """
         run, graph = self.run, left.graph
         # 4. Ghosts get their present names; self edges and multi-edges go
@@ -134,10 +134,36 @@ class Messages(Strategy):
         run.report.level("indComp", edges)
         run.safe_point()
         # Rounds, 5. rings and 6. leaders
-        return merge_ranks(run, left._replace(graph=graph), self.exception)
+        return merge_ranks(run, left._replace(graph=graph), self.exception, self.path)
 
-    def post_process(self, left: ReducedGraph) -> None:
-        """Contract the rest on the last leader; see `Strategy.post_process`."""
+    def path(self, edges: int, before: int) -> Path:
+        """Return how ranks go on; see `leaders.PathRule`."""
+        return cheapest_path(self.run, edges, before)
+
+    def post_process(self, rest: ReducedGraph) -> None:
+        """Contract the rest on the last leader; see `HyPar.post_process`."""
         # 7. No component is a ghost any more
         with self.run.report.stage("finish"):
-            finish(self.run, left, self.exception)
+            finish(self.run, rest, self.exception)
+
+
+class MergeInRings(MergeByMessages):
+    """Ranks merge in rings and by levels of leaders, as in MND-MST."""
+
+    name = "ring"
+    travelling_width = 1.0
+
+    def path(self, edges: int, before: int) -> Path:
+        """Return `levels`."""
+        return "levels"
+
+
+class MergeByRounds(MergeByMessages):
+    """Ranks merge by global Borůvka rounds alone."""
+
+    name = "boruvka"
+    travelling_width = 1.0
+
+    def path(self, edges: int, before: int) -> Path:
+        """Return `round`."""
+        return "round"

@@ -41,7 +41,7 @@ def first_round(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGrap
     """Do a round while edges are still at the owners of their ends. Collective.
 
     Only ranks where a component has members propose an edge for it, and none does for
-    a component that is own. The component that hides its edges (`Between.giant`) is
+    a component that is own. The component that hides its edges (`CrossEdges.giant`) is
     chosen by others only. Afterwards one rank is enough to hold an edge: of a cut edge
     that both owners have kept, one does; any other is the last of a cycle.
     """
@@ -125,7 +125,7 @@ def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
     """Keep a cut edge on one rank only, and only if both owners have it. Collective.
 
     What one of them has dropped is the last of a cycle. Not so where one component
-    hides its edges (`Between.giant`): then nothing is done.
+    hides its edges (`CrossEdges.giant`): then nothing is done.
     """
     if giant is not None:
         return graph

@@ -1,16 +1,13 @@
-"""A way to merge parts: three of the four calls of HyPar, behind one interface.
+"""Strategies: how the parts of a run become one.
 
 HyPar (Panja and Vadhiyar, ICPP 2018, section 4.1) is a framework for programs that
 contract a graph part by part, in four calls: partGraph, indComp, mergeParts and
-postProcess. `pipeline.py` computes spanning forests with them, and `components.py`
-connected components. A program of the same shape reads
+postProcess. `pipeline.contract` is the loop over them; `pipeline.py` computes spanning
+forests with it, and `components.py` connected components. A program of the same shape
+reads
 
     run = part_graph(comm, path, config, report)
-    strategy = choose(run, exception)
-    for edges in strategy.portions():
-        left = strategy.ind_comp(edges)
-        left = strategy.merge_parts(left)
-        strategy.post_process(left)
+    contract(run, exception=...)
 
 and finds its answer in `run.state`: the directory knows the component of every vertex
 (after `directory.resolve()`), and `forest_edges` has the edges along which this rank
@@ -35,17 +32,24 @@ paths.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from ..host.errors import MndmstError
 from ..run.run import Run
 from ..steps.bands import cut_share
 from ..steps.boruvka import ExceptionCondition, any_cut_edge, lightest_cut_edge
+from .portions import Portion
 
 # With a larger share of cut arcs a graph has no locality.
 CUT_SHARE = 0.25
+
+# Called by all ranks before each step; it may raise on all of them.
+Proceed = Callable[[], None]
 
 
 class NotSuitableError(Exception):
@@ -55,8 +59,9 @@ class NotSuitableError(Exception):
     """
 
 
-class Facts(NamedTuple):
-    """What all ranks agree on; it decides which strategy is chosen.
+@dataclass(frozen=True)
+class Facts:
+    """Facts of a run that all ranks agree on; they decide which strategy is chosen.
 
     Attributes
     ----------
@@ -70,7 +75,7 @@ class Facts(NamedTuple):
     resumed : bool
         Whether the run goes on from a checkpoint.
     cut_share : float
-        About which share of the arcs leads to other ranks.
+        The estimated share of arcs that lead to other ranks.
     num_vertices : int
     own_exception : bool
         Whether the program has an exception condition of its own.
@@ -97,81 +102,148 @@ class Facts(NamedTuple):
         mine = np.array([len(run.workers), run.stored is not None], np.int64)
         workers, stored = comm.max(mine).tolist()
         return cls(
-            comm.size,
-            run.one_host,
-            workers,
-            bool(stored),
-            run.resumed,
-            cut_share(run),
-            run.num_vertices,
-            exception not in (lightest_cut_edge, any_cut_edge),
+            ranks=comm.size,
+            one_host=run.one_host,
+            workers=workers,
+            stored=bool(stored),
+            resumed=run.resumed,
+            cut_share=cut_share(run),
+            num_vertices=run.num_vertices,
+            own_exception=exception not in (lightest_cut_edge, any_cut_edge),
         )
 
 
-class Setting(NamedTuple):
-    """What a strategy is made for.
+@dataclass(frozen=True)
+class Setting:
+    """The run and the program that a strategy is made for.
 
     Attributes
     ----------
     exception : callable
-        The exception condition.
-    others : callable
-        Chooses among the strategies that come after this one.
+        The exception condition of the program.
+    choose_next : callable
+        Returns the strategy that serves the run if this one cannot. Collective.
     """
 
     run: Run
     facts: Facts
     exception: ExceptionCondition
-    others: Callable[[], "Strategy"]
+    choose_next: "Callable[[], Strategy]"
 
 
 class Strategy(ABC):
-    """How the parts of a run become one. All calls are collective.
+    """A way to contract a graph whose parts are on many ranks; collective.
 
     Raises
     ------
     NotSuitableError
-        On every rank, if it turns out that this strategy cannot serve the run.
+        On every rank, by the constructor, if this strategy cannot serve the run.
     """
 
-    name: str
+    name: ClassVar[str]
 
     def __init__(self, setting: Setting) -> None:
         self.run = setting.run
 
     @staticmethod
     @abstractmethod
-    def refuses(merge: str, facts: Facts) -> str | None:
-        """Return why this is no strategy for a run, in words a user understands.
+    def refuses(facts: Facts) -> str | None:
+        """Return why the strategy does not suit a run, in words a user understands."""
 
-        Parameters
-        ----------
-        merge : str
-            The option `merge` (`run.config.MERGES`).
+    @abstractmethod
+    def contract(self, proceed: Proceed) -> "Strategy | None":
+        """Contract the graph; return the strategy that goes on, or None at the end.
+
+        At the end the directory knows all components, and `forest_edges` all edges
+        along which they were contracted.
+        """
+
+    def give_up(self) -> None:  # noqa: B027 (most strategies hold nothing)
+        """Free communicators and memory that ranks share."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Freeing is collective: a rank that fails alone must not wait for the others.
+        agreed = isinstance(error, MndmstError) and error.ranks == self.run.comm.size
+        if error is None or agreed:
+            self.give_up()
+
+
+PortionT = TypeVar("PortionT", bound=Portion)
+LeftT = TypeVar("LeftT")
+RestT = TypeVar("RestT")
+
+
+class HyPar(Strategy, Generic[PortionT, LeftT, RestT]):
+    """A strategy that contracts portion after portion by the calls of HyPar.
+
+    Its three types are the portions it takes, the edges that independent computation
+    leaves on each rank, and the edges that merging leaves.
+    """
+
+    def contract(self, proceed: Proceed) -> Strategy | None:
+        """See `Strategy.contract`."""
+        portion: PortionT | None = self.first_portion()
+        while portion is not None:
+            self.run.state.done = portion.done
+            self.run.report.portion = portion.title
+
+            # 3. Every device contracts its part; a component stops at the border, if
+            # the lightest edge that leaves it is a cut edge
+            proceed()
+            left = self.ind_comp(portion)
+
+            # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
+            proceed()
+            rest = self.merge_parts(left)
+            if isinstance(rest, Strategy):
+                return rest
+
+            # 7. The last leader has the rest, and no border
+            proceed()
+            self.post_process(rest)
+
+            following = self.next_portion(portion, left)
+            if isinstance(following, Strategy):
+                return following
+            portion = following
+        return None
+
+    @abstractmethod
+    def first_portion(self) -> PortionT:
+        """Return the lightest edges."""
+
+    @abstractmethod
+    def next_portion(
+        self, portion: PortionT, left: LeftT
+    ) -> PortionT | Strategy | None:
+        """Return the portion after one that has been contracted; None after the last.
+
+        A strategy is returned if it is to contract all further portions.
         """
 
     @abstractmethod
-    def portions(self) -> Iterator[Any]:
-        """Yield the edges of the graph, portion by portion, lightest first.
+    def ind_comp(self, portion: PortionT) -> LeftT:
+        """Contract what each rank holds by itself (indComp); return the other edges."""
 
-        The three calls below are made for a portion before the next is asked for.
+    @abstractmethod
+    def merge_parts(self, left: LeftT) -> RestT | Strategy:
+        """Merge the ranks' edges until one rank has all of them (mergeParts).
+
+        A strategy is returned if it is to go on from here.
         """
 
     @abstractmethod
-    def ind_comp(self, edges: Any) -> Any:
-        """Contract what each rank holds by itself (indComp); return the rest."""
-
-    @abstractmethod
-    def merge_parts(self, left: Any) -> Any:
-        """Merge what the ranks have left until one of them has it all (mergeParts)."""
-
-    @abstractmethod
-    def post_process(self, left: Any) -> None:
+    def post_process(self, rest: RestT) -> None:
         """Contract the rest, without exception (postProcess).
 
         Afterwards the directory knows all components that the edges so far have
         joined, and `forest_edges` all edges they were joined along.
         """
-
-    def give_up(self) -> None:  # noqa: B027 (most hold nothing)
-        """Give back what ranks share, where the run ends before its end."""

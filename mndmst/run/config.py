@@ -13,7 +13,8 @@ from ..io.opening import read_toml
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
 
-MERGES = ("auto", "messages", "ring", "boruvka", "devices")
+# The strategies by which parts merge (`merging/choose.py`).
+MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
 CHOICES = {"backend": ("auto", "cpu", "cuda"), "merge": MERGES}
 _MOST = 1 << 62
 RANGES = {
@@ -87,11 +88,12 @@ class Config:
         Bytes of its GPU that a rank may take; 0 is its share of what is free. Rows
         that do not fit are streamed from host memory.
     merge : one of `MERGES`
-        How ranks merge: by rings and leaders, by global Borůvka rounds, or by messages,
-        which begin with rounds and end with one leader. With auto, GPUs of one host
-        merge directly, or the ranks of each host as a team, where that suits
-        (`merging/choose.py`), and else by messages; devices does the same, and says why
-        if GPUs cannot merge.
+        The strategy by which ranks merge. auto takes the first that suits of devices
+        (GPUs of one host merge directly), hosts (the ranks of a host are one team) and
+        messages (global Borůvka rounds, then one leader). replicated is hosts without
+        shared memory; ring (rings and levels of leaders) and boruvka (rounds alone) are
+        messages by one method. A strategy that does not suit the run is replaced by
+        the next, and the run says why.
     group_size : int
         Ranks that merge into one leader.
     light_edges : float

@@ -22,6 +22,8 @@ GIANT_SHARE = 0.5
 def bands(run: Run, light_edges: float) -> Iterator[Band]:
     """Yield bands of growing size; the last is open above. Collective.
 
+    They begin above the edges that the state of the run has done.
+
     Parameters
     ----------
     light_edges : float

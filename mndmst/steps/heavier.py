@@ -29,7 +29,7 @@ BITMAP_SHARE = 0.25
 ASKED_SHARE = 0.1
 
 
-class Between(NamedTuple):
+class CrossEdges(NamedTuple):
     """Edges between components, for the steps after independent computation.
 
     Attributes
@@ -42,15 +42,18 @@ class Between(NamedTuple):
         Whether every edge is on the ranks that own its ends. Else it is on one rank.
     renamed : bool
         Whether components have new names that ghosts have not learnt.
+    complete : bool
+        Whether the edges above the portion are among them, so that none follow.
     """
 
     graph: ReducedGraph
     giant: int | None = None
     with_owners: bool = True
     renamed: bool = False
+    complete: bool = False
 
 
-def heavier_edges(run: Run, giant: int, above: int) -> Between:
+def heavier_edges(run: Run, giant: int, above: int) -> CrossEdges:
     """Return the edges above a key that may still join components. Collective.
 
     A component outside the giant one that has all its vertices on one rank is own
@@ -72,7 +75,7 @@ def heavier_edges(run: Run, giant: int, above: int) -> Between:
     tail_component = directory.parent[tails].astype(np.int64)
     ends = tail_component, head_component
     graph = _graph_of_arcs(run, (*arcs[:3], *ends), giant)
-    return Between(graph, giant)
+    return CrossEdges(graph, giant)
 
 
 def walk_outside(
@@ -118,7 +121,7 @@ def _bits_of_outsiders(run: Run, giant: int) -> np.ndarray:
     return bits
 
 
-def band_edges(run: Run, band: Band) -> Between:
+def band_edges(run: Run, band: Band) -> CrossEdges:
     """Return the edges of a later band between components. Collective."""
     label, first = run.directory.parent, run.directory.first
 
@@ -138,7 +141,7 @@ def band_edges(run: Run, band: Band) -> Between:
     edges = lists[0].followed_by(*lists[1:])
     ends = np.concatenate([edges.u, edges.v]).astype(np.int64)
     components = np.split(run.directory.lookup_any(ends), 2)
-    return Between(_graph_of_arcs(run, (*edges.columns, *components), None))
+    return CrossEdges(_graph_of_arcs(run, (*edges.columns, *components), None))
 
 
 def _graph_of_arcs(

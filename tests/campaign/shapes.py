@@ -20,7 +20,7 @@ ORDERS = (
     *("equal", "few", "any", "extremes", "ascending", "descending"),
     *("distance", "larger end", "edge order"),
 )
-MERGES = ("auto", "messages", "ring", "boruvka", "devices")
+MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
 
 
 def draw_graph(draw: random.Random, most: int = 400) -> Graph:

@@ -65,7 +65,7 @@ def test_one_peer_alone_finds_the_forest(backend):
     n, u, v, key = edges_of("gnm", np.random.default_rng(3), np.uint32)
     placed = backend.place(csr(n, u, v, key, np.uint32))
     peer = backend.peer(placed, n)
-    edges, label = peer.accept(peer.join([peer.offer()], 0), 0)
+    edges, label = peer.receive(peer.merge([peer.publish()], 0), 0)
     expected = backend.msf(placed)
     for name in ("u", "v", "key"):
         np.testing.assert_array_equal(
@@ -74,14 +74,14 @@ def test_one_peer_alone_finds_the_forest(backend):
     np.testing.assert_array_equal(label, expected.label)
 
 
-@pytest.mark.parametrize("step", ["offer", "join"])
+@pytest.mark.parametrize("step", ["publish", "merge"])
 def test_where_handles_are_refused_no_peer_goes_on(backend, monkeypatch, step):
     def refuse(block):
         raise cupy.cuda.runtime.CUDARuntimeError(801)  # cudaErrorNotSupported
 
     n, u, v, key = edges_of("gnm", np.random.default_rng(3), np.uint32)
     peer = backend.peer(backend.place(csr(n, u, v, key, np.uint32)), n)
-    offers = [peer.offer()] if step == "join" else []
+    published = [peer.publish()] if step == "merge" else []
     cupy = pytest.importorskip("cupy")
     monkeypatch.setattr("mndmst.backends.cuda.peer._shared", refuse)
-    assert (peer.join(offers, 0) if offers else peer.offer()) is None
+    assert (peer.merge(published, 0) if published else peer.publish()) is None

@@ -169,7 +169,7 @@ def check_memory_that_cannot_be_shared(comm: Comm) -> None:
         memory.arrays((1 << 41, np.uint8))
         raise AssertionError
     except ConfigError as error:
-        assert "--merge messages" in str(error)
+        assert "--merge replicated" in str(error)
     resource.setrlimit(resource.RLIMIT_AS, limits)
 
 

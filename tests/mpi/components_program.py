@@ -21,7 +21,7 @@ from mndmst.components import connected_components
 from mndmst.host.progress import Progress
 from mndmst.io.totals import forest_digest
 from mndmst.merging import messages, strategy
-from mndmst.merging.choose import choose
+from mndmst.pipeline import contract
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.steps import part_graph
@@ -45,11 +45,7 @@ def by_hand(path, config, exception):
     """Return the same as the command, found by way of a spanning forest."""
     report = Report(comm, Progress(False))
     run = part_graph.part_graph(comm, path, config, report)
-    chosen = choose(run, exception)
-    for edges in chosen.portions():
-        left = chosen.ind_comp(edges)
-        left = chosen.merge_parts(left)
-        chosen.post_process(left)
+    contract(run, exception=exception)
     joined = comm.sum(sum(len(edges) for edges in run.state.forest_edges))
     labels = smallest_vertices(run.directory)
     digest = forest_digest(comm, labels)

@@ -1,4 +1,4 @@
-"""Rows that merge as those on GPUs do, on any machine: offers are sent as they are."""
+"""Rows that merge as rows on GPUs do, on any machine: forests are sent as they are."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from mndmst.backends.base import Backend, Band, Peer
 from mndmst.graph.model import EdgeList, ReducedGraph, Rows
 
 
-class Answer(NamedTuple):
+class HostMerged(NamedTuple):
     """Labels of all vertices and marks of all edges; see `CudaPeer`."""
 
     label: np.ndarray
@@ -17,25 +17,25 @@ class Answer(NamedTuple):
     bounds: list[int]
 
 
-class HostPeer(Peer):
+class HostPeer(Peer[EdgeList, HostMerged]):
     """See `Peer`."""
 
     def __init__(self, backend: Backend, rows: Rows, num_vertices: int) -> None:
         self.backend, self.rows, self.num_vertices = backend, rows, num_vertices
 
-    def offer(self) -> EdgeList:
-        """Return the offered edges themselves."""
+    def publish(self) -> EdgeList:
+        """Return the published edges themselves."""
         edges = self.backend.band_forest(self.rows, Band(), None)
         self.edges = edges.take(edges.u >= self.rows.first)
         return self.edges
 
-    def join(self, offers: Sequence[EdgeList], rank: int) -> Answer | None:
-        """Compute the forest of all offers, if there are any edges."""
-        bounds = np.cumsum([0, *map(len, offers)]).tolist()
+    def merge(self, published: Sequence[EdgeList], rank: int) -> HostMerged | None:
+        """Compute the forest of all forests, if they have any edges."""
+        bounds = np.cumsum([0, *map(len, published)]).tolist()
         if bounds[-1] == 0:
             return None
         columns = (
-            np.concatenate([getattr(offer, name) for offer in offers])
+            np.concatenate([getattr(forest, name) for forest in published])
             for name in ("u", "v", "key")
         )
         edges = EdgeList(*columns)
@@ -45,9 +45,9 @@ class HostPeer(Peer):
         growth = self.backend.forest(graph)
         smallest = np.full(len(labels), len(labels))
         np.minimum.at(smallest, growth.root, labels)
-        return Answer(smallest[growth.root], growth.in_forest, bounds)
+        return HostMerged(smallest[growth.root], growth.in_forest, bounds)
 
-    def accept(self, answer: Answer, rank: int) -> tuple[EdgeList, np.ndarray]:
-        """Return this rank's part of the answer."""
-        marks = answer.marks[slice(*answer.bounds[rank : rank + 2])]
-        return self.edges.take(marks), answer.label[self.rows.first : self.rows.last]
+    def receive(self, merged: HostMerged, rank: int) -> tuple[EdgeList, np.ndarray]:
+        """Return this rank's share."""
+        marks = merged.marks[slice(*merged.bounds[rank : rank + 2])]
+        return self.edges.take(marks), merged.label[self.rows.first : self.rows.last]

@@ -24,6 +24,7 @@ OPTIONS: list[dict] = [
     {},
     {"light_edges": 0.0, "merge": "ring"},
     {"merge": "messages"},
+    {"merge": "replicated"},
     {"merge": "ring", "leader_edges": 0},
     {"merge": "boruvka"},
     {"threads": 4},

@@ -2,9 +2,9 @@
 
 Arguments: a graph, a strategy, and what happens to it. For `messages` that is a way
 (`ways.py`): calls of an exception condition of one's own are counted. For `hosts` it is
-a way, too, and what hosts join is noted. For `devices` it is the step at which the last
-rank's device fails: `peer`, `offer`, `join` or `accept`; that of the first rank does
-`join`.
+a way, too, and the edges that hosts join are noted. For `devices` it is the step at
+which the last rank's device fails: `peer`, `publish`, `merge` or `receive`; the first
+rank's device does `merge`.
 """
 
 import json
@@ -18,9 +18,8 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
 from mndmst.io.totals import forest_digest
-from mndmst.merging.choose import choose
 from mndmst.merging.host_components import HostComponents
-from mndmst.pipeline import Targets, solve
+from mndmst.pipeline import Targets, contract, solve
 from mndmst.run.report import Report
 from mndmst.steps.boruvka import lightest_cut_edge
 from mndmst.steps.part_graph import part_graph
@@ -40,11 +39,7 @@ def count_calls(way):
 
     with taking(way) as config:
         run = part_graph(comm, path, config, Report(comm, Progress(False)))
-        chosen = choose(run, exception)
-        for edges in chosen.portions():
-            left = chosen.ind_comp(edges)
-            left = chosen.merge_parts(left)
-            chosen.post_process(left)
+        contract(run, exception=exception)
     joined = comm.sum(sum(len(edges) for edges in run.state.forest_edges))
     return {
         "strategy": run.report.facts["strategy"],
@@ -57,7 +52,7 @@ def count_calls(way):
 
 def fail_at(step):
     """Return the forest of ranks of which one's device fails at a step."""
-    fails = comm.rank == (0 if step == "join" else comm.size - 1)
+    fails = comm.rank == (0 if step == "merge" else comm.size - 1)
     passed = []
 
     class Failing(HostPeer):
@@ -72,7 +67,7 @@ def fail_at(step):
 
         return call
 
-    for name in ("offer", "join", "accept"):
+    for name in ("publish", "merge", "receive"):
         setattr(Failing, name, method(name))
 
     def peer(*given):

@@ -39,7 +39,7 @@ def test_an_exception_of_ones_own_is_called_on_every_rank(
     run = mpirun(ranks, "-m", "mpi4py", PROGRAM, path, "messages", json.dumps(way))
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
-    assert found["strategy"]["name"] == "messages"
+    assert found["strategy"]["name"] == way.get("merge", "messages")
     assert len(found["calls"]) == ranks and min(found["calls"]) > 0
     assert found["complete"] == 0  # it is asked about borders only
     assert found["forest_edges"] == len(ANSWER.src)
@@ -48,7 +48,7 @@ def test_an_exception_of_ones_own_is_called_on_every_rank(
     assert found["labels"] == digest
 
 
-@pytest.mark.parametrize("step", ["peer", "offer", "join", "accept"])
+@pytest.mark.parametrize("step", ["peer", "publish", "merge", "receive"])
 def test_a_device_that_fails_lets_the_next_strategy_take_over(
     mpirun: Callable, path: Path, step: str
 ) -> None:
@@ -59,11 +59,11 @@ def test_a_device_that_fails_lets_the_next_strategy_take_over(
     assert found["strategy"]["name"] == "hosts"
     (reason,) = found["strategy"]["refused"].values()
     assert "GPU" in reason if step == "peer" else "too little memory" in reason
-    steps = ("peer", "offer", "join", "accept")
+    steps = ("peer", "publish", "merge", "receive")
     passed = list(steps[1 : steps.index(step) + 1])
-    without_join = [name for name in passed if name != "join"]
-    first = without_join if step == "offer" else passed
-    assert found["passed"] == [first, without_join]
+    received = [name for name in passed if name != "merge"]
+    first = received if step == "publish" else passed
+    assert found["passed"] == [first, received]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_device_that_fails_lets_the_next_strategy_take_over(
         (4, {"hosts": 2, "light_edges": 0}, [["hook", 2, 2, False]]),
         (4, {"alternate": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
         (3, {"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
-        (2, {"merge": "messages"}, [["hook", 2, 1, False], ["heavier", 2, 1, False]]),
+        (2, {"merge": "replicated"}, [["hook", 2, 1, False], ["heavier", 2, 1, False]]),
         (4, {"hosts": 2, "much_left": True}, [["hook", 2, 2, True]]),
     ],
 )
@@ -85,7 +85,7 @@ def test_ranks_of_a_host_are_one_part(
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert found["digest"] == ANSWER.digest
-    assert found["strategy"]["name"] == "hosts"
+    assert found["strategy"]["name"] == way.get("merge", "hosts")
     assert found["joined"] == joined
 
 

@@ -13,7 +13,12 @@ def test_the_strategy_is_told_once(mpirun, command):
     done = mpirun(2, "-m", "mndmst", command, DEMO, "-v", "--merge", "messages")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("merging by messages") == 1
-    assert "devices: --merge messages was asked for" in done.stderr
+
+
+def test_a_strategy_that_does_not_suit_is_replaced_and_says_why(mpirun):
+    done = mpirun(2, "-m", "mndmst", "solve", DEMO, "-v", "--merge", "devices")
+    assert done.returncode == 0, done.stderr
+    assert "devices: not every rank has all its rows on a GPU" in done.stderr
 
 
 def test_nobody_else_hears_of_it(mndmst):

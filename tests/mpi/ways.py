@@ -37,7 +37,7 @@ from mndmst.merging import (
     messages,
     strategy,
 )
-from mndmst.merging.devices import Devices
+from mndmst.merging.devices import MergeOnDevices
 from mndmst.pipeline import Targets, solve
 from mndmst.run.checkpoint import Checkpoint
 from mndmst.run.config import Config
@@ -61,7 +61,7 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
         (team, "GRAIN", 1), (threads, "GRAIN", 1),
     ],
     "rounds": lambda _: [(leaders, "FEW_EDGES", 0)],
-    "no_peer": lambda _: [(Devices, "refuses", staticmethod(lambda *_: "no"))],
+    "no_peer": lambda _: [(MergeOnDevices, "refuses", staticmethod(lambda *_: "no"))],
     "host_peers": lambda _: [(CpuBackend, "peer", lambda *a: HostPeer(*a))],
     "near": lambda _: [(messages, "NEAR_SHARE", 1), (strategy, "CUT_SHARE", 1)],
     "stored": lambda rows: [(read, "cut_rows", pieces_of(rows))],

@@ -28,7 +28,7 @@ from mndmst.comm import mpi_library, pulse
 from mndmst.comm.communicator import Comm
 from mndmst.host.launcher import launched_rank
 from mndmst.merging.host_components import HostComponents
-from mndmst.merging.messages import Messages
+from mndmst.merging.messages import MergeByMessages
 from mndmst.steps import part_graph
 
 FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -143,7 +143,7 @@ def run() -> int:
     count_calls(os, "fsync", rank)
     count_calls(Path, "replace", rank)
     count_calls(part_graph, "read_rows", rank)
-    count_calls(Messages, "ind_comp", rank)
+    count_calls(MergeByMessages, "ind_comp", rank)
     count_calls(HostComponents, "hook_rows", rank)
     count_calls(pipeline, "write_forest", rank)
     begin = {

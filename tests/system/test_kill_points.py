@@ -31,11 +31,11 @@ PATHS = {
     "ring": ("--merge", "ring", "--leader-edges", 0, "--ring-gain", 0),
     "rounds": ("--merge", "boruvka", "--light-edges", 0),
     "bands": ("--merge", "ring", "--light-edges", 0.4, "--group-size", 2),
-    "messages": ("--merge", "messages", "--leader-edges", 0),
+    "replicated": ("--merge", "replicated", "--leader-edges", 0),
     "shared": (),
 }
 
-EVENTS = {"ring": 470, "rounds": 150, "bands": 400, "messages": 200, "shared": 300}
+EVENTS = {"ring": 470, "rounds": 150, "bands": 400, "replicated": 200, "shared": 300}
 
 pytestmark = [pytest.mark.mpi, pytest.mark.timeout(60 + 20 * POINTS)]
 

@@ -29,15 +29,15 @@ class Block(NamedTuple):
     nbytes: int
 
 
-class Offer(NamedTuple):
+class PublishedForest(NamedTuple):
     """The columns of a forest."""
 
     block: Block
     edges: int
 
 
-class Answer(NamedTuple):
-    """Labels of all vertices, and after them marks of all edges that were offered.
+class MergedForest(NamedTuple):
+    """Labels of all vertices, and after them marks of all published edges.
 
     Those of rank r are [bounds[r], bounds[r + 1]).
     """
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
     bounds: list[int]
 
 
-class CudaPeer(Peer):
+class CudaPeer(Peer[PublishedForest, MergedForest]):
     """See `Peer`.
 
     Parameters
@@ -65,8 +65,8 @@ class CudaPeer(Peer):
     ) -> None:
         self._current, self._kernels, self._transfer = current, kernels, transfer
         self._rows, self._num_vertices = rows, num_vertices
-        self._offered: cupy.ndarray | None = None
-        self._answered: cupy.ndarray | None = None
+        self._published: cupy.ndarray | None = None
+        self._merged: cupy.ndarray | None = None
 
     def _try(self, step: Callable[[], Result]) -> Result | None:
         try:
@@ -75,11 +75,11 @@ class CudaPeer(Peer):
         except (DeviceMemoryError, cupy.cuda.runtime.CUDARuntimeError):
             return None
 
-    def offer(self) -> Offer | None:
-        """See `Peer.offer`."""
-        return self._try(self._offer)
+    def publish(self) -> PublishedForest | None:
+        """See `Peer.publish`."""
+        return self._try(self._publish)
 
-    def _offer(self) -> Offer:
+    def _publish(self) -> PublishedForest:
         rows = self._rows
         solver = RowSolver(self._kernels, rows.vertices, rows, Band())
         edges = solver.solve_rows(labelled=False)
@@ -87,10 +87,10 @@ class CudaPeer(Peer):
         here = edges.u >= np.uint32(rows.first)  # ghosts below are not
         u, v, key = Edges(*(column[here] for column in edges)).in_order()
         found = rows.to_global(u), rows.to_global(v), key
-        self._offered = _new_block(sum(column.nbytes for column in found))
-        for column, values in zip(self._columns(self._offered), found, strict=True):
+        self._published = _new_block(sum(column.nbytes for column in found))
+        for column, values in zip(self._columns(self._published), found, strict=True):
             column[:] = values
-        return Offer(_shared(self._offered), len(key))
+        return PublishedForest(_shared(self._published), len(key))
 
     def _columns(self, block: cupy.ndarray) -> Edges:
         """Return the columns of edges that lie one after the other."""
@@ -99,42 +99,48 @@ class CudaPeer(Peer):
         key = block[8 * count :].view(self._kernels.key)
         return Edges(ends[:count], ends[count:], key)
 
-    def join(self, offers: Sequence[Offer], rank: int) -> Answer | None:
-        """See `Peer.join`."""
-        return self._try(lambda: self._join(offers, rank))
+    def merge(
+        self, published: Sequence[PublishedForest], rank: int
+    ) -> MergedForest | None:
+        """See `Peer.merge`."""
+        return self._try(lambda: self._merge(published, rank))
 
-    def _join(self, offers: Sequence[Offer], rank: int) -> Answer | None:
-        bounds = np.cumsum([0, *(offer.edges for offer in offers)]).tolist()
+    def _merge(
+        self, published: Sequence[PublishedForest], rank: int
+    ) -> MergedForest | None:
+        bounds = np.cumsum([0, *(forest.edges for forest in published)]).tolist()
         if not 0 < bounds[-1] <= MAX_LISTED:
             return None
         edges = Edges.empty(bounds[-1], self._kernels.key)
-        for number, offer in enumerate(offers):
-            own = self._offered if number == rank else None
-            with _opened(offer.block, own) as block:
+        for number, forest in enumerate(published):
+            own = self._published if number == rank else None
+            with _opened(forest.block, own) as block:
                 for all_, some in zip(edges, self._columns(block), strict=True):
                     _copy(some, all_[slice(*bounds[number : number + 2])])
         labels = 4 * self._num_vertices
         solver = Solver(self._kernels, self._num_vertices)
         marks = solver.solve(edges)
         del edges
-        self._answered = _new_block(labels + len(marks))
-        self._answered[labels:] = marks
-        self._answered[:labels].view(np.uint32)[:] = solver.labels()
-        return Answer(_shared(self._answered), bounds)
+        self._merged = _new_block(labels + len(marks))
+        self._merged[labels:] = marks
+        self._merged[:labels].view(np.uint32)[:] = solver.labels()
+        return MergedForest(_shared(self._merged), bounds)
 
-    def accept(self, answer: Answer, rank: int) -> tuple[EdgeList, np.ndarray] | None:
-        """See `Peer.accept`."""
-        return self._try(lambda: self._accept(answer, rank))
+    def receive(
+        self, merged: MergedForest, rank: int
+    ) -> tuple[EdgeList, np.ndarray] | None:
+        """See `Peer.receive`."""
+        return self._try(lambda: self._receive(merged, rank))
 
-    def _accept(self, answer: Answer, rank: int) -> tuple[EdgeList, np.ndarray]:
+    def _receive(self, merged: MergedForest, rank: int) -> tuple[EdgeList, np.ndarray]:
         rows, marks = self._rows, 4 * self._num_vertices
         first, last = rows.first_global, rows.first_global + rows.own
-        begin, end = (marks + bound for bound in answer.bounds[rank : rank + 2])
-        with _opened(answer.block, self._answered) as block:
+        begin, end = (marks + bound for bound in merged.bounds[rank : rank + 2])
+        with _opened(merged.block, self._merged) as block:
             label = _copy(block[4 * first : 4 * last])
             kept = _copy(block[begin:end]).view(np.bool_)
         to_host = self._transfer.to_host
-        columns = [to_host(c[kept]) for c in self._columns(self._offered)]
+        columns = [to_host(c[kept]) for c in self._columns(self._published)]
         return EdgeList(*columns), to_host(label.view(np.uint32))
 
 

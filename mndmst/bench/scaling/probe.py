@@ -15,7 +15,7 @@ from ...comm.communicator import Comm, world
 from ...comm.directory import Directory
 from ...host.progress import Progress
 from ...io.totals import forest_digest
-from ...merging.choose import choose
+from ...pipeline import contract
 from ...run.config import Config
 from ...run.report import Report
 from ...run.run import Run, State
@@ -73,10 +73,10 @@ def main() -> None:
 def methods(group_sizes: list[int]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield what is compared: what a user gets, and the plain method of the paper.
 
-    What a user gets is also done by messages, as between hosts.
+    What a user gets is also done without shared memory, as between hosts.
     """
     yield "auto", {}
-    yield "messages", {"merge": "messages"}
+    yield "replicated", {"merge": "replicated"}
     for size in group_sizes:
         yield "ring", {"merge": "ring", "light_edges": 0.0, "group_size": size}
 
@@ -93,9 +93,7 @@ def solve(comm: Comm, run: Run, method: str) -> Turn:
     reset_peak()
     comm.barrier()
     sent, computed, begin = comm.bytes_sent, time.process_time(), time.perf_counter()
-    strategy = choose(run)
-    for edges in strategy.portions():
-        strategy.post_process(strategy.merge_parts(strategy.ind_comp(edges)))
+    contract(run)
     seconds, computed = time.perf_counter() - begin, time.process_time() - computed
     sent, highest = comm.sum(comm.bytes_sent - sent), comm.max(peak())
     forest = send_to_owners(run.directory, run.state.forest_edges)

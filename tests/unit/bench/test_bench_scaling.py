@@ -103,7 +103,7 @@ def test_a_small_run(tmp_path: Path) -> None:
     plan = Plan(("gnm",), 9, (1, 2), 1, 2, (2, 4), False, "cpu", tmp_path)
     (points,) = run(plan)
     found = [(p.ranks, p.threads, p.name) for p in points]
-    methods = ("auto", "messages", "ring 2", "ring 4")
+    methods = ("auto", "replicated", "ring 2", "ring 4")
     assert found == [
         *((r, 1, method) for r in (1, 2) for method in methods),
         (1, 2, "auto"),

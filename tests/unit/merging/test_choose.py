@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.graph.model import ReducedGraph
 from mndmst.host.progress import Progress
-from mndmst.merging.choose import GIVEN_UP, STRATEGIES, choose
+from mndmst.merging.choose import AUTO, CANDIDATES, GIVEN_UP, choose
 from mndmst.merging.strategy import (
     CUT_SHARE,
     Facts,
@@ -24,13 +25,16 @@ from mndmst.merging.strategy import (
     Setting,
     Strategy,
 )
+from mndmst.pipeline import contract
 from mndmst.run.config import MERGES, Config
 from mndmst.run.report import Report
 from mndmst.run.run import Run
 from mndmst.steps import part_graph as step
 from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
 
-DEVICES, HOSTS, MESSAGES = (kind.name for kind in STRATEGIES)
+DEVICES, HOSTS, MESSAGES = (kind.name for kind in AUTO)
+REPLICATED = "replicated"
+KINDS = {kind for kinds in CANDIDATES.values() for kind in kinds}
 GRAPH = graphs.random(60, 400, seed=1)
 # Ranks of a host, each with one device, and a graph without locality.
 FACTS = Facts(
@@ -51,13 +55,17 @@ CHOICES: list[tuple[str, dict[str, Any], str]] = [
     ("devices", {"workers": 2}, HOSTS),
     ("auto", {"one_host": False}, HOSTS),
     ("devices", {"one_host": False}, HOSTS),
-    ("messages", {}, HOSTS),
+    ("hosts", {}, HOSTS),
+    ("hosts", {"cut_share": CUT_SHARE}, MESSAGES),
+    ("replicated", {}, REPLICATED),
+    ("replicated", {"cut_share": CUT_SHARE}, MESSAGES),
+    ("messages", {}, MESSAGES),
     ("auto", {"workers": 2, "one_host": False}, HOSTS),
     ("auto", {"workers": 2, "cut_share": CUT_SHARE}, MESSAGES),
     ("auto", {"one_host": False, "cut_share": CUT_SHARE}, MESSAGES),
     ("messages", {"cut_share": CUT_SHARE}, MESSAGES),
-    ("ring", {}, MESSAGES),
-    ("boruvka", {}, MESSAGES),
+    ("ring", {}, "ring"),
+    ("boruvka", {}, "boruvka"),
     ("auto", {"ranks": 1, "cut_share": 0.0}, MESSAGES),
     ("auto", {"ranks": 1, "workers": 2, "cut_share": 0.0}, MESSAGES),
     ("auto", {"stored": True, "cut_share": 0.0}, MESSAGES),
@@ -88,9 +96,9 @@ def choose_by(
 
     def begin(self: Strategy, setting: Setting) -> None:
         self.run = setting.run
-        self.others = setting.others  # type: ignore[attr-defined]
+        self.choose_next = setting.choose_next  # type: ignore[attr-defined]
 
-    for kind in STRATEGIES:
+    for kind in KINDS:
         monkeypatch.setattr(kind, "__init__", begin)
 
     def make(merge: str, facts: Facts) -> tuple[Run, Strategy]:
@@ -117,10 +125,10 @@ def check_reasons(reasons: dict[str, str]) -> None:
 def test_facts_decide(
     choose_by: Callable, merge: str, changed: dict[str, Any], name: str
 ) -> None:
-    run, strategy = choose_by(merge, FACTS._replace(**changed))
+    run, strategy = choose_by(merge, replace(FACTS, **changed))
     assert strategy.name == name
     told = run.report.facts["strategy"]
-    names = [kind.name for kind in STRATEGIES]
+    names = [kind.name for kind in CANDIDATES[merge]]
     assert told["name"] == name
     assert list(told["refused"]) == names[: names.index(name)]
     check_reasons(told["refused"])
@@ -128,13 +136,27 @@ def test_facts_decide(
     assert all(reason in said(run) for reason in told["refused"].values())
 
 
+def test_every_value_of_the_option_has_candidates() -> None:
+    assert set(CANDIDATES) == set(MERGES)
+
+
 @pytest.mark.parametrize("merge", MERGES)
-def test_messages_serve_every_run(merge: str) -> None:
+def test_the_last_candidate_serves_every_run(merge: str) -> None:
     hardest = Facts(1000, False, 2, True, True, 1.0, 1 << 40, True)
-    reasons = {kind.name: kind.refuses(merge, hardest) for kind in STRATEGIES}
-    assert reasons.pop(MESSAGES) is None
+    *others, last = CANDIDATES[merge]
+    assert last.refuses(hardest) is None
+    reasons = {kind.name: kind.refuses(hardest) for kind in others}
     assert all(reasons.values())
     check_reasons({name: str(reason) for name, reason in reasons.items()})
+
+
+@pytest.mark.parametrize("merge", ["devices", "hosts", "replicated"])
+def test_a_run_says_why_it_does_not_merge_as_it_was_told(
+    choose_by: Callable, merge: str
+) -> None:
+    run, strategy = choose_by(merge, replace(FACTS, ranks=1))
+    assert strategy.name == MESSAGES
+    assert f"merging by {MESSAGES}: there is one rank" in said(run)
 
 
 def test_one_that_cannot_begin_is_refused(
@@ -143,7 +165,7 @@ def test_one_that_cannot_begin_is_refused(
     def fail(*_: Any) -> None:
         raise NotSuitableError("the host has no room for shared arrays")
 
-    monkeypatch.setattr(STRATEGIES[0], "__init__", fail)
+    monkeypatch.setattr(AUTO[0], "__init__", fail)
     run, strategy = choose_by("auto", FACTS)
     assert strategy.name == HOSTS
     refused = run.report.facts["strategy"]["refused"]
@@ -153,7 +175,7 @@ def test_one_that_cannot_begin_is_refused(
 def test_one_that_gives_up_lets_the_next_take_over(choose_by: Callable) -> None:
     run, devices = choose_by("devices", FACTS)
     assert devices.name == DEVICES
-    assert devices.others().name == HOSTS
+    assert devices.choose_next().name == HOSTS
     told = run.report.facts["strategy"]
     assert told == {"name": HOSTS, "refused": {DEVICES: GIVEN_UP}}
     assert f"merging by {HOSTS}: {GIVEN_UP}" in said(run)
@@ -183,8 +205,7 @@ def test_an_exception_of_ones_own_is_called_at_borders_between_devices(
     strategy = choose(made, nothing)
     assert strategy.name == MESSAGES
     assert Facts.of(made, nothing).own_exception
-    for edges in strategy.portions():
-        strategy.post_process(strategy.merge_parts(strategy.ind_comp(edges)))
+    contract(made, exception=nothing)
     assert called and not any(graph.complete for graph in called)
     found = sum(len(edges) for edges in made.state.forest_edges)
     assert found == len(kruskal(*GRAPH).src)

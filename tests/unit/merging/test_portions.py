@@ -1,4 +1,4 @@
-"""Which edges the steps are made for."""
+"""The portions of a graph, lightest first."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,8 @@ from mndmst.backends.base import Band
 from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
 from mndmst.merging.choose import choose
+from mndmst.merging.messages import MergeByMessages
+from mndmst.merging.portions import BandSequence, LaterBand, RowBand
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.steps.bands import bands
@@ -20,7 +22,9 @@ def test_a_sparse_graph_is_one_band(tmp_path: Path) -> None:
     path = graphs.write_graph(tmp_path / "graph", graphs.path(100))
     comm, config = world(), Config(backend="cpu", merge="messages")
     run = part_graph(comm, path, config, Report(comm, Progress(False)))
-    assert next(choose(run).portions()) == Band()
+    strategy = choose(run)
+    assert isinstance(strategy, MergeByMessages)
+    assert strategy.first_portion() == RowBand(Band())
 
 
 def test_bands_too_narrow_to_grow_are_one(tmp_path: Path) -> None:
@@ -30,3 +34,18 @@ def test_bands_too_narrow_to_grow_are_one(tmp_path: Path) -> None:
     run = replace(run, workers=run.workers * 2)  # one alone has bands of its own
     assert len(list(bands(run, 1.3))) > 1
     assert list(bands(run, 5e-324)) == [Band()]
+
+
+def test_bands_follow_each_other() -> None:
+    sequence = BandSequence([Band(None, 3), Band(3, 7), Band(7, None)])
+    first = sequence.first(resumed=False)
+    assert first == RowBand(Band(None, 3)) and first.done is None
+    second = sequence.after(first)
+    assert second == LaterBand(Band(3, 7), 1)
+    assert (second.title, second.done) == ("band 1", 3)
+    assert sequence.after(second) == LaterBand(Band(7, None), 2)
+
+
+def test_a_resumed_run_begins_with_edges_between_components() -> None:
+    sequence = BandSequence([Band(3, 7), Band(7, None)])
+    assert sequence.first(resumed=True) == LaterBand(Band(3, 7), 0)

@@ -44,8 +44,14 @@ def test_what_is_no_ratio(text: str) -> None:
     ("options", "mend"),
     [
         ({"group_size": 1}, "2 or more"),
-        ({"merge": "tree"}, "auto, messages, ring, boruvka"),
-        ({"merge": ["ring"]}, "auto, messages, ring, boruvka"),
+        (
+            {"merge": "tree"},
+            "auto, devices, hosts, replicated, messages, ring, boruvka",
+        ),
+        (
+            {"merge": ["ring"]},
+            "auto, devices, hosts, replicated, messages, ring, boruvka",
+        ),
         ({"threads": "many"}, "threads many: give a whole number, 0 or more"),
         ({"threads": True}, "whole number"),
         ({"group_size": 2.5}, "--group-size 2.5: give a whole number"),
