@@ -28,7 +28,7 @@ from .matrices import (
 
 if TYPE_CHECKING:
     from ..backends.base import Backend
-    from ..backends.base import Forest as KernelForest
+    from ..backends.base import LabelledForest as KernelForest
     from ..comm.communicator import Comm
     from ..steps.write import Summary
 

@@ -33,7 +33,7 @@ class Band(NamedTuple):
     high: int | None = None
 
 
-class Forest(NamedTuple):
+class LabelledForest(NamedTuple):
     """The minimum spanning forest of some graph.
 
     Attributes
@@ -109,7 +109,7 @@ PublishedT = TypeVar("PublishedT")
 MergedT = TypeVar("MergedT", bound=MergedForests)
 
 
-class Peer(ABC, Generic[PublishedT, MergedT]):
+class DevicePeer(ABC, Generic[PublishedT, MergedT]):
     """Rows on a device that merges directly with devices of other ranks of the host.
 
     The values that the steps return are small and can be sent. Each step returns None
@@ -198,7 +198,7 @@ class Backend(ABC):
         return None
 
     @abstractmethod
-    def msf(self, rows: Any) -> Forest:
+    def msf(self, rows: Any) -> LabelledForest:
         """Return the forest of rows that are the whole graph (no ghosts).
 
         The labels are one per row.
@@ -207,7 +207,7 @@ class Backend(ABC):
     @abstractmethod
     def msf_of_edges(
         self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
-    ) -> Forest:
+    ) -> LabelledForest:
         """Return the forest of edges in arrays of this device.
 
         Parameters
@@ -260,7 +260,7 @@ class Backend(ABC):
             those along which rows hook.
         """
 
-    def peer(self, rows: Any, num_vertices: int) -> Peer[Any, Any] | None:
+    def peer(self, rows: Any, num_vertices: int) -> DevicePeer[Any, Any] | None:
         """Return rows of a graph as what can merge without hosts, if the device can."""
         return None
 

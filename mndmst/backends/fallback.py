@@ -16,10 +16,10 @@ from .base import (
     Backend,
     Band,
     DeviceMemoryError,
-    Forest,
+    DevicePeer,
     Growth,
+    LabelledForest,
     Memory,
-    Peer,
     RowGrowth,
 )
 
@@ -103,13 +103,13 @@ class Fallback(Backend):
         """See `Backend.look_at_arcs`."""
         return self._do(lambda b: b.look_at_arcs(rows.on(b), num_vertices))
 
-    def msf(self, rows: Held) -> Forest:
+    def msf(self, rows: Held) -> LabelledForest:
         """See `Backend.msf`."""
         return self._do(lambda backend: backend.msf(rows.on(backend)))
 
     def msf_of_edges(
         self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
-    ) -> Forest:
+    ) -> LabelledForest:
         """See `Backend.msf_of_edges`; no host can take over a device's arrays."""
         return self.device.msf_of_edges(num_vertices, src, dst, weight, maximum)
 
@@ -129,7 +129,7 @@ class Fallback(Backend):
         """See `Backend.row_hooks`."""
         return self._do(lambda backend: backend.row_hooks(rows.on(backend), band))
 
-    def peer(self, rows: Held, num_vertices: int) -> Peer[Any, Any] | None:
+    def peer(self, rows: Held, num_vertices: int) -> DevicePeer[Any, Any] | None:
         """See `Backend.peer`."""
         return self._do(lambda backend: backend.peer(rows.on(backend), num_vertices))
 

@@ -60,7 +60,7 @@ def run_papers(arguments: argparse.Namespace) -> int:
     known = papers.names()
     wanted = chosen("paper", arguments.papers, known, known)
     data = arguments.data or papers.data_folder()
-    plan = papers.Plan(wanted, arguments.scale, arguments.repeat, data)
+    plan = papers.PapersPlan(wanted, arguments.scale, arguments.repeat, data)
     facts = machine(())
     print(
         f"ours: {facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}"
@@ -107,13 +107,13 @@ def run_gpu(arguments: argparse.Namespace) -> int:
 
 def run_cpu(arguments: argparse.Namespace) -> int:
     """Print what the CPU worker's kernel and its peers take."""
-    from .cpu import Plan, run
+    from .cpu import CpuPlan, run
     from .graphs import HARD, NAMES, available
     from .peers import installed
     from .pictures import plot_threads
     from .table import block, disagreements, header, machine
 
-    plan = Plan(
+    plan = CpuPlan(
         arguments.scale,
         arguments.threads,
         arguments.repeat,

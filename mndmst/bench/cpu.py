@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from . import floor, graphs
-from .graphs import Graph
-from .ours import Kernel, extra_bytes, ranks
-from .peers import Peer, ScipyUpper, enter, of_packages
+from .graphs import BenchGraph
+from .ours import KernelContender, extra_bytes, ranks
+from .peers import PeerPackage, ScipyUpper, enter, of_packages
 from .results import Case, take_turns
 
 # What several of a kind are compared with.
@@ -23,7 +23,7 @@ _ALONE = {"threads": "1 thread", "ranks": "1 rank"}
 
 
 @dataclass(frozen=True)
-class Plan:
+class CpuPlan:
     """What to measure.
 
     Attributes
@@ -54,7 +54,7 @@ class Plan:
     orders: tuple[str, ...]
 
 
-def run(plan: Plan, say: Callable[[str], None]) -> Iterator[Case]:
+def run(plan: CpuPlan, say: Callable[[str], None]) -> Iterator[Case]:
     """Measure graph by graph; yield each case when it is done.
 
     Parameters
@@ -85,9 +85,9 @@ def run(plan: Plan, say: Callable[[str], None]) -> Iterator[Case]:
 
 
 def contest(
-    graph: Graph,
-    plan: Plan,
-    peers: tuple[type[Peer], ...],
+    graph: BenchGraph,
+    plan: CpuPlan,
+    peers: tuple[type[PeerPackage], ...],
     say: Callable[[str], None],
 ) -> Case:
     """Let the kernel, with every number of threads and as ranks, and peers compete."""
@@ -97,7 +97,7 @@ def contest(
         folder = Path(name)
         graph.save(folder)
         extra = [extra_bytes(folder, threads) for threads in plan.threads]
-        kernels = [Kernel(rows, graph.weights.dtype, t) for t in plan.threads]
+        kernels = [KernelContender(rows, graph.weights.dtype, t) for t in plan.threads]
         for kernel in kernels:
             kernel.solve()  # once untimed
         with ranks(folder) as alone_and_together:
@@ -125,7 +125,7 @@ def contest(
 
 
 def _hard_cases(
-    graph: Graph, given: Case, plan: Plan, say: Callable[[str], None]
+    graph: BenchGraph, given: Case, plan: CpuPlan, say: Callable[[str], None]
 ) -> Iterator[Case]:
     """Yield the same graph with hard weights; SciPy alone checks them."""
     peers = (ScipyUpper,) if ScipyUpper.package in plan.peers else ()

@@ -21,7 +21,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
-class Graph:
+class BenchGraph:
     """An undirected graph; every edge is in the rows of both its ends.
 
     Attributes
@@ -68,7 +68,7 @@ class Graph:
             np.save(folder / f"{name}.npy", getattr(self, name))
 
     @classmethod
-    def load(cls, folder: Path) -> "Graph":
+    def load(cls, folder: Path) -> "BenchGraph":
         """Read what `save` wrote into memory of this process."""
         names = ("indptr", "indices", "weights")
         return cls("", "", *(np.load(folder / f"{name}.npy") for name in names))
@@ -97,7 +97,7 @@ def available() -> tuple[str, ...]:
     return (*GENERATED, *(name for name in REAL if _real_file(name).exists()))
 
 
-def make(name: str, scale: int, dtype: np.dtype) -> Graph:
+def make(name: str, scale: int, dtype: np.dtype) -> BenchGraph:
     """Generate or read a graph.
 
     Parameters
@@ -121,10 +121,10 @@ def make(name: str, scale: int, dtype: np.dtype) -> Graph:
         edges = _read(name, dtype)
     else:
         edges = generate_edges(name, 1, dtype, **_generated(name, scale))
-    return Graph(name, "given", *symmetric_rows(edges))
+    return BenchGraph(name, "given", *symmetric_rows(edges))
 
 
-def hardened(graph: Graph, orders: tuple[str, ...] = HARD) -> Iterator[Graph]:
+def hardened(graph: BenchGraph, orders: tuple[str, ...] = HARD) -> Iterator[BenchGraph]:
     """Yield the graph with weights that leave little to filter or many to compare.
 
     All are ``equal``, or they are ``ascending`` or ``descending`` along every row.
@@ -144,7 +144,7 @@ def hardened(graph: Graph, orders: tuple[str, ...] = HARD) -> Iterator[Graph]:
     }
     for order in orders:
         edges = Edges(graph.num_vertices, u, v, weights[order], directed=False)
-        yield Graph(graph.name, order, *symmetric_rows(edges))
+        yield BenchGraph(graph.name, order, *symmetric_rows(edges))
 
 
 def _real_file(name: str) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.base import Forest
+from ..backends.base import LabelledForest
 from ..backends.cpu.backend import CpuBackend
 from ..graph.model import Rows
 from ..graph.order import keys_to_weights
@@ -25,7 +25,7 @@ PROBE = f"{__package__}.probe"
 _PACKAGE_PARENT = Path(__file__).parents[2]
 
 
-class Kernel(Contender):
+class KernelContender(Contender):
     """The CPU worker's kernel, from CSR rows in memory to the forest's edges.
 
     Parameters
@@ -44,11 +44,11 @@ class Kernel(Contender):
         self.backend = CpuBackend(threads)
         keep_freed()
 
-    def solve(self) -> Forest:
+    def solve(self) -> LabelledForest:
         """Return the forest."""
         return self.backend.msf(self.rows)
 
-    def answer(self, forest: Forest) -> Answer:
+    def answer(self, forest: LabelledForest) -> Answer:
         """Add up the weights exactly."""
         total = ExactSum(self.dtype)
         total.add(keys_to_weights(forest.edges.key, self.dtype))
@@ -97,7 +97,7 @@ class Process:
         self.process.communicate()
 
 
-class Ranks(Contender):
+class RanksContender(Contender):
     """One-thread processes, each alone on its core with its own graph.
 
     Their time is that of the slowest.
@@ -124,7 +124,7 @@ class Ranks(Contender):
 
 
 @contextmanager
-def ranks(folder: Path) -> Iterator[list[Ranks]]:
+def ranks(folder: Path) -> Iterator[list[RanksContender]]:
     """Start processes as ranks; give one of them alone, and all of them at once.
 
     Neither where there is only one core.
@@ -134,7 +134,11 @@ def ranks(folder: Path) -> Iterator[list[Ranks]]:
         processes = [Process(folder, 1, core) for core in cores if len(cores) == RANKS]
         for process in processes:
             stack.callback(process.close)
-        contenders = [Ranks(processes[:1]), Ranks(processes)] if processes else []
+        contenders = (
+            [RanksContender(processes[:1]), RanksContender(processes)]
+            if processes
+            else []
+        )
         for contender in contenders:
             contender.solve()  # once untimed
         yield contenders

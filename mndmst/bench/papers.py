@@ -15,15 +15,15 @@ from statistics import median
 from typing import Any
 
 from ..backends import cuda_device, device_names, unavailable
-from ..backends.base import Forest
+from ..backends.base import LabelledForest
 from ..host.errors import ConfigError
 from ..host.memory import free_bytes
 from ..io.build import symmetric_rows
 from ..io.generate import generate_edges
 from ..io.recipe import Recipe, load_recipe, open_recipe
 from .contender import Answer, Contender
-from .graphs import Graph
-from .ours import Kernel
+from .graphs import BenchGraph
+from .ours import KernelContender
 from .ranks import solve_on_ranks
 
 _PAPERS = Path(__file__).with_name("papers.toml")
@@ -35,7 +35,7 @@ _TO_MS = {"ms": 1.0, "s": 1e3}
 
 
 @dataclass(frozen=True)
-class Plan:
+class PapersPlan:
     """What to run.
 
     Attributes
@@ -66,7 +66,7 @@ def data_folder() -> Path:
     return Path(os.environ.get("MNDMST_TEST_DATA") or _TEST_DATA)
 
 
-def run(plan: Plan) -> Iterator[dict[str, Any]]:
+def run(plan: PapersPlan) -> Iterator[dict[str, Any]]:
     """Run the tables, row by row.
 
     Yields
@@ -142,7 +142,7 @@ def _recipe(name: str) -> Recipe:
 
 
 def _choose(
-    recipe: Recipe, like: dict[str, Any], plan: Plan
+    recipe: Recipe, like: dict[str, Any], plan: PapersPlan
 ) -> tuple[str, Path | dict[str, Any]]:
     """Return what to run for a recipe: its name and file, or a graph that stands in."""
     file = plan.data / recipe.source.get("file", "")
@@ -165,16 +165,16 @@ def _choose(
     return f"a graph of {parameters} in its place", given
 
 
-def _graph(recipe: Recipe, name: str, how: Path | dict[str, Any]) -> Graph:
+def _graph(recipe: Recipe, name: str, how: Path | dict[str, Any]) -> BenchGraph:
     edges = (
         open_recipe(recipe, how).read()
         if isinstance(how, Path)
         else generate_edges(weights="int32", **how)
     )
-    return Graph(name, "given", *symmetric_rows(edges))
+    return BenchGraph(name, "given", *symmetric_rows(edges))
 
 
-def _measure(graph: Graph, ours: str, plan: Plan) -> dict[str, Any]:
+def _measure(graph: BenchGraph, ours: str, plan: PapersPlan) -> dict[str, Any]:
     """Time what we have on a graph."""
     if ours == "ranks":
         times = solve_on_ranks(graph, plan.repeat)
@@ -184,13 +184,13 @@ def _measure(graph: Graph, ours: str, plan: Plan) -> dict[str, Any]:
     return {"graph": graph.name, **facts, "ours": times}
 
 
-def _time_kernels(graph: Graph, repeat: int) -> dict[str, float]:
+def _time_kernels(graph: BenchGraph, repeat: int) -> dict[str, float]:
     """Return the milliseconds from rows in memory to a forest: CPU, and GPU if any."""
     rows, dtype = graph.rows(), graph.weights.dtype
     cores = len(os.sched_getaffinity(0))
-    alone = Kernel(rows, dtype, 1)
+    alone = KernelContender(rows, dtype, 1)
     kernels: list[Contender] = [alone]
-    kernels += [Kernel(rows, dtype, t) for t in sorted({2, cores}) if t > 1]
+    kernels += [KernelContender(rows, dtype, t) for t in sorted({2, cores}) if t > 1]
     if unavailable() is None:
         kernels.append(GpuKernel(alone))
     answers = {kernel.answer(kernel.solve()) for kernel in kernels}
@@ -205,16 +205,16 @@ def _time_kernels(graph: Graph, repeat: int) -> dict[str, float]:
 class GpuKernel(Contender):
     """The GPU worker's kernel, from CSR rows in host memory to the forest's edges."""
 
-    def __init__(self, cpu: Kernel) -> None:
+    def __init__(self, cpu: KernelContender) -> None:
         self.name = f"{device_names()[0]}, copies included,"
         self.cpu = cpu
         self.backend = cuda_device(0)
 
-    def solve(self) -> Forest:
+    def solve(self) -> LabelledForest:
         """Return the forest."""
         return self.backend.msf(self.backend.place(self.cpu.rows))
 
-    def answer(self, forest: Forest) -> Answer:
+    def answer(self, forest: LabelledForest) -> Answer:
         """Add up the weights exactly."""
         return self.cpu.answer(forest)
 

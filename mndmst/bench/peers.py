@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from .contender import Answer, Contender
-from .graphs import Graph
+from .graphs import BenchGraph
 
 
-class Peer(Contender):
+class PeerPackage(Contender):
     """A package with a minimum spanning forest.
 
     Attributes
@@ -31,19 +31,19 @@ class Peer(Contender):
     max_edges: int | None = None
 
     @abstractmethod
-    def __init__(self, graph: Graph) -> None: ...
+    def __init__(self, graph: BenchGraph) -> None: ...
 
 
-class ScipyUpper(Peer):
+class ScipyUpper(PeerPackage):
     """SciPy at its fastest: the upper triangle, float64, overwritten."""
 
     name, package = "scipy", "scipy"
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: BenchGraph) -> None:
         self.matrix = self.convert(graph)
         self.tree = import_module("scipy.sparse.csgraph").minimum_spanning_tree
 
-    def convert(self, graph: Graph) -> Any:
+    def convert(self, graph: BenchGraph) -> Any:
         """Return the matrix to give."""
         u, v, weights = graph.upper()
         degrees = np.bincount(u, minlength=graph.num_vertices)
@@ -72,7 +72,7 @@ class ScipyFull(ScipyUpper):
 
     name = "scipy full"
 
-    def convert(self, graph: Graph) -> Any:
+    def convert(self, graph: BenchGraph) -> Any:
         """Return the matrix to give."""
         return _csr(graph.indptr, graph.indices, graph.weights)
 
@@ -81,12 +81,12 @@ class ScipyFull(ScipyUpper):
         return self.tree(self.matrix)
 
 
-class Igraph(Peer):
+class Igraph(PeerPackage):
     """igraph, which answers with the numbers of the edges."""
 
     name, package = "igraph", "igraph"
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: BenchGraph) -> None:
         u, v, weights = graph.upper()
         ends = np.column_stack((u, v)).astype(np.int64)
         self.graph = import_module("igraph").Graph(graph.num_vertices, ends)
@@ -102,12 +102,12 @@ class Igraph(Peer):
         return Answer(len(forest), float(self.weights[forest].sum()))
 
 
-class NetworkitPrim(Peer):
+class NetworkitPrim(PeerPackage):
     """NetworKit's Prim, the fastest of its own."""
 
     name, package, algorithm = "networkit prim", "networkit", "PrimMSF"
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: BenchGraph) -> None:
         networkit = import_module("networkit")
         u, v, weights = graph.upper()
         edges = (weights.astype(np.float64), (u.astype(np.uint64), v.astype(np.uint64)))
@@ -129,12 +129,12 @@ class NetworkitKruskal(NetworkitPrim):
     name, algorithm = "networkit kruskal", "KruskalMSF"
 
 
-class Rustworkx(Peer):
+class Rustworkx(PeerPackage):
     """rustworkx, which asks a Python function for every weight."""
 
     name, package = "rustworkx", "rustworkx"
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: BenchGraph) -> None:
         rustworkx = import_module("rustworkx")
         self.graph = rustworkx.PyGraph()
         self.graph.add_nodes_from(range(graph.num_vertices))
@@ -150,12 +150,12 @@ class Rustworkx(Peer):
         return Answer(len(forest), float(sum(edge[2] for edge in forest)))
 
 
-class Networkx(Peer):
+class Networkx(PeerPackage):
     """networkx, in pure Python."""
 
     name, package, max_edges = "networkx", "networkx", 1 << 19
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: BenchGraph) -> None:
         networkx = import_module("networkx")
         self.graph = networkx.Graph()
         self.graph.add_weighted_edges_from(_tuples(graph))
@@ -170,7 +170,7 @@ class Networkx(Peer):
         return Answer(len(forest), float(sum(edge[2]["weight"] for edge in forest)))
 
 
-PEERS: tuple[type[Peer], ...] = (
+PEERS: tuple[type[PeerPackage], ...] = (
     *(ScipyUpper, ScipyFull, NetworkitPrim, NetworkitKruskal),
     *(Rustworkx, Igraph, Networkx),
 )
@@ -182,12 +182,12 @@ def installed() -> tuple[str, ...]:
     return tuple(package for package in PACKAGES if find_spec(package))
 
 
-def of_packages(packages: tuple[str, ...]) -> tuple[type[Peer], ...]:
+def of_packages(packages: tuple[str, ...]) -> tuple[type[PeerPackage], ...]:
     """Return the peers that some packages have."""
     return tuple(peer for peer in PEERS if peer.package in packages)
 
 
-def enter(peers: tuple[type[Peer], ...], graph: Graph) -> list[Peer]:
+def enter(peers: tuple[type[PeerPackage], ...], graph: BenchGraph) -> list[PeerPackage]:
     """Convert a graph for all peers that it is not too large for."""
     return [
         peer(graph)
@@ -203,6 +203,6 @@ def _csr(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) -> Any:
     return import_module("scipy.sparse").csr_array(arrays, shape=(n, n))
 
 
-def _tuples(graph: Graph) -> list[tuple[int, int, float]]:
+def _tuples(graph: BenchGraph) -> list[tuple[int, int, float]]:
     u, v, weights = (column.tolist() for column in graph.upper())
     return list(zip(u, v, map(float, weights), strict=True))

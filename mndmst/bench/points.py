@@ -71,7 +71,7 @@ def installed() -> tuple[str, ...]:
 
 
 @dataclass
-class Row:
+class PointsRow:
     """What one contender takes for some points.
 
     Attributes
@@ -107,7 +107,7 @@ def make_points(kind: str, count: int, dimensions: int) -> Points:
 
 def run(
     cases: list[tuple[str, int, int]], names: tuple[str, ...], repeat: int, most: float
-) -> Iterator[list[Row]]:
+) -> Iterator[list[PointsRow]]:
     """Yield the rows of each case.
 
     Parameters
@@ -122,7 +122,7 @@ def run(
         CONTENDERS[name][1](warm)
     for kind, count, dimensions in cases:
         points = make_points(kind, count, dimensions)
-        rows = [Row(kind, count, dimensions, name, []) for name in names]
+        rows = [PointsRow(kind, count, dimensions, name, []) for name in names]
         for _ in range(repeat):
             for row in rows:
                 if row.seconds and row.seconds[-1] > most:
@@ -135,7 +135,7 @@ def run(
         yield rows
 
 
-def text(rows: list[Row]) -> str:
+def text(rows: list[PointsRow]) -> str:
     """Return the table of one case: least and median of the turns."""
     first = rows[0]
     size = f"{counted(first.points, 'point')}, {counted(first.dimensions, 'dimension')}"
@@ -150,7 +150,7 @@ def text(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def draw(rows: list[Row], path: Path) -> None:
+def draw(rows: list[PointsRow], path: Path) -> None:
     """Draw the least seconds of every contender over points, a panel a dimension.
 
     Raises

@@ -51,7 +51,7 @@ def _sizes(text: str) -> list[tuple[int, int]]:
 def _points(arguments: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from .points import KINDS, Row, draw, installed, run, text
+    from .points import KINDS, PointsRow, draw, installed, run, text
     from .table import machine
 
     kinds = chosen("kind", arguments.kinds, KINDS, KINDS)
@@ -60,7 +60,7 @@ def _points(arguments: argparse.Namespace) -> int:
     print(f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}")
     print("  least and median of the turns, times the first one's least")
     cases = [(kind, *size) for size in arguments.sizes for kind in kinds]
-    rows: list[Row] = []
+    rows: list[PointsRow] = []
     for found in run(cases, peers, arguments.repeat, arguments.most):
         print(text(found), flush=True)
         rows += found

@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from .graphs import Graph
-from .ours import Kernel
+from .graphs import BenchGraph
+from .ours import KernelContender
 from .peak import peak, reset_peak
 
 
@@ -18,8 +18,8 @@ def main() -> None:
     folder, threads, *cores = sys.argv[1:]
     if cores:
         os.sched_setaffinity(0, set(map(int, cores)))
-    graph = Graph.load(Path(folder))
-    kernel = Kernel(graph.rows(), graph.weights.dtype, int(threads))
+    graph = BenchGraph.load(Path(folder))
+    kernel = KernelContender(graph.rows(), graph.weights.dtype, int(threads))
     del graph  # the keys have taken the weights' place
     for _ in sys.stdin:
         before = reset_peak()

@@ -13,14 +13,14 @@ from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import find_mpirun
 from ..io.build import build_shards
 from ..io.edges import Edges
-from .graphs import Graph
+from .graphs import BenchGraph
 
 _PACKAGE_PARENT = Path(__file__).parents[2]
 # Stages that a program whose graph is in memory and stays there does not have
 _ASIDE = ("import", "start", "kernels", "read", "digest", "write")
 
 
-def solve_on_ranks(graph: Graph, repeat: int) -> dict[str, float]:
+def solve_on_ranks(graph: BenchGraph, repeat: int) -> dict[str, float]:
     """Return the median milliseconds of `solve`, without files, on 1 rank and more.
 
     Raises

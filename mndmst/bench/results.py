@@ -10,7 +10,7 @@ from .floor import Floor
 
 
 @dataclass
-class Result:
+class Measurement:
     """How one contender has done.
 
     Attributes
@@ -64,22 +64,22 @@ class Case:
     num_edges: int
     load: float
     floors: list[Floor]
-    results: list[Result]
+    results: list[Measurement]
 
     def ms(self, contender: str) -> float | None:
         """Return the time of a contender, or None if it did not take part."""
         return next((r.ms for r in self.results if r.contender == contender), None)
 
-    def faster(self, result: Result) -> float | None:
+    def faster(self, result: Measurement) -> float | None:
         """Return how many times as fast as SciPy on the upper triangle it was."""
         scipy = self.ms("scipy")
         return None if scipy is None else scipy / result.ms
 
-    def medges(self, result: Result) -> float:
+    def medges(self, result: Measurement) -> float:
         """Return million undirected edges a second."""
         return self.num_edges / (1e3 * result.ms)
 
-    def speedup(self, result: Result) -> float | None:
+    def speedup(self, result: Measurement) -> float | None:
         """Return how many times as fast as one thread threads of ours were."""
         one = self.ms("1 thread")
         ours = result.contender.partition(" ")[2] in ("thread", "threads")
@@ -99,7 +99,7 @@ class Case:
         return record
 
 
-def take_turns(contenders: Sequence[Contender], repeat: int) -> list[Result]:
+def take_turns(contenders: Sequence[Contender], repeat: int) -> list[Measurement]:
     """Time contenders one after the other, several times, and compare answers.
 
     Parameters
@@ -119,7 +119,7 @@ def take_turns(contenders: Sequence[Contender], repeat: int) -> list[Result]:
             del forest
     ours = answers[0][0]
     return [
-        Result(
+        Measurement(
             contender.name,
             times[place],
             next((a for a in answers[place] if not ours.agrees(a)), answers[place][0]),

@@ -16,7 +16,7 @@ CHANGES, BATCHES, PAIRS, FEW_PAIRS, EMPTY = 1000, 8, 1_000_000, 1000, 50
 
 
 @dataclass(frozen=True)
-class Row:
+class ServiceRow:
     """A request: what it is, and its seconds in turn."""
 
     name: str
@@ -28,7 +28,7 @@ class Row:
         return f"{self.name:<44} {middle:12.2f} {least:12.2f}"
 
 
-def measure(graph: Path, ranks: int, repeat: int) -> Iterator[Row]:
+def measure(graph: Path, ranks: int, repeat: int) -> Iterator[ServiceRow]:
     """Start a service and yield what its requests take.
 
     Parameters
@@ -40,9 +40,9 @@ def measure(graph: Path, ranks: int, repeat: int) -> Iterator[Row]:
     """
     with Session(graph, ranks=ranks) as held:
 
-        def timed(name: str, ask: Callable[[], Any], times: int = repeat) -> Row:
+        def timed(name: str, ask: Callable[[], Any], times: int = repeat) -> ServiceRow:
             ask()
-            return Row(name, [_seconds(ask) for _ in range(times)])
+            return ServiceRow(name, [_seconds(ask) for _ in range(times)])
 
         yield timed("empty request", held.info, EMPTY)
         edges, n = held.edges(), held.num_vertices
@@ -56,7 +56,7 @@ def measure(graph: Path, ranks: int, repeat: int) -> Iterator[Row]:
             kernel.append(found.details["seconds"])
 
         yield timed("solve, weights by a column", solve)
-        yield Row("the kernel in it, on the same ranks", kernel[1:])
+        yield ServiceRow("the kernel in it, on the same ranks", kernel[1:])
         yield timed("solve, weights sent", lambda: held.solve(weights))
         yield timed("solve, maximum", lambda: held.solve(maximum=True))
         yield from _stream(held, repeat)
@@ -67,8 +67,8 @@ def measure(graph: Path, ranks: int, repeat: int) -> Iterator[Row]:
 
 
 def _changes(
-    held: Any, edges: Any, draw: np.random.Generator, timed: Callable[..., Row]
-) -> Iterator[Row]:
+    held: Any, edges: Any, draw: np.random.Generator, timed: Callable[..., ServiceRow]
+) -> Iterator[ServiceRow]:
     """Yield what batches take: new edges, any edges, forest edges."""
     src, dst = edges["src"].to_numpy(), edges["dst"].to_numpy()
     n, weight = held.num_vertices, edges["weight"].to_numpy()
@@ -96,10 +96,10 @@ def _changes(
         chosen = draw.permutation(len(tail))[:CHANGES]
         held.delete(tail[chosen], head[chosen])
         asked.append(_seconds(lambda: held.path_max(u, v)))
-    yield Row(f"path_max, {FEW_PAIRS:,} pairs, after a change", asked)
+    yield ServiceRow(f"path_max, {FEW_PAIRS:,} pairs, after a change", asked)
 
 
-def _stream(held: Any, repeat: int) -> Iterator[Row]:
+def _stream(held: Any, repeat: int) -> Iterator[ServiceRow]:
     """Yield what a forest takes to a client, and a bare server of the same table."""
     flight = optional("pyarrow.flight", "serve")
     forest = held.solve()
@@ -120,8 +120,8 @@ def _stream(held: Any, repeat: int) -> Iterator[Row]:
             bare.append(_seconds(lambda: client.do_get(ticket).read_all()))
         client.close()
     size = f"{table.nbytes / 1e6:.0f} MB"
-    yield Row(f"a forest to a client, {size}", ours)
-    yield Row(f"a bare server of that table, {size}", bare)
+    yield ServiceRow(f"a forest to a client, {size}", ours)
+    yield ServiceRow(f"a bare server of that table, {size}", bare)
 
 
 def _seconds(work: Callable[[], Any]) -> float:

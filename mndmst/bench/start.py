@@ -24,7 +24,7 @@ _PIECE = 4 << 20
 
 
 @dataclass
-class Start:
+class StartUp:
     """What a command has taken on one number of ranks.
 
     Attributes
@@ -50,7 +50,9 @@ class Start:
     first: float
 
 
-def measure(graph: Path, ranks: int, repeat: int, options: Sequence[str] = ()) -> Start:
+def measure(
+    graph: Path, ranks: int, repeat: int, options: Sequence[str] = ()
+) -> StartUp:
     """Run a solve several times after one that does not count.
 
     Parameters
@@ -75,7 +77,7 @@ def measure(graph: Path, ranks: int, repeat: int, options: Sequence[str] = ()) -
     floors["read of the shards"] = median(_read(graph) for _ in range(repeat))
     records = [record for _, record in turns]
     stages = [_stages(seconds, record) for seconds, record in turns]
-    return Start(
+    return StartUp(
         ranks,
         median(seconds for seconds, _ in turns),
         {name: median(s[name] for s in stages) for name in stages[0]},
@@ -119,7 +121,7 @@ def _read(graph: Path) -> float:
     return time.perf_counter() - begin
 
 
-def text(found: Start) -> str:
+def text(found: StartUp) -> str:
     """Return a table for people."""
     lines = [
         f"{counted(found.ranks, 'rank')}: {found.whole:.3f} s (first run "

@@ -9,7 +9,7 @@ from typing import Any
 from ..host.counted import counted
 from ..run.report import versions
 from .processor import processor_facts
-from .results import Case, Result
+from .results import Case, Measurement
 
 _HEADINGS = (
     f"  {'':<19}{'ms':>10}{'M edges/s':>11}{'x scipy':>9}{'speed-up':>10}"
@@ -79,7 +79,7 @@ def disagreements(case: Case) -> list[str]:
     ]
 
 
-def _row(case: Case, result: Result) -> str:
+def _row(case: Case, result: Measurement) -> str:
     edges, vertices = max(1, case.num_edges), max(1, case.num_vertices)
     extra = result.extra_bytes
     against = [f"{ratio:.2f} x {what}" for what, ratio in result.relative.items()]

@@ -26,7 +26,7 @@ BACKLOG = 1024
 LOOPBACK = "127.0.0.1"
 
 
-class Peer(NamedTuple):
+class RankAddress(NamedTuple):
     """A rank and its host; `address` leads there from others, if it is not empty."""
 
     host: str
@@ -35,7 +35,7 @@ class Peer(NamedTuple):
     process: int
 
 
-def listen(own: Peer, before: Peer) -> socket.socket:
+def listen(own: RankAddress, before: RankAddress) -> socket.socket:
     """Return a socket that listens where the rank before this one can reach it.
 
     Raises
@@ -55,7 +55,7 @@ def own_address() -> str:
     return _route("192.0.2.1") or ""
 
 
-def _address_towards(peer: Peer) -> str:
+def _address_towards(peer: RankAddress) -> str:
     """Return the address of this machine on the way to another rank's."""
     for name in filter(None, (peer.host, peer.address)):
         address = _route(name)

@@ -10,7 +10,7 @@ from ..host.counted import counted
 from .communicator import Comm
 
 
-class Place(NamedTuple):
+class RankPlacement(NamedTuple):
     """Where a rank runs, and what it has there.
 
     Attributes
@@ -38,7 +38,9 @@ class Place(NamedTuple):
     threads: int = 0
     gpus: tuple[str, ...] = ()
 
-    def equipped(self, gpus: Sequence[str], threads: int | None = None) -> "Place":
+    def equipped(
+        self, gpus: Sequence[str], threads: int | None = None
+    ) -> "RankPlacement":
         """Return the place with GPUs, and threads beside the one that drives a GPU."""
         chosen = threads or max(1, self.share - bool(gpus))
         return self._replace(gpus=tuple(gpus), threads=chosen)
@@ -68,12 +70,12 @@ class Place(NamedTuple):
         )
 
 
-def locate(comm: Comm) -> Place:
+def locate(comm: Comm) -> RankPlacement:
     """Return where this rank runs. Collective."""
     node = comm.node()
     cores = frozenset(os.sched_getaffinity(0))
     masks = node.bcast(node.gather(cores))
-    place = Place(
+    place = RankPlacement(
         rank=comm.rank,
         host=platform.node(),
         local_rank=node.rank,
@@ -101,7 +103,7 @@ def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
     return max(1, sum(number // share for share, number in groups.items()))
 
 
-def warnings(places: Sequence[Place]) -> list[str]:
+def warnings(places: Sequence[RankPlacement]) -> list[str]:
     """Return what is wrong with the placement of the ranks of a job.
 
     Parameters
@@ -127,7 +129,7 @@ def warnings(places: Sequence[Place]) -> list[str]:
     ]
 
 
-def _crowded_cores(ranks: Sequence[Place]) -> str:
+def _crowded_cores(ranks: Sequence[RankPlacement]) -> str:
     threads = sum(place.threads for place in ranks)
     cores = len(frozenset().union(*(place.cores for place in ranks)))
     if threads <= cores:
@@ -139,7 +141,7 @@ def _crowded_cores(ranks: Sequence[Place]) -> str:
     )
 
 
-def _idle_gpu(ranks: Sequence[Place]) -> str:
+def _idle_gpu(ranks: Sequence[RankPlacement]) -> str:
     users = Counter(place.gpu for place in ranks if place.gpu)
     idle = {gpu for place in ranks for gpu in place.gpus} - set(users)
     shared = [gpu for gpu, number in users.items() if number > 1]

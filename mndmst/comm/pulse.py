@@ -11,13 +11,13 @@ import socket
 import sys
 import time
 
-from .meeting import Peer
+from .meeting import RankAddress
 
 RUNNING = b"~"
 BEAT_SECONDS = 10.0
 QUIET_SECONDS = 60.0
 
-Link = tuple[socket.socket, Peer]
+Link = tuple[socket.socket, RankAddress]
 
 
 class Pulse:

@@ -24,7 +24,7 @@ from typing import NoReturn
 
 from ..host.launcher import end_launcher
 from .communicator import Comm
-from .meeting import TOKEN_BYTES, Peer, accept, connect, listen, own_address
+from .meeting import TOKEN_BYTES, RankAddress, accept, connect, listen, own_address
 from .pulse import RUNNING, Link, Pulse
 
 # A launcher that has noticed by itself ends the job before a word of ours is needed.
@@ -50,7 +50,7 @@ def watch(comm: Comm, seconds: int) -> str:
     """
     if comm.size == 1 or seconds == 0:
         return ""
-    own = Peer(socket.gethostname(), comm.rank, own_address(), os.getpid())
+    own = RankAddress(socket.gethostname(), comm.rank, own_address(), os.getpid())
     peers = comm.gather(own)
     ring = comm.bcast(sorted(peers) if peers else None)
     here = ring.index(own)
@@ -71,7 +71,9 @@ def watch(comm: Comm, seconds: int) -> str:
     return ""
 
 
-def _links(comm: Comm, own: Peer, before: Peer, after: Peer) -> list[Link]:
+def _links(
+    comm: Comm, own: RankAddress, before: RankAddress, after: RankAddress
+) -> list[Link]:
     """Return connections to the rank after this one and to the one before. Collective.
 
     Raises
@@ -106,7 +108,7 @@ class Watchdog:
 
     def __init__(
         self,
-        own: Peer,
+        own: RankAddress,
         links: list[Link],
         seconds: int,
         end: Callable[[str], object] | None = None,

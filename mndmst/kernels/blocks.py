@@ -15,7 +15,7 @@ from ..native.kernel import kernel
 from .borders import NO_BORDER, Bordered, join_except_borders, lower_borders
 from .columns import joined
 from .kruskal import HALF, LOW, flatten
-from .minima import Edges
+from .minima import PairEdgeList
 from .sorting import DIGIT, key_range, order_runs, sort_alone
 from .team import Team, meet, share_of
 from .threads import Threads
@@ -96,7 +96,7 @@ def blocks_of(pairs: np.ndarray, parent: np.ndarray, count: int) -> Blocks | Non
 
 
 def contract_blocks(
-    team: Team, edges: Edges, parent: np.ndarray, blocks: Blocks
+    team: Team, edges: PairEdgeList, parent: np.ndarray, blocks: Blocks
 ) -> np.ndarray:
     """Contract inside blocks; return a mask of the edges along which. Collective.
 
@@ -114,12 +114,12 @@ def contract_blocks(
 
 
 def edges_between(
-    edges: Edges, parent: np.ndarray, threads: Threads
-) -> tuple[Edges, np.ndarray]:
+    edges: PairEdgeList, parent: np.ndarray, threads: Threads
+) -> tuple[PairEdgeList, np.ndarray]:
     """Return the edges between two present components, and their positions."""
     calls = [(edges, parent, *bounds) for bounds in threads.ranges(len(edges.key))]
     key, pairs, position = joined(threads.map(between, calls), threads)
-    return Edges(key, pairs), position
+    return PairEdgeList(key, pairs), position
 
 
 @kernel

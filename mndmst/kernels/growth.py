@@ -12,7 +12,7 @@ from .blocks import blocks_of, contract_blocks, edges_between
 from .borders import grow_in_order
 from .hooks import count_up
 from .kruskal import flatten
-from .minima import Edges
+from .minima import PairEdgeList
 from .sorting import sort_positions
 from .team import Team
 from .threads import Threads
@@ -34,7 +34,7 @@ class Grown(NamedTuple):
     parent: np.ndarray
 
 
-def grow(edges: Edges, own: int, count: int, threads: Threads) -> Grown:
+def grow(edges: PairEdgeList, own: int, count: int, threads: Threads) -> Grown:
     """Grow components as far as borders allow.
 
     Parameters
@@ -58,7 +58,7 @@ def grow(edges: Edges, own: int, count: int, threads: Threads) -> Grown:
 
 
 def _grow_everywhere(
-    edges: Edges, own: int, parent: np.ndarray, threads: Threads
+    edges: PairEdgeList, own: int, parent: np.ndarray, threads: Threads
 ) -> np.ndarray:
     """Grow along edges wherever they lead; return what becomes of each."""
     fate = np.zeros(len(edges.key), np.uint8)

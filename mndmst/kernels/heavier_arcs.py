@@ -22,7 +22,7 @@ PROBES = 16
 UNKNOWN = -1
 
 
-class Components(NamedTuple):
+class GiantComponent(NamedTuple):
     """What is known of the components of vertices.
 
     Attributes
@@ -41,7 +41,7 @@ class Components(NamedTuple):
     outside: np.ndarray
 
     @classmethod
-    def of_rows(cls, label: np.ndarray, giant: int) -> "Components":
+    def of_rows(cls, label: np.ndarray, giant: int) -> "GiantComponent":
         """Return the components of rows; nothing is known of ghosts."""
         return cls(label, int(giant), np.empty(0, np.uint8))
 

@@ -22,7 +22,7 @@ BLOCK = 256
 KEY_SAMPLE, LIGHT_SHARE = 1024, 0.5
 
 
-class Edges(NamedTuple):
+class PairEdgeList(NamedTuple):
     """Edges between components.
 
     Attributes
@@ -42,7 +42,7 @@ class Rounds(NamedTuple):
     Attributes
     ----------
     key, pairs, position : ndarray
-        The edges that are left (`Edges`), and where they were at first (uint32).
+        The edges that are left (`PairEdgeList`), and where they were at first (uint32).
     parent : ndarray of uint32
         Of each component; flat.
     best, least : ndarray of uint64

@@ -20,7 +20,7 @@ from ..native.kernel import kernel
 from .ascents import merge_ascents
 from .intrinsics import choose, lower_atomic, prefetch
 from .kruskal import HALF, LOW, flatten
-from .minima import NONE, Edges, Rounds, light_cuts, name, settle, take
+from .minima import NONE, PairEdgeList, Rounds, light_cuts, name, settle, take
 from .team import Team, meet, said, say, share_of
 
 # Components from the one in use to the one whose edge is fetched, and whose other end.
@@ -227,7 +227,7 @@ def forest_by_rounds(
     Parameters
     ----------
     key, pairs, parent : ndarray
-        See `Edges` and `Rounds`; there are at most MOST_PLACES edges.
+        See `PairEdgeList` and `Rounds`; there are at most MOST_PLACES edges.
     """
     edges, components = len(key), len(parent)
     rest, pairs_left, position, alive, sample, idle, chosen, best = team.arrays(
@@ -242,5 +242,5 @@ def forest_by_rounds(
         rest, pairs_left, position, parent, best, least, alive, sample, idle, chosen
     )
     cuts = light_cuts(key, components)
-    team.run(boruvka_rounds, edges, Edges(key, pairs), shared, cuts)
+    team.run(boruvka_rounds, edges, PairEdgeList(key, pairs), shared, cuts)
     return chosen

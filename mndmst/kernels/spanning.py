@@ -11,7 +11,7 @@ from .kruskal import (
     light_positions,
     pack_pairs,
 )
-from .minima import Edges, light_cuts
+from .minima import PairEdgeList, light_cuts
 from .rounds import MOST_PLACES, forest_by_rounds
 from .sorting import sort_positions
 from .team import Team
@@ -62,8 +62,8 @@ def spanning_forest(
     blocks = blocks_of(pairs, parent, len(parent)) if alone else None
     if blocks is None:
         return _forest(team, key, pairs, parent)
-    kept = contract_blocks(team, Edges(key, pairs), parent, blocks)
-    rest, position = edges_between(Edges(key, pairs), parent, team.threads)
+    kept = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)
+    rest, position = edges_between(PairEdgeList(key, pairs), parent, team.threads)
     kept[position[_forest(team, *rest, parent)]] = True
     return kept
 

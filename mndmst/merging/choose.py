@@ -8,7 +8,7 @@ from ..steps.boruvka import ExceptionCondition, lightest_cut_edge
 from .devices import MergeOnDevices
 from .hosts import MergeOnHosts, ReplicateComponents
 from .messages import MergeByMessages, MergeByRounds, MergeInRings
-from .strategy import Facts, NotSuitableError, Setting, Strategy
+from .strategy import Facts, NotSuitableError, Strategy, StrategySetting
 
 AUTO: Sequence[type[Strategy]] = (MergeOnDevices, MergeOnHosts, MergeByMessages)
 # For each value of the option `merge` the strategies that are tried, in this order; the
@@ -56,7 +56,7 @@ def _first(
         reason = kind.refuses(facts)
         if reason is None:
             try:
-                strategy = kind(Setting(run, facts, exception, choose_next))
+                strategy = kind(StrategySetting(run, facts, exception, choose_next))
             except NotSuitableError as error:
                 reason = str(error)
             else:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.base import Band, MergedForests, Peer
+from ..backends.base import Band, DevicePeer, MergedForests
 from ..graph.model import EdgeList
 from .portions import RowBand
-from .strategy import Facts, HyPar, NotSuitableError, Setting, Strategy
+from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):
 
     name = "devices"
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: StrategySetting) -> None:
         super().__init__(setting)
         run = self.run
         (worker,) = run.workers
         peer = worker.backend.peer(worker.placed, run.num_vertices)
         if run.comm.min(int(peer is not None)) == 0 or peer is None:
             raise NotSuitableError("not every rank has all its rows on a GPU")
-        self.peer: Peer[object, MergedForests] = peer
+        self.peer: DevicePeer[object, MergedForests] = peer
         self.choose_next = setting.choose_next
 
     @staticmethod

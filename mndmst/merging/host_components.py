@@ -16,7 +16,7 @@ from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ..kernels.columns import add_marked, joined
 from ..kernels.contraction import Contraction, JoiningEdges
-from ..kernels.heavier_arcs import Components, heavier_edges
+from ..kernels.heavier_arcs import GiantComponent, heavier_edges
 from ..kernels.hooks import HALF, outside_of, write_names
 from ..kernels.kruskal import LOW
 from ..run.run import Run
@@ -91,7 +91,7 @@ class HostComponents:
         """
         component, run = self._contraction.component, self.run
         giant = component.dtype.type(giant)
-        components = Components.of_rows(component, giant)
+        components = GiantComponent.of_rows(component, giant)
         columns = []
         for worker in run.workers:
             rows = worker.rows.as_whole()

@@ -12,9 +12,9 @@ from ..run.run import Run
 from ..steps.bands import bands, giant_component
 from ..steps.heavier import CrossEdges
 from .host_components import HostComponents
-from .messages import MergeByMessages, Start
+from .messages import MergeByMessages, MergeStart
 from .portions import BandSequence, HeavyEdges, Remainder, RowBand
-from .strategy import Facts, HyPar, NotSuitableError, Setting, Strategy
+from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 
 # Bytes for each vertex of the graph that a rank may come to touch.
 VERTEX_BYTES = 32
@@ -55,7 +55,7 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
     # Whether every rank counts as a host of its own.
     each_rank: ClassVar[bool] = False
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: StrategySetting) -> None:
         super().__init__(setting)
         run = self.run
         hosts = Hosts(run.comm, each_rank=self.each_rank)
@@ -100,7 +100,7 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
         if giant is not None:
             return HeavyEdges(giant, portion.band)
         self._publish()
-        start = Start(self._sequence, self._sequence.after(portion))
+        start = MergeStart(self._sequence, self._sequence.after(portion))
         return MergeByMessages(self._setting, start)
 
     def ind_comp(self, portion: HostPortion) -> HostEdges:
@@ -120,7 +120,7 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
         if rest is None:
             return left
         remainder = Remainder(CrossEdges(rest, with_owners=False), left.portion)
-        return MergeByMessages(self._setting, Start(self._sequence, remainder))
+        return MergeByMessages(self._setting, MergeStart(self._sequence, remainder))
 
     def post_process(self, rest: HostEdges) -> None:
         """Write the components to the directory, if they are final or are saved."""

@@ -12,7 +12,7 @@ from ..steps.parts import contract_graph, contract_workers, learn_names
 from ..steps.streamed import contract_stored
 from .leaders import Path, cheapest_path, finish, merge_ranks
 from .portions import BandSequence, HeavyEdges, LaterBand, Remainder, RowBand
-from .strategy import Facts, HyPar, Setting
+from .strategy import Facts, HyPar, StrategySetting
 
 # The width of the first band where most of its edges travel to other ranks: there an
 # edge in the band costs more than a vertex left outside.
@@ -25,7 +25,7 @@ MessagePortion = RowBand | LaterBand | HeavyEdges | Remainder
 
 
 @dataclass(frozen=True)
-class Start:
+class MergeStart:
     """Where the strategy begins: with all bands, or after another strategy."""
 
     sequence: BandSequence
@@ -45,7 +45,9 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
     # Width of the first band, in `light_edges`, of a graph without locality.
     travelling_width: ClassVar[float] = TRAVELLING
 
-    def __init__(self, setting: Setting, start: Start | None = None) -> None:
+    def __init__(
+        self, setting: StrategySetting, start: MergeStart | None = None
+    ) -> None:
         super().__init__(setting)
         run, facts, self.exception = setting.run, setting.facts, setting.exception
         alone = facts.workers == 1 and not facts.stored and not facts.resumed
@@ -53,7 +55,7 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
         if start is None:
             width = 1.0 if facts.has_locality else self.travelling_width
             sequence = BandSequence(bands(run, width * run.config.light_edges))
-            start = Start(sequence, sequence.first(run.resumed))
+            start = MergeStart(sequence, sequence.first(run.resumed))
         self._start = start
 
     @staticmethod

@@ -25,16 +25,18 @@ from ..steps.contract import drop_unused
 from ..steps.parts import learn_names
 
 
-class Choice(NamedTuple):
+class LightestEdges(NamedTuple):
     """For some components the lightest edge and the component at its far end."""
 
     label: np.ndarray
     other: np.ndarray
     edges: EdgeList
 
-    def take(self, index: np.ndarray) -> "Choice":
+    def take(self, index: np.ndarray) -> "LightestEdges":
         """Return the choices at some positions."""
-        return Choice(self.label[index], self.other[index], self.edges.take(index))
+        return LightestEdges(
+            self.label[index], self.other[index], self.edges.take(index)
+        )
 
 
 def first_round(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
@@ -72,15 +74,17 @@ def _round(
     return learn_names(run, replace(graph, own=np.zeros_like(graph.own)))
 
 
-def _lightest(graph: ReducedGraph) -> Choice:
+def _lightest(graph: ReducedGraph) -> LightestEdges:
     """Return for each component the lightest edge that is here."""
     best = lightest_edges(graph.a, graph.b, graph.edges.key, len(graph.labels))
     here = np.arange(len(best))
     other = np.where(graph.a[best] == here, graph.b[best], graph.a[best])
-    return Choice(graph.labels, graph.labels[other], graph.edges.take(best))
+    return LightestEdges(graph.labels, graph.labels[other], graph.edges.take(best))
 
 
-def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
+def _decide(
+    run: Run, decided: LightestEdges, proposals: LightestEdges
+) -> LightestEdges:
     """Return the choices for the components of this rank. Collective.
 
     Parameters
@@ -97,17 +101,17 @@ def _decide(run: Run, decided: Choice, proposals: Choice) -> Choice:
     )  # fmt: skip
     label, data, u, v, key = columns
     label = label.astype(np.int64)
-    arrived = Choice(label, decode_near(data, label), EdgeList(u, v, key))
+    arrived = LightestEdges(label, decode_near(data, label), EdgeList(u, v, key))
     owned = run.directory.first, run.directory.last
     best = arrived.take(lightest_proposals(label, u, v, key, *owned))
-    return Choice(
+    return LightestEdges(
         np.concatenate([decided.label, best.label]),
         np.concatenate([decided.other, best.other]),
         decided.edges.followed_by(best.edges),
     )
 
 
-def _hook(run: Run, choice: Choice) -> None:
+def _hook(run: Run, choice: LightestEdges) -> None:
     """Hook components that this rank owns onto others; find the representatives."""
     directory, label, other = run.directory, choice.label, choice.other
     mine = label - directory.first

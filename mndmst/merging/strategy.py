@@ -114,7 +114,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Setting:
+class StrategySetting:
     """The run and the program that a strategy is made for.
 
     Attributes
@@ -142,7 +142,7 @@ class Strategy(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: StrategySetting) -> None:
         self.run = setting.run
 
     @staticmethod

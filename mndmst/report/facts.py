@@ -23,7 +23,7 @@ _UNSET = {
 }
 
 
-class Row(NamedTuple):
+class StageRow(NamedTuple):
     """A stage over all ranks: seconds, and what it sent in MB."""
 
     name: str
@@ -66,7 +66,7 @@ def _value(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def stage_rows(record: Record) -> list[Row]:
+def stage_rows(record: Record) -> list[StageRow]:
     """Return the stages of a run in the order in which they began."""
     ranks = record["ranks"]
     entries = [entry for rank in ranks for entry in rank["stages"]]
@@ -80,7 +80,9 @@ def stage_rows(record: Record) -> list[Row]:
         sent = sum(e.get("bytes_sent", 0) for e in entries if e["stage"] == name)
         mean = sum(seconds) / len(seconds)
         meaning = meanings().get(name, "")
-        rows.append(Row(name, min(seconds), mean, max(seconds), sent / 1e6, meaning))
+        rows.append(
+            StageRow(name, min(seconds), mean, max(seconds), sent / 1e6, meaning)
+        )
     return rows
 
 

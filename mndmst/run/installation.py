@@ -7,7 +7,7 @@ from typing import Any
 from ..backends import device_ids, device_names, unavailable
 from ..comm import mpi_library
 from ..comm.communicator import Comm
-from ..comm.placement import Place, locate
+from ..comm.placement import RankPlacement, locate
 from ..host.errors import MissingExtraError
 from .report import versions
 
@@ -30,7 +30,7 @@ def describe_installation() -> dict[str, Any]:
     return facts
 
 
-def describe_places(comm: Comm) -> list[Place] | None:
+def describe_places(comm: Comm) -> list[RankPlacement] | None:
     """Return the places of all ranks on rank 0, None elsewhere. Collective."""
     gpus = device_ids() if unavailable() is None else []
     return comm.gather(locate(comm).equipped(gpus))

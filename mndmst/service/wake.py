@@ -17,7 +17,14 @@ from threading import Thread
 from typing import Any
 
 from ..comm.communicator import Comm
-from ..comm.meeting import TOKEN_BYTES, Peer, accept, connect, listen, own_address
+from ..comm.meeting import (
+    TOKEN_BYTES,
+    RankAddress,
+    accept,
+    connect,
+    listen,
+    own_address,
+)
 from ..host.errors import ConfigError
 
 _LENGTH = struct.Struct("<I")
@@ -48,7 +55,7 @@ class Wake:
         ConfigError
             On every rank, if some cannot be reached.
         """
-        own = Peer(socket.gethostname(), comm.rank, own_address(), os.getpid())
+        own = RankAddress(socket.gethostname(), comm.rank, own_address(), os.getpid())
         peers = comm.gather(own) or []
         listeners: list[socket.socket] = []
         links: list[socket.socket] = []

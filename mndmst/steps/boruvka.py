@@ -25,7 +25,7 @@ from .contract import drop_unused, empty_graph, reduced_graph, rename
 ExceptionCondition = Callable[[Backend, ReducedGraph], Growth]
 
 
-class Contraction(NamedTuple):
+class ContractedPart(NamedTuple):
     """What independent computation has achieved.
 
     Attributes
@@ -70,7 +70,7 @@ def contract_rows(
     placed: object,
     band: Band,
     exception: ExceptionCondition = lightest_cut_edge,
-) -> Contraction:
+) -> ContractedPart:
     """Reduce a worker's rows to the forest of a band, then contract it.
 
     Parameters
@@ -90,31 +90,31 @@ def contract_rows(
     return contract(backend, graph, exception)
 
 
-def _left_of(rows: Rows, grown: RowGrowth) -> Contraction:
+def _left_of(rows: Rows, grown: RowGrowth) -> ContractedPart:
     """Return the contraction of rows whose components have grown."""
     ids = id_dtype(rows.num_vertices)
     new = grown.label.astype(ids)
     new += ids.type(rows.first)
     graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last, own=True)
-    return Contraction(grown.forest_edges, range(rows.first, rows.last), new, graph)
+    return ContractedPart(grown.forest_edges, range(rows.first, rows.last), new, graph)
 
 
-def _finished(edges: EdgeList, label: np.ndarray) -> Contraction:
+def _finished(edges: EdgeList, label: np.ndarray) -> ContractedPart:
     """Return the contraction of a whole graph: every edge left is a forest edge."""
-    return Contraction(edges, range(len(label)), label, empty_graph(edges))
+    return ContractedPart(edges, range(len(label)), label, empty_graph(edges))
 
 
 def contract(
     backend: Backend,
     graph: ReducedGraph,
     exception: ExceptionCondition = lightest_cut_edge,
-) -> Contraction:
+) -> ContractedPart:
     """Merge the components of a reduced graph as far as the exception allows."""
     growth = backend.forest(graph) if graph.complete else exception(backend, graph)
     in_forest, root = growth
     names = graph.labels[root]
     renamed = np.flatnonzero(names != graph.labels)
-    return Contraction(
+    return ContractedPart(
         graph.edges.take(in_forest),
         graph.labels[renamed],
         names[renamed],

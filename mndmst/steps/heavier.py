@@ -15,7 +15,7 @@ import numpy as np
 from ..backends.base import Band
 from ..comm.directory import NOBODY
 from ..graph.model import EdgeList, ReducedGraph, Rows
-from ..kernels.heavier_arcs import UNKNOWN, Arcs, Components, heavier_arcs
+from ..kernels.heavier_arcs import UNKNOWN, Arcs, GiantComponent, heavier_arcs
 from ..kernels.hooks import outside_of
 from ..kernels.spanning import pair_order
 from ..run.run import Run
@@ -65,7 +65,7 @@ def heavier_edges(run: Run, giant: int, above: int) -> CrossEdges:
     for worker in run.workers:
         rows, first = worker.rows, worker.rows.first
         label = directory.parent[first - directory.first : rows.last - directory.first]
-        columns += walk_outside(run, rows, Components(label, giant, outside), above)
+        columns += walk_outside(run, rows, GiantComponent(label, giant, outside), above)
     arcs = Arcs(*(np.concatenate(column) for column in zip(*columns, strict=True)))
     head_component = arcs.head_component
     unknown = np.flatnonzero(head_component == UNKNOWN)
@@ -79,7 +79,7 @@ def heavier_edges(run: Run, giant: int, above: int) -> CrossEdges:
 
 
 def walk_outside(
-    run: Run, rows: Rows, components: Components, above: int
+    run: Run, rows: Rows, components: GiantComponent, above: int
 ) -> list[tuple[np.ndarray, ...]]:
     """Walk the rows outside the giant component, behind a key.
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..graph.giant import most_frequent
 from ..graph.model import ReducedGraph, Rows, component_of
 from ..kernels.follow import step_up
-from ..kernels.heavier_arcs import Components, cut_arcs
+from ..kernels.heavier_arcs import GiantComponent, cut_arcs
 from ..run.run import Run
 from .bands import GIANT_SAMPLE, GIANT_SHARE
 from .boruvka import ExceptionCondition, cycle_filter
@@ -89,7 +89,7 @@ def _arcs_that_matter(
     those behind a row's lightest arc into the giant component.
     """
     key_above = rows.keys.dtype.type(above)
-    inner = walk_outside(run, rows, Components.of_rows(component, giant), above)
+    inner = walk_outside(run, rows, GiantComponent.of_rows(component, giant), above)
     csr, ranges = rows.csr, run.threads.ranges(len(rows))
     cut = run.threads.map(cut_arcs, [(csr, key_above, *bounds) for bounds in ranges])
     lists = [part[:3] for part in inner] + cut

@@ -11,7 +11,7 @@ from ..comm.directory import present_names
 from ..graph.model import ReducedGraph
 from ..run.run import Run
 from .boruvka import (
-    Contraction,
+    ContractedPart,
     ExceptionCondition,
     contract,
     contract_rows,
@@ -77,14 +77,14 @@ def contract_graph(
     return keep(run, contract(run.backend, graph, exception))
 
 
-def keep(run: Run, contraction: Contraction) -> ReducedGraph:
+def keep(run: Run, contraction: ContractedPart) -> ReducedGraph:
     """Keep the forest edges and new names of a contraction; return what is left."""
     run.state.forest_edges.append(contraction.forest_edges)
     run.directory.note(np.asarray(contraction.old), contraction.new)
     return contraction.graph
 
 
-def joined(contractions: list[Contraction]) -> ReducedGraph:
+def joined(contractions: list[ContractedPart]) -> ReducedGraph:
     """Return what the contractions of neighbouring parts have left, as one graph."""
     graphs = [contraction.graph for contraction in contractions]
     if len(graphs) == 1:

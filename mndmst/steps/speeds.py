@@ -15,7 +15,7 @@ import numpy as np
 
 from ..backends.base import Backend, Band
 from ..graph.model import EdgeList, Rows
-from .boruvka import Contraction, contract
+from .boruvka import ContractedPart, contract
 from .contract import reduced_graph
 from .parts import joined
 from .split import Speeds, split
@@ -61,7 +61,7 @@ def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, 
     """Return the seconds for each edge of contracting, and of merging, two parts."""
     forests = [_forest(backend, part, band) for part in parts]
 
-    def contract_parts() -> list[Contraction]:
+    def contract_parts() -> list[ContractedPart]:
         return [
             contract(backend, _graph_of(edges, part))
             for edges, part in zip(forests, parts, strict=True)

@@ -14,7 +14,7 @@ from ..kernels.columns import room_for
 from ..kernels.edge_order import in_order
 from ..run.run import Run
 from .boruvka import (
-    Contraction,
+    ContractedPart,
     ExceptionCondition,
     contract,
     contract_rows,
@@ -82,7 +82,7 @@ class Passing:
         """Contract what waited at borders that have disappeared."""
         return self._record(contract(self.run.backend, graph, self.exception))
 
-    def _record(self, found: Contraction) -> ReducedGraph:
+    def _record(self, found: ContractedPart) -> ReducedGraph:
         self.forest_edges.add(in_order(found.forest_edges, self.run.threads))
         self.run.directory.record_here(found.old, found.new)
         return found.graph

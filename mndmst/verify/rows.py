@@ -99,7 +99,9 @@ def check_rows(
         If a file is damaged.
     """
     indptr, indices, weights = graph.read_rows(begin, end)
-    rows = Piece(begin, indptr, indices, weights_to_keys(weights), graph.weight_dtype)
+    rows = CheckedRows(
+        begin, indptr, indices, weights_to_keys(weights), graph.weight_dtype
+    )
     problems = dict(_absent_edges(rows, candidate))
     flaw = np.zeros(len(indices), np.uint8)
     vertices = np.arange(begin, end, dtype=indices.dtype)
@@ -123,7 +125,7 @@ def check_rows(
     return Findings(problems, distinct, balance)
 
 
-class Piece(NamedTuple):
+class CheckedRows(NamedTuple):
     """Rows, and the weight type for messages."""
 
     first: int
@@ -148,7 +150,9 @@ class Piece(NamedTuple):
         return f"edge ({u}, {v}) weight {weight(self.keys[arc], self.weight_dtype)}"
 
 
-def _absent_edges(rows: Piece, candidate: Candidate) -> Iterator[tuple[str, list[str]]]:
+def _absent_edges(
+    rows: CheckedRows, candidate: Candidate
+) -> Iterator[tuple[str, list[str]]]:
     """Yield the problems of forest edges that differ from these rows."""
     ends = rows.first, rows.first + len(rows.indptr) - 1
     low, high = (
@@ -177,7 +181,7 @@ def _absent_edges(rows: Piece, candidate: Candidate) -> Iterator[tuple[str, list
     )
 
 
-def _lighter(rows: Piece, candidate: Candidate, arc: int) -> str:
+def _lighter(rows: CheckedRows, candidate: Candidate, arc: int) -> str:
     """Return in words that an arc belongs into the forest instead of another edge."""
     ends = candidate.nodes(rows.ends(arc))
     last = candidate.edge[last_on_path(candidate.link, len(candidate.edge), *ends)]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mndmst.backends.base import Backend, Band, Peer
+from mndmst.backends.base import Backend, Band, DevicePeer
 from mndmst.graph.model import EdgeList, ReducedGraph, Rows
 
 
@@ -17,8 +17,8 @@ class HostMerged(NamedTuple):
     bounds: list[int]
 
 
-class HostPeer(Peer[EdgeList, HostMerged]):
-    """See `Peer`."""
+class HostPeer(DevicePeer[EdgeList, HostMerged]):
+    """See `DevicePeer`."""
 
     def __init__(self, backend: Backend, rows: Rows, num_vertices: int) -> None:
         self.backend, self.rows, self.num_vertices = backend, rows, num_vertices

@@ -10,7 +10,7 @@ from ...host.counted import counted
 from ...host.errors import ConfigError
 from ...host.memory import free_bytes
 from ...kernels.threads import Threads
-from ..base import Backend, Band, Forest, Growth, Memory, RowGrowth
+from ..base import Backend, Band, Growth, LabelledForest, Memory, RowGrowth
 from .band_forest import band_forest
 from .edge_forest import forest_of_edges
 from .msf import msf
@@ -71,7 +71,7 @@ class CpuBackend(Backend):
             )
         return rows
 
-    def msf(self, rows: Rows) -> Forest:
+    def msf(self, rows: Rows) -> LabelledForest:
         """See `Backend.msf`."""
         return msf(rows, self.threads)
 
@@ -82,7 +82,7 @@ class CpuBackend(Backend):
         dst: np.ndarray,
         weight: np.ndarray,
         maximum: bool,
-    ) -> Forest:
+    ) -> LabelledForest:
         """See `Backend.msf_of_edges`."""
         keys = weights_to_keys(weight.copy())
         if maximum:

@@ -14,7 +14,7 @@ from ...kernels.intrinsics import copy_memory, trailing_zeros
 from ...kernels.spanning import spanning_edges
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
-from ..base import SPARSE_ARCS_PER_VERTEX, Forest
+from ..base import SPARSE_ARCS_PER_VERTEX, LabelledForest
 from .cuts import LIGHT_EDGES_PER_VERTEX
 from .select import BLOCK, CHUNK, masks
 
@@ -29,7 +29,7 @@ def forest_of_edges(
     dst: np.ndarray,
     key: np.ndarray,
     threads: Threads,
-) -> Forest:
+) -> LabelledForest:
     """Return the forest of edges in any order.
 
     Parameters
@@ -65,7 +65,7 @@ def forest_of_edges(
         np.concatenate([getattr(edges, name) for edges in found])
         for name in ("u", "v", "key")
     )
-    return Forest(in_order(EdgeList(*columns), threads), parent)
+    return LabelledForest(in_order(EdgeList(*columns), threads), parent)
 
 
 def _cuts(num_vertices: int, key: np.ndarray) -> list[int]:

@@ -22,11 +22,11 @@ from ...graph.model import EdgeList, Rows
 from ...kernels.columns import add_marked, joined, room_for
 from ...kernels.contraction import Contraction, JoiningEdges
 from ...kernels.edge_order import in_order
-from ...kernels.heavier_arcs import Components, heavier_edges
+from ...kernels.heavier_arcs import GiantComponent, heavier_edges
 from ...kernels.hooks import NUMBER, Hooks, outside_of
 from ...kernels.team import Team
 from ...kernels.threads import Threads
-from ..base import Forest
+from ..base import LabelledForest
 from .bands import all_chunks, band_chunks
 from .cuts import Cut, Sample, first_cut, segments
 from .lightest_pairs import Labels, lightest_pairs
@@ -49,7 +49,7 @@ class _Solver:
         self.count = 0
         self.components = Contraction(Team(threads), len(rows), (0, len(rows)))
 
-    def solve(self) -> Forest:
+    def solve(self) -> LabelledForest:
         components = self.components
         high = first_cut(self.rows, self.sample)
         self.join(self.first_band(high))
@@ -57,7 +57,7 @@ class _Solver:
             self.join_heavier(high)
         edges = EdgeList(*(column[: self.count] for column in self.forest))
         label, _ = tree_names(components.component, components.parent, self.threads)
-        return Forest(edges, label)
+        return LabelledForest(edges, label)
 
     def first_band(self, high: Cut | None) -> list[JoiningEdges]:
         """Hook all vertices; return other edges of the first band that may join."""
@@ -87,7 +87,7 @@ class _Solver:
         known, ranges = (giant, label, rows.indptr), self.threads.ranges(len(rows))
         found = self.threads.map(outside_of, [(*known, *bounds) for bounds in ranges])
         outside = np.concatenate(found)
-        tree = Components.of_rows(label, giant)
+        tree = GiantComponent.of_rows(label, giant)
         walk = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
         small = len(outside) <= OUTSIDE_SHARE * len(rows)
@@ -116,7 +116,7 @@ class _Solver:
         return self.components.joining([edges.columns])
 
 
-def msf(rows: Rows, threads: Threads) -> Forest:
+def msf(rows: Rows, threads: Threads) -> LabelledForest:
     """Return the forest of rows that are the whole graph, edges in no order.
 
     The label of a tree is its smallest vertex.

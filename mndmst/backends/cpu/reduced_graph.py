@@ -5,7 +5,7 @@ import numpy as np
 from ...graph.model import ReducedGraph
 from ...kernels import growth
 from ...kernels.borders import FINAL
-from ...kernels.minima import Edges
+from ...kernels.minima import PairEdgeList
 from ...kernels.spanning import packed, spanning_edges
 from ...kernels.threads import Threads
 from ..base import Growth
@@ -24,7 +24,9 @@ def grow(graph: ReducedGraph, threads: Threads) -> Growth:
     order = np.argsort(~graph.own, kind="stable")  # own components first
     number = np.empty(count, np.uint32)
     number[order] = np.arange(count)
-    edges = Edges(graph.edges.key, packed(number[graph.a], number[graph.b], threads))
+    edges = PairEdgeList(
+        graph.edges.key, packed(number[graph.a], number[graph.b], threads)
+    )
     own = int(np.count_nonzero(graph.own))
     fate, parent = growth.grow(edges, own, count, threads)
     root = np.empty(count, np.uint32)

@@ -21,7 +21,7 @@ from ...kernels.edge_order import in_order
 from ...kernels.growth import grow
 from ...kernels.hooks import HALF, Hooks
 from ...kernels.kruskal import LOW
-from ...kernels.minima import Edges
+from ...kernels.minima import PairEdgeList
 from ...kernels.numbering import distinct
 from ...kernels.spanning import pair_order
 from ...kernels.team import Team
@@ -53,7 +53,9 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
         end[:count] += end.dtype.type(rows.first)
     component, own = components.component, len(components.parent)
     columns, pairs, ghosts = _leaving(chunks, heavier, rows, component, own, threads)
-    fate, parent = grow(Edges(columns[2], pairs), own, own + len(ghosts), threads)
+    fate, parent = grow(
+        PairEdgeList(columns[2], pairs), own, own + len(ghosts), threads
+    )
     ranges = threads.ranges(len(fate))
     parts = [[column[b:e] for column in columns] for b, e in ranges]
     masks = [fate[b:e] == FINAL for b, e in ranges]

@@ -14,7 +14,7 @@ from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...host.errors import ConfigError
 from ...kernels.columns import without_repeats
 from ...kernels.inspect import ArcFacts
-from ..base import Backend, Band, DeviceMemoryError, Forest, Growth, Memory
+from ..base import Backend, Band, DeviceMemoryError, Growth, LabelledForest, Memory
 from . import unavailable
 from .band_forest import band_forest
 from .edge_forest import place_edges
@@ -199,13 +199,13 @@ class CudaBackend(Backend):
 
     def msf_of_edges(
         self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
-    ) -> Forest:
+    ) -> LabelledForest:
         """Return the forest of edges in arrays of this device; see `place_edges`."""
         with self._current():
             rows = place_edges(num_vertices, src, dst, weight, maximum)
         return self.msf(rows)
 
-    def msf(self, rows: PlacedRows | StreamedRows) -> Forest:
+    def msf(self, rows: PlacedRows | StreamedRows) -> LabelledForest:
         """See `Backend.msf`."""
         with self._current():
             return msf(rows, self._tools(rows.keys.dtype))

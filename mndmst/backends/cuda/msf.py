@@ -1,13 +1,13 @@
 """The forest of rows that are the whole graph."""
 
-from ..base import Band, Forest
+from ..base import Band, LabelledForest
 from .placed import PlacedRows
 from .row_solver import RowSolver
 from .streamed import StreamedRows, StreamSolver
 from .tools import Tools
 
 
-def msf(rows: PlacedRows | StreamedRows, tools: Tools) -> Forest:
+def msf(rows: PlacedRows | StreamedRows, tools: Tools) -> LabelledForest:
     """See `Backend.msf`."""
     solver: RowSolver | StreamSolver
     if isinstance(rows, StreamedRows):
@@ -17,4 +17,4 @@ def msf(rows: PlacedRows | StreamedRows, tools: Tools) -> Forest:
         solver = RowSolver(tools.kernels, rows.vertices, rows, Band())
         edges = solver.solve_rows(labelled=False)
     label = rows.to_global(solver.labels())
-    return Forest(tools.edge_list(rows, edges), tools.transfer.to_host(label))
+    return LabelledForest(tools.edge_list(rows, edges), tools.transfer.to_host(label))

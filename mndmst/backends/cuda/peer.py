@@ -12,11 +12,11 @@ import cupy
 import numpy as np
 
 from ...graph.model import EdgeList
-from ..base import Band, DeviceMemoryError, Peer
+from ..base import Band, DeviceMemoryError, DevicePeer
 from .kernels import Kernels
 from .placed import PlacedRows
 from .row_solver import MAX_LISTED, RowSolver
-from .solver import Edges, Solver
+from .solver import DeviceEdges, Solver
 from .transfer import Transfer
 
 Result = TypeVar("Result")
@@ -46,8 +46,8 @@ class MergedForest(NamedTuple):
     bounds: list[int]
 
 
-class CudaPeer(Peer[PublishedForest, MergedForest]):
-    """See `Peer`.
+class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
+    """See `DevicePeer`.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class CudaPeer(Peer[PublishedForest, MergedForest]):
             return None
 
     def publish(self) -> PublishedForest | None:
-        """See `Peer.publish`."""
+        """See `DevicePeer.publish`."""
         return self._try(self._publish)
 
     def _publish(self) -> PublishedForest:
@@ -85,24 +85,24 @@ class CudaPeer(Peer[PublishedForest, MergedForest]):
         edges = solver.solve_rows(labelled=False)
         del solver
         here = edges.u >= np.uint32(rows.first)  # ghosts below are not
-        u, v, key = Edges(*(column[here] for column in edges)).in_order()
+        u, v, key = DeviceEdges(*(column[here] for column in edges)).in_order()
         found = rows.to_global(u), rows.to_global(v), key
         self._published = _new_block(sum(column.nbytes for column in found))
         for column, values in zip(self._columns(self._published), found, strict=True):
             column[:] = values
         return PublishedForest(_shared(self._published), len(key))
 
-    def _columns(self, block: cupy.ndarray) -> Edges:
+    def _columns(self, block: cupy.ndarray) -> DeviceEdges:
         """Return the columns of edges that lie one after the other."""
         count = block.nbytes // (8 + np.dtype(self._kernels.key).itemsize)
         ends = block[: 8 * count].view(np.uint32)
         key = block[8 * count :].view(self._kernels.key)
-        return Edges(ends[:count], ends[count:], key)
+        return DeviceEdges(ends[:count], ends[count:], key)
 
     def merge(
         self, published: Sequence[PublishedForest], rank: int
     ) -> MergedForest | None:
-        """See `Peer.merge`."""
+        """See `DevicePeer.merge`."""
         return self._try(lambda: self._merge(published, rank))
 
     def _merge(
@@ -111,7 +111,7 @@ class CudaPeer(Peer[PublishedForest, MergedForest]):
         bounds = np.cumsum([0, *(forest.edges for forest in published)]).tolist()
         if not 0 < bounds[-1] <= MAX_LISTED:
             return None
-        edges = Edges.empty(bounds[-1], self._kernels.key)
+        edges = DeviceEdges.empty(bounds[-1], self._kernels.key)
         for number, forest in enumerate(published):
             own = self._published if number == rank else None
             with _opened(forest.block, own) as block:
@@ -129,7 +129,7 @@ class CudaPeer(Peer[PublishedForest, MergedForest]):
     def receive(
         self, merged: MergedForest, rank: int
     ) -> tuple[EdgeList, np.ndarray] | None:
-        """See `Peer.receive`."""
+        """See `DevicePeer.receive`."""
         return self._try(lambda: self._receive(merged, rank))
 
     def _receive(self, merged: MergedForest, rank: int) -> tuple[EdgeList, np.ndarray]:

@@ -15,7 +15,7 @@ PIECE_BYTES = 64 << 20  # of arcs; long enough to make a launch cheap
 _COUNTED = 1 << 18  # rows whose degrees stay in the cache
 
 
-class Choice(NamedTuple):
+class ChosenRows(NamedTuple):
     """All rows, or some of a whole graph, of which each has arcs.
 
     Attributes
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
         return np.unique(np.append(bounds, len(self.offset) - 1))
 
     def sources(self, rows: Rows, bounds: np.ndarray) -> Iterator[tuple[int, Fill]]:
-        """Yield what `Piece.receive` takes, for every piece between bounds."""
+        """Yield what `PieceBuffer.receive` takes, for every piece between bounds."""
         for begin, end in pairwise(bounds):
             low, high = (int(self.offset[row]) for row in (begin, end))
             yield _whole(self.offset[begin : end + 1])
@@ -62,7 +62,7 @@ def _whole(array: np.ndarray) -> tuple[int, Fill]:
     return array.nbytes, fill_from(array)
 
 
-class Piece:
+class PieceBuffer:
     """Room on the device for any piece of some rows, and the piece that is there.
 
     Attributes
@@ -73,7 +73,7 @@ class Piece:
         Pinned: how many edges had been found by then.
     """
 
-    def __init__(self, rows: Rows, choice: Choice, bounds: np.ndarray) -> None:
+    def __init__(self, rows: Rows, choice: ChosenRows, bounds: np.ndarray) -> None:
         arcs = int(np.diff(choice.offset[bounds]).max(initial=0))
         length = int(np.diff(bounds).max(initial=0))
         self.scanned = cupy.cuda.Event(disable_timing=True)

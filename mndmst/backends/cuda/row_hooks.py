@@ -7,7 +7,7 @@ from ...graph.model import EdgeList
 from ..base import Band
 from .placed import PlacedRows
 from .row_solver import RowSolver
-from .solver import Edges
+from .solver import DeviceEdges
 from .state import NONE
 from .tools import Tools
 
@@ -26,7 +26,7 @@ def list_hooks(
     far[some] = rows.ends[arc]
     key[some] = rows.keys[arc]
     others = edges.v != far[edges.u - np.uint32(rows.first)]
-    edges = Edges(*(column[others] for column in edges))
+    edges = DeviceEdges(*(column[others] for column in edges))
     to_host = tools.transfer.to_host
     hook = to_host(rows.to_global(far).astype(np.uint32))
     return hook, to_host(key), tools.edge_list(rows, edges)

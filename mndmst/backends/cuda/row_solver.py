@@ -17,8 +17,8 @@ import numpy as np
 from ..base import Band
 from .kernels import NULL, TILE, Kernels
 from .placed import PlacedRows
-from .solver import Edges, Solver
-from .state import NONE, Field
+from .solver import DeviceEdges, Solver
+from .state import NONE, StateField
 
 SAMPLE = 8192  # arcs that estimate the cut
 LIGHT_EDGES = 1.25  # light edges per vertex where degrees are even
@@ -36,12 +36,12 @@ class RowSolver(Solver):
         super().__init__(kernels, vertices)
         self._rows, self._band = rows, band
         self._bounds = key_bounds(band, kernels.key)
-        self._chosen = Edges.empty(vertices, kernels.key)
+        self._chosen = DeviceEdges.empty(vertices, kernels.key)
         # A listed edge takes its own bytes and a place in both lists of live edges.
         nbytes = 8 + np.dtype(kernels.key).itemsize + 32
         self._limit = min(_free_nbytes() // nbytes, MAX_LISTED)
 
-    def solve_rows(self, labelled: bool) -> Edges:
+    def solve_rows(self, labelled: bool) -> DeviceEdges:
         """Return the forest, in no order.
 
         With `labelled` the components of `start_from` are kept; otherwise the first
@@ -67,7 +67,7 @@ class RowSolver(Solver):
                 self._over_levels("flatten")
                 self._list_outside()
             state = self.state.get()
-            found = int(state[Field.FOUND])
+            found = int(state[StateField.FOUND])
             if found > capacity:  # nothing was solved: make room, or list less
                 capacity = found
                 if found > self._limit:
@@ -78,11 +78,11 @@ class RowSolver(Solver):
             else:
                 solved, share = share, None
                 if rows.complete:
-                    choice = self._outside(int(state[Field.OUTSIDE]))
+                    choice = self._outside(int(state[StateField.OUTSIDE]))
                 capacity = min(choice.num_arcs, 4 * self.vertices + SLACK)
-        return self._chosen.cut(int(state[Field.CHOSEN]))
+        return self._chosen.cut(int(state[StateField.CHOSEN]))
 
-    def lightest_arcs(self, high: int | None) -> tuple[cupy.ndarray, Edges]:
+    def lightest_arcs(self, high: int | None) -> tuple[cupy.ndarray, DeviceEdges]:
         """Return the lightest arc of each row, and the edges up to a key.
 
         The band of the solver must be open on both sides.
@@ -97,17 +97,17 @@ class RowSolver(Solver):
         rows = self._rows
         if rows.num_arcs == 0:
             return cupy.full(rows.own, NONE, np.uint64), self._chosen.cut(0)
-        self.state[Field.CUT_KEY] = NONE if high is None else np.uint64(high)
-        self.state[Field.CUT_END] = NONE
+        self.state[StateField.CUT_KEY] = NONE if high is None else np.uint64(high)
+        self.state[StateField.CUT_END] = NONE
         choice = _Choice(rows.indptr, None, rows.num_arcs)
         capacity = self._expected(None)
         edges = self._scan(choice, capacity, first=True)
-        found = int(self.state[Field.FOUND])
+        found = int(self.state[StateField.FOUND])
         if found > capacity:
             edges = self._scan(choice, found, first=True)
         edges = edges.cut(found)
         here = edges.u >= np.uint32(rows.first)
-        return self._best[: rows.own], Edges(*(column[here] for column in edges))
+        return self._best[: rows.own], DeviceEdges(*(column[here] for column in edges))
 
     def _light_share(self) -> float | None:
         """Return the share of the arcs that is listed first; None: all."""
@@ -129,11 +129,11 @@ class RowSolver(Solver):
         crowd in hubs, fewer edges make a giant component.
         """
         if share is None:
-            self.state[Field.CUT_KEY : Field.CUT_END + 1] = NONE
+            self.state[StateField.CUT_KEY : StateField.CUT_END + 1] = NONE
             if again or self.kernels.key is np.uint32:
                 return  # wide keys need the least and the greatest of a sample
         rows = self._rows
-        self.state[Field.DEGREES] = 0
+        self.state[StateField.DEGREES] = 0
         keys = cupy.empty(SAMPLE, self.kernels.key)
         ends = cupy.empty(SAMPLE, np.uint32)
         self.kernels.launch(
@@ -148,15 +148,15 @@ class RowSolver(Solver):
             np.uint32(share is not None), self.state,
         )  # fmt: skip
 
-    def _scan(self, choice: "_Choice", capacity: int, first: bool) -> Edges:
+    def _scan(self, choice: "_Choice", capacity: int, first: bool) -> DeviceEdges:
         """List the edges of chosen rows up to the cut.
 
         The first time it finds each row's lightest arc as well.
         """
         rows, state = self._rows, self.state
-        edges = Edges.empty(capacity, self.kernels.key)
-        state[Field.FOUND] = 0
-        state[Field.CAPACITY] = capacity
+        edges = DeviceEdges.empty(capacity, self.kernels.key)
+        state[StateField.FOUND] = 0
+        state[StateField.CAPACITY] = capacity
         tiles = -(-choice.num_arcs // TILE)
         tile_row = cupy.empty(tiles + 1, np.uint32)
         arcs = np.uint64(choice.num_arcs)

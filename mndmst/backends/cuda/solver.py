@@ -10,10 +10,10 @@ import cupy
 import numpy as np
 
 from .kernels import NULL, Kernels
-from .state import Field
+from .state import StateField
 
 
-class Edges(NamedTuple):
+class DeviceEdges(NamedTuple):
     """Edges on the device: ends (uint32) and keys."""
 
     u: cupy.ndarray
@@ -21,19 +21,19 @@ class Edges(NamedTuple):
     key: cupy.ndarray
 
     @classmethod
-    def empty(cls, length: int, key: type) -> "Edges":
+    def empty(cls, length: int, key: type) -> "DeviceEdges":
         """Return room for so many edges."""
         u, v = cupy.empty(length, np.uint32), cupy.empty(length, np.uint32)
         return cls(u, v, cupy.empty(length, key))
 
-    def cut(self, length: int) -> "Edges":
+    def cut(self, length: int) -> "DeviceEdges":
         """Return the first edges."""
-        return Edges(*(column[:length] for column in self))
+        return DeviceEdges(*(column[:length] for column in self))
 
-    def in_order(self) -> "Edges":
+    def in_order(self) -> "DeviceEdges":
         """Return edges in (u, v) order."""
         order = cupy.argsort(self.u.astype(np.uint64) << 32 | self.v)
-        return Edges(*(column[order] for column in self))
+        return DeviceEdges(*(column[order] for column in self))
 
 
 class Solver:
@@ -42,7 +42,7 @@ class Solver:
     Attributes
     ----------
     state : device array of uint64
-        See `state.Field`.
+        See `state.StateField`.
     parent : device array of uint32
         The stack of components that components.cuh describes.
     """
@@ -50,8 +50,8 @@ class Solver:
     def __init__(self, kernels: Kernels, vertices: int) -> None:
         self.kernels = kernels
         self.vertices = vertices
-        self.state = cupy.zeros(len(Field), np.uint64)
-        self.state[Field.GREATEST_KEY] = np.iinfo(kernels.key).max
+        self.state = cupy.zeros(len(StateField), np.uint64)
+        self.state[StateField.GREATEST_KEY] = np.iinfo(kernels.key).max
         self.parent = cupy.empty(3 * vertices + 64, np.uint32)
         self._fresh = cupy.empty(2 * vertices + 64, np.uint32)
         self._best = cupy.empty(vertices, np.uint64)
@@ -62,14 +62,14 @@ class Solver:
         self.parent[:n] = component
         self.parent[:n] += np.uint32(n)
         self.parent[n : 2 * n] = cupy.arange(n, 2 * n, dtype=np.uint32)
-        self.state[Field.SIZE] = n
+        self.state[StateField.SIZE] = n
 
-    def solve(self, edges: Edges) -> cupy.ndarray:
+    def solve(self, edges: DeviceEdges) -> cupy.ndarray:
         """Mark (uint8) the forest's edges; equal keys are ordered by position."""
         self.start_from(cupy.arange(self.vertices, dtype=np.uint32))
-        self.state[Field.FOUND] = self.state[Field.CAPACITY] = len(edges.key)
-        self.state[Field.LEAST_KEY] = edges.key.min()
-        self.state[Field.GREATEST_KEY] = edges.key.max()
+        self.state[StateField.FOUND] = self.state[StateField.CAPACITY] = len(edges.key)
+        self.state[StateField.LEAST_KEY] = edges.key.min()
+        self.state[StateField.GREATEST_KEY] = edges.key.max()
         mark = cupy.zeros(len(edges.key), np.uint8)
         self._run_rounds(edges, mark)
         return mark
@@ -86,7 +86,9 @@ class Solver:
         )
         return label
 
-    def _run_rounds(self, edges: Edges, found: cupy.ndarray | Edges) -> None:
+    def _run_rounds(
+        self, edges: DeviceEdges, found: cupy.ndarray | DeviceEdges
+    ) -> None:
         """Solve listed edges; mark those of the forest, or add them to a list."""
         marks = isinstance(found, cupy.ndarray)
         lists = [cupy.empty((len(edges.key), 4), np.uint32) for _ in range(2)]

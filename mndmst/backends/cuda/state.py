@@ -7,7 +7,7 @@ import numpy as np
 NONE = np.uint64((1 << 64) - 1)  # NONE of common.cuh
 
 
-class Field(IntEnum):
+class StateField(IntEnum):
     """Fields of `State` in common.cuh, in its order."""
 
     FOUND = 0

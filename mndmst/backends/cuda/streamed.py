@@ -19,10 +19,10 @@ import numpy as np
 from ...graph.model import Rows
 from ..base import Band
 from .kernels import NULL, TILE, Kernels
-from .pieces import Choice, Piece, longest_piece, piece_arcs
+from .pieces import ChosenRows, PieceBuffer, longest_piece, piece_arcs
 from .row_solver import MAX_LISTED, SAMPLE, SPARSE_EDGES, key_bounds
-from .solver import Edges, Solver
-from .state import NONE, Field
+from .solver import DeviceEdges, Solver
+from .state import NONE, StateField
 from .transfer import Transfer
 
 # Light edges per vertex: more than where rows are on the device, since every row
@@ -101,12 +101,12 @@ class StreamSolver(Solver):
         self._copying = cupy.cuda.Stream(non_blocking=True)
         room = (nbytes - need.fixed) // need.listed
         most = max(need.edges, min(room, rows.num_arcs + self.vertices))
-        self._listed = Edges.empty(min(most, MAX_LISTED), kernels.key)
-        self._chosen = Edges.empty(self.vertices, kernels.key)
+        self._listed = DeviceEdges.empty(min(most, MAX_LISTED), kernels.key)
+        self._chosen = DeviceEdges.empty(self.vertices, kernels.key)
         self._component = cupy.arange(self.vertices, dtype=np.uint32)
         self._degree = cupy.zeros(len(rows), np.uint32)
 
-    def solve_rows(self, band: Band, label: np.ndarray | None) -> Edges:
+    def solve_rows(self, band: Band, label: np.ndarray | None) -> DeviceEdges:
         """Return the forest, in no order; `label` as in `Backend.band_forest`."""
         rows = self._rows
         if label is not None:
@@ -114,17 +114,17 @@ class StreamSolver(Solver):
                 label.astype(np.uint32)
             )
         cut, ends = self._sample(band)
-        everything = Choice(rows.indptr, None)
+        everything = ChosenRows(rows.indptr, None)
         if cut is None:
             return self._pass(everything, band)
         light = self._pass(everything, Band(band.low, cut))
-        light = Edges(*(column.copy() for column in light))
+        light = DeviceEdges(*(column.copy() for column in light))
         self._over_levels("flatten")
         self._component = self.parent[: self.vertices] - np.uint32(self.vertices)
         rest = self._outside(ends) if rows.complete else everything
         heavy = self._pass(rest, Band(cut, band.high))
         pairs = zip(light, heavy, strict=True)
-        return Edges(*(cupy.concatenate(pair) for pair in pairs))
+        return DeviceEdges(*(cupy.concatenate(pair) for pair in pairs))
 
     def _sample(self, band: Band) -> tuple[int | None, np.ndarray]:
         """Choose the cut between light and heavy edges; None: all are light.
@@ -143,10 +143,12 @@ class StreamSolver(Solver):
         edges = len(keys) / SAMPLE * rows.num_arcs
         if edges <= SPARSE_EDGES * self.vertices:
             return None, ends
-        self.state[Field.LEAST_KEY], self.state[Field.GREATEST_KEY] = keys[[0, -1]]
+        self.state[StateField.LEAST_KEY], self.state[StateField.GREATEST_KEY] = keys[
+            [0, -1]
+        ]
         return int(keys[int(LIGHT_EDGES * self.vertices / edges * len(keys))]), ends
 
-    def _outside(self, ends: np.ndarray) -> Choice:
+    def _outside(self, ends: np.ndarray) -> ChosenRows:
         """Choose the rows outside the component that most of some ends are in."""
         components, counts = cupy.unique(
             self._component[cupy.asarray(ends)], return_counts=True
@@ -157,17 +159,17 @@ class StreamSolver(Solver):
         offset = cupy.zeros(len(row) + 1, np.int64)
         cupy.cumsum(self._degree[row], out=offset[1:])
         to_host = self._transfer.to_host
-        return Choice(to_host(offset), to_host(row))
+        return ChosenRows(to_host(offset), to_host(row))
 
-    def _pass(self, choice: Choice, band: Band) -> Edges:
+    def _pass(self, choice: ChosenRows, band: Band) -> DeviceEdges:
         """Return the forest of a band of chosen rows, as views into `_chosen`."""
         bounds = choice.cut(piece_arcs(self._rows))
-        pieces = [Piece(self._rows, choice, bounds) for _ in range(2)]
+        pieces = [PieceBuffer(self._rows, choice, bounds) for _ in range(2)]
         filled = self._transfer.filled(choice.sources(self._rows, bounds))
         computing = cupy.cuda.get_current_stream()
         capacity = len(self._listed.key)
-        self.state[Field.FOUND], self.state[Field.CAPACITY] = 0, capacity
-        self.state[Field.CUT_KEY : Field.CUT_END + 1] = NONE
+        self.state[StateField.FOUND], self.state[StateField.CAPACITY] = 0, capacity
+        self.state[StateField.CUT_KEY : StateField.CUT_END + 1] = NONE
         for number, (begin, end) in enumerate(pairwise(bounds)):
             before, piece = pieces[number % 2 - 1], pieces[number % 2]
             piece.scanned.synchronize()
@@ -178,32 +180,32 @@ class StreamSolver(Solver):
             if int(piece.found) + before.num_arcs + piece.num_arcs > capacity:
                 before.found[...] = self._make_room(piece.num_arcs)
             self._scan(piece, band)
-            self.state[Field.FOUND].get(out=piece.found, blocking=False)
+            self.state[StateField.FOUND].get(out=piece.found, blocking=False)
             piece.scanned.record(computing)
         return self._solve_listed()
 
     def _make_room(self, arcs: int) -> int:
         """Reduce the list if so many more might not fit; return its length."""
-        found = int(self.state[Field.FOUND])
+        found = int(self.state[StateField.FOUND])
         if found + arcs <= len(self._listed.key):
             return found
         return self._reduce()
 
-    def _solve_listed(self) -> Edges:
+    def _solve_listed(self) -> DeviceEdges:
         self.start_from(self._component)
-        self.state[Field.CHOSEN] = 0
+        self.state[StateField.CHOSEN] = 0
         self._run_rounds(self._listed, self._chosen)
-        return self._chosen.cut(int(self.state[Field.CHOSEN]))
+        return self._chosen.cut(int(self.state[StateField.CHOSEN]))
 
     def _reduce(self) -> int:
         """Leave only the forest in the list; return its length."""
         forest = self._solve_listed()
         for column, kept in zip(self._listed, forest, strict=True):
             column[: len(kept)] = kept
-        self.state[Field.FOUND] = len(forest.key)
+        self.state[StateField.FOUND] = len(forest.key)
         return len(forest.key)
 
-    def _scan(self, piece: Piece, band: Band) -> None:
+    def _scan(self, piece: PieceBuffer, band: Band) -> None:
         """Add to the list what a piece has between components."""
         rows, arcs = self._rows, np.uint64(piece.num_arcs)
         tiles = -(-piece.num_arcs // TILE)
@@ -214,7 +216,7 @@ class StreamSolver(Solver):
         )  # fmt: skip
         chosen = piece.vertex is not None
         if chosen:
-            self.state[Field.GIANT] = self._giant
+            self.state[StateField.GIANT] = self._giant
         else:
             row = piece.first - rows.first
             self._degree[row : row + piece.num_rows] = cupy.diff(piece.offset)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ...graph.model import EdgeList
 from .kernels import Kernels
 from .placed import PlacedRows
-from .solver import Edges
+from .solver import DeviceEdges
 from .streamed import StreamedRows, StreamSolver
 from .transfer import Transfer
 
@@ -34,7 +34,9 @@ class Tools(NamedTuple):
         nbytes = int(FILLED * self.free_nbytes())
         return StreamSolver(self.kernels, rows, self.transfer, nbytes)
 
-    def edge_list(self, rows: PlacedRows | StreamedRows, edges: Edges) -> EdgeList:
+    def edge_list(
+        self, rows: PlacedRows | StreamedRows, edges: DeviceEdges
+    ) -> EdgeList:
         """Bring edges to the host, sorted by their ends."""
         u, v, key = edges.in_order()
         to_host = self.transfer.to_host

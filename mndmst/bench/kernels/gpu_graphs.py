@@ -15,7 +15,7 @@ _SAMPLE = 1 << 20
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
-class Source(NamedTuple):
+class ArcSource(NamedTuple):
     """Where the arcs of a graph come from.
 
     Attributes
@@ -36,17 +36,17 @@ class Source(NamedTuple):
     between: Callable[[int, int], cupy.ndarray]
 
 
-def rmat(scale: int, degree: int) -> Source:
+def rmat(scale: int, degree: int) -> ArcSource:
     """Return `degree` edges for each of 2^scale vertices; a = .57, b = c = .19."""
     return _quadrants(scale, degree, (0.57, 0.76, 0.95))
 
 
-def gnm(scale: int, degree: int) -> Source:
+def gnm(scale: int, degree: int) -> ArcSource:
     """Return `degree` edges for each of 2^scale vertices, chosen uniformly."""
     return _quadrants(scale, degree, (0.25, 0.5, 0.75))
 
 
-def _quadrants(scale: int, degree: int, shares: tuple[float, ...]) -> Source:
+def _quadrants(scale: int, degree: int, shares: tuple[float, ...]) -> ArcSource:
     kernels = Kernels(np.dtype(np.uint32))
     count = cupy.empty(1, np.uint64)
     steps = [np.uint32(round(65536 * share)) for share in shares]
@@ -68,12 +68,12 @@ def _quadrants(scale: int, degree: int, shares: tuple[float, ...]) -> Source:
     cuts = tails[len(tails) * cupy.arange(1, blocks) // blocks] if blocks > 1 else []
     bounds = np.unique([0, *map(int, cuts), vertices]).tolist()
     room = min(2 * edges, BLOCK_ARCS * 5 // 4)
-    return Source(
+    return ArcSource(
         vertices, 2 * edges, bounds, lambda low, high: draw(edges, low, high, room)
     )
 
 
-def road(scale: int, degree: int) -> Source:
+def road(scale: int, degree: int) -> ArcSource:
     """Return a grid's edges, each kept with probability 0.6; `degree` has no say."""
     rows = 1 << scale // 2
     columns = rows * 5 // 4
@@ -84,17 +84,17 @@ def road(scale: int, degree: int) -> Source:
     u = cupy.concatenate((right, down))
     v = cupy.concatenate((right + np.uint64(1), down + np.uint64(columns)))
     arcs = cupy.concatenate((u << np.uint64(32) | v, v << np.uint64(32) | u))
-    return Source(n, len(arcs), [0, n], lambda low, high: arcs)
+    return ArcSource(n, len(arcs), [0, n], lambda low, high: arcs)
 
 
-KINDS: dict[str, Callable[[int, int], Source]] = {
+KINDS: dict[str, Callable[[int, int], ArcSource]] = {
     "rmat": rmat,
     "gnm": gnm,
     "road": road,
 }
 
 
-def build(source: Source, keys: np.dtype) -> PlacedRows:
+def build(source: ArcSource, keys: np.dtype) -> PlacedRows:
     """Return all rows of a graph, with keys hashed from the ends."""
     ends = cupy.empty(source.arcs, np.uint32)
     weights = cupy.empty(source.arcs, keys)

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from .jobs import KINDS, Point, job, make
 
-__all__ = ["KINDS", "Plan", "Point", "disagreements", "run"]
+__all__ = ["KINDS", "Point", "ScalingPlan", "disagreements", "run"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScalingPlan:
     """What to measure.
 
     Attributes
@@ -53,7 +53,7 @@ class Plan:
     work: Path
 
 
-def run(plan: Plan) -> Iterator[list[Point]]:
+def run(plan: ScalingPlan) -> Iterator[list[Point]]:
     """Measure graph by graph; yield each series when it is done.
 
     Raises
@@ -84,7 +84,7 @@ def run(plan: Plan) -> Iterator[list[Point]]:
             yield _compared(weak)
 
 
-def _mixtures(plan: Plan) -> list[tuple[int, int]]:
+def _mixtures(plan: ScalingPlan) -> list[tuple[int, int]]:
     """Return other ranks and threads than the plan's that make as many workers."""
     total = plan.ranks[-1] * plan.threads
     alone = {(1, ranks * plan.threads) for ranks in plan.ranks}

@@ -50,12 +50,12 @@ def add_scaling(devices: Any) -> None:
 
 def _scaling(arguments: argparse.Namespace) -> int:
     from ..table import machine
-    from . import KINDS, Plan, disagreements, run
+    from . import KINDS, ScalingPlan, disagreements, run
     from .table import block, plot
 
     facts, series, wrong = machine(()), [], []
     with _folder(arguments.work) as work:
-        plan = Plan(
+        plan = ScalingPlan(
             chosen("graph", arguments.graphs, KINDS, KINDS),
             arguments.scale,
             tuple(sorted(set(arguments.ranks))),

@@ -13,7 +13,7 @@ from oracle import kruskal
 from mndmst.__main__ import main
 from mndmst.bench import cpu, graphs, peers
 from mndmst.bench.contender import Answer
-from mndmst.bench.ours import Kernel, extra_bytes, ranks
+from mndmst.bench.ours import KernelContender, extra_bytes, ranks
 from mndmst.bench.pictures import plot_threads
 from mndmst.bench.results import take_turns
 from mndmst.bench.table import block, disagreements
@@ -22,7 +22,7 @@ SCALE = 6
 
 
 @pytest.fixture(params=["int32", "int64", "float64"])
-def graph(request: pytest.FixtureRequest) -> graphs.Graph:
+def graph(request: pytest.FixtureRequest) -> graphs.BenchGraph:
     pytest.importorskip("kagen")
     return graphs.make("rmat", SCALE, np.dtype(request.param))
 
@@ -34,7 +34,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "extra_bytes", lambda folder, threads: 1000 * threads)
 
 
-def make_plan(**changes: Any) -> cpu.Plan:
+def make_plan(**changes: Any) -> cpu.CpuPlan:
     given = {
         "scale": SCALE,
         "threads": (1, 2),
@@ -44,17 +44,17 @@ def make_plan(**changes: Any) -> cpu.Plan:
         "peers": ("scipy",) if "scipy" in peers.installed() else (),
         "orders": graphs.HARD,
     }
-    return cpu.Plan(**given | changes)
+    return cpu.CpuPlan(**given | changes)
 
 
-def test_graphs_list_every_edge_once(graph: graphs.Graph) -> None:
+def test_graphs_list_every_edge_once(graph: graphs.BenchGraph) -> None:
     u, v, weights = graph.upper()
     assert (u < v).all()
     assert len(u) == graph.num_edges == graph.indptr[-1] // 2
     assert weights.dtype == graph.weights.dtype
 
 
-def test_hard_weights_lie_as_named(graph: graphs.Graph) -> None:
+def test_hard_weights_lie_as_named(graph: graphs.BenchGraph) -> None:
     hard = {one.order: one for one in graphs.hardened(graph)}
     assert len(np.unique(hard["equal"].weights)) == 1
     inside = np.ones(len(graph.indices) - 1, bool)
@@ -70,7 +70,7 @@ def test_hard_weights_lie_as_named(graph: graphs.Graph) -> None:
 @pytest.mark.parametrize("peer", peers.PEERS, ids=lambda peer: peer.__name__)
 @pytest.mark.filterwarnings("default::DeprecationWarning")  # of the peers' imports
 def test_peers_agree_with_the_oracle(
-    peer: type[peers.Peer], graph: graphs.Graph
+    peer: type[peers.PeerPackage], graph: graphs.BenchGraph
 ) -> None:
     if importlib.util.find_spec(peer.package) is None:
         pytest.skip(f"{peer.package} is not installed")
@@ -82,17 +82,17 @@ def test_peers_agree_with_the_oracle(
         assert expected.agrees(contender.answer(forest))
 
 
-def test_the_kernel_agrees_with_the_oracle(graph: graphs.Graph) -> None:
+def test_the_kernel_agrees_with_the_oracle(graph: graphs.BenchGraph) -> None:
     truth = kruskal(graph.num_vertices, *graph.upper())
-    kernel = Kernel(graph.rows(), graph.weights.dtype, 2)
+    kernel = KernelContender(graph.rows(), graph.weights.dtype, 2)
     assert kernel.answer(kernel.solve()) == Answer(len(truth.src), truth.total)
 
 
 def test_processes_solve_the_graph_and_tell_their_memory(
-    graph: graphs.Graph, tmp_path: Path
+    graph: graphs.BenchGraph, tmp_path: Path
 ) -> None:
     graph.save(tmp_path)
-    kernel = Kernel(graph.rows(), graph.weights.dtype, 1)
+    kernel = KernelContender(graph.rows(), graph.weights.dtype, 1)
     ours = kernel.answer(kernel.solve())
     with ranks(tmp_path) as contenders:
         for rank in contenders:
@@ -116,12 +116,12 @@ class Wrong(peers.ScipyUpper):
 
 @pytest.mark.parametrize("change", [{"edges": 1}, {"factor": 1 + 1e-8}])
 def test_a_wrong_answer_is_noticed(
-    graph: graphs.Graph, change: dict, monkeypatch: pytest.MonkeyPatch
+    graph: graphs.BenchGraph, change: dict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("scipy")
     for name, value in change.items():
         monkeypatch.setattr(Wrong, name, value)
-    kernel = Kernel(graph.rows(), graph.weights.dtype, 1)
+    kernel = KernelContender(graph.rows(), graph.weights.dtype, 1)
     right, wrong = take_turns([kernel, Wrong(graph)], 2)
     assert right.agrees
     assert not wrong.agrees
@@ -192,7 +192,7 @@ def test_unknown_names_are_refused(capsys: pytest.CaptureFixture) -> None:
 
 
 @pytest.mark.usefixtures("alone")
-def test_how_threads_scale_is_drawn(graph: graphs.Graph, tmp_path: Path) -> None:
+def test_how_threads_scale_is_drawn(graph: graphs.BenchGraph, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     case = cpu.contest(graph, make_plan(threads=(1, 2)), (), print)
     for name in ("threads.svg", "threads.png"):
@@ -203,7 +203,7 @@ def test_how_threads_scale_is_drawn(graph: graphs.Graph, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("alone")
-def test_the_table_lines_up(graph: graphs.Graph) -> None:
+def test_the_table_lines_up(graph: graphs.BenchGraph) -> None:
     case = cpu.contest(graph, make_plan(), (), str)
     title, _, headings, *rows = block(case).splitlines()
     assert title.startswith(f"rmat, {graph.weights.dtype}, given weights")

@@ -9,7 +9,7 @@ import pytest
 from processes import ROOT
 
 from mndmst.bench import papers
-from mndmst.bench.graphs import Graph
+from mndmst.bench.graphs import BenchGraph
 from mndmst.host.errors import MndmstError
 
 PAPERS = tomllib.loads((ROOT / "mndmst/bench/papers.toml").read_text())
@@ -21,14 +21,16 @@ def test_every_row_finds_its_recipe_and_a_graph_and_is_printed(
 ) -> None:
     """No file is at hand, so small graphs stand in; their times are made up."""
 
-    def measure(graph: Graph, ours: str, plan: papers.Plan) -> dict[str, Any]:
+    def measure(
+        graph: BenchGraph, ours: str, plan: papers.PapersPlan
+    ) -> dict[str, Any]:
         assert graph.num_edges > 0
         name = "1 thread" if ours == "kernel" else "1 rank"
         return {"graph": graph.name, "edges": graph.num_edges, "ours": {name: 2.0}}
 
     monkeypatch.setattr(papers, "_measure", measure)
     rows = [row for table in PAPERS[key]["tables"] for row in table["rows"]]
-    records = list(papers.run(papers.Plan((key,), 6, 1, tmp_path)))
+    records = list(papers.run(papers.PapersPlan((key,), 6, 1, tmp_path)))
     for row, record in zip(rows, records, strict=True):
         text = papers.text(record)
         assert text.startswith(f"  {row['graph']}\n")
@@ -39,7 +41,7 @@ def test_every_row_finds_its_recipe_and_a_graph_and_is_printed(
 
 
 def test_a_row_is_run_and_printed(tmp_path: Path) -> None:
-    plan = papers.Plan(("kolganov-2016",), 8, 1, tmp_path)
+    plan = papers.PapersPlan(("kolganov-2016",), 8, 1, tmp_path)
     record, ssca2 = papers.run(plan)
     assert "a graph of kind ssca2, clique 45" in papers.text(ssca2)
     assert record["vertices"] == 256
@@ -66,4 +68,4 @@ def test_without_mpirun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     python = str(tmp_path / "python")
     monkeypatch.setattr("mndmst.host.launcher.sys.executable", python)
     with pytest.raises(MndmstError, match="there is no mpirun"):
-        list(papers.run(papers.Plan(("mnd-mst-2018",), 6, 1, tmp_path)))
+        list(papers.run(papers.PapersPlan(("mnd-mst-2018",), 6, 1, tmp_path)))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mndmst.bench.arguments import check_files
-from mndmst.bench.scaling import Plan, Point, _mixtures, disagreements, jobs, run
+from mndmst.bench.scaling import Point, ScalingPlan, _mixtures, disagreements, jobs, run
 from mndmst.bench.scaling.table import _panel, block, plot
 from mndmst.host.errors import ConfigError, MndmstError
 
@@ -68,7 +68,7 @@ def test_the_table_and_the_plot(tmp_path: Path) -> None:
 
 
 def test_one_rank_has_as_many_threads_and_so_do_ranks_between(tmp_path: Path) -> None:
-    plan = Plan(("gnm",), 9, (1, 2, 8), 2, 1, (4,), False, "cpu", tmp_path)
+    plan = ScalingPlan(("gnm",), 9, (1, 2, 8), 2, 1, (4,), False, "cpu", tmp_path)
     assert _mixtures(plan) == [(1, 4), (1, 16), (2, 8)]
     figure = pytest.importorskip("matplotlib.figure").Figure()
     mixed = [point(1, 2.0, threads=4), point(2, 1.5, threads=2)]
@@ -100,7 +100,7 @@ def test_sizes_follow_the_scale() -> None:
 @pytest.mark.mpi
 def test_a_small_run(tmp_path: Path) -> None:
     pytest.importorskip("kagen")
-    plan = Plan(("gnm",), 9, (1, 2), 1, 2, (2, 4), False, "cpu", tmp_path)
+    plan = ScalingPlan(("gnm",), 9, (1, 2), 1, 2, (2, 4), False, "cpu", tmp_path)
     (points,) = run(plan)
     found = [(p.ranks, p.threads, p.name) for p in points]
     methods = ("auto", "replicated", "ring 2", "ring 4")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from mndmst.comm.mpi_library import choose_network
-from mndmst.comm.placement import Place, ranges, share_of_cores, warnings
+from mndmst.comm.placement import RankPlacement, ranges, share_of_cores, warnings
 from mndmst.host.launcher import prepare_environment
 
 
@@ -17,10 +17,10 @@ def place(
     cores: int = 8,
     host: str = "here",
     threads: int | None = None,
-) -> Place:
+) -> RankPlacement:
     mask = frozenset(range(cores))
     share = cores // local_size
-    bare = Place(local_rank, host, local_rank, local_size, mask, share)
+    bare = RankPlacement(local_rank, host, local_rank, local_size, mask, share)
     return bare.equipped(gpus, threads)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from mndmst.comm import pulse
-from mndmst.comm.meeting import Peer
+from mndmst.comm.meeting import RankAddress
 from mndmst.comm.pulse import BEAT_SECONDS, QUIET_SECONDS, RUNNING, Pulse
 
 
@@ -19,7 +19,7 @@ class Pair:
         monkeypatch.setattr(pulse.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(pulse, "_say", self.said.append)
         self.ends = [socket.socketpair() for _ in range(2)]
-        peers = Peer("there", 2, "", 77), Peer("yonder", 0, "", 78)
+        peers = RankAddress("there", 2, "", 77), RankAddress("yonder", 0, "", 78)
         self.pulse = Pulse([(e[0], p) for e, p in zip(self.ends, peers, strict=True)])
 
     def pass_time(self, seconds: float, *running: int) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from mndmst.comm import meeting, pulse, watchdog
-from mndmst.comm.meeting import TOKEN_BYTES, Peer, accept
+from mndmst.comm.meeting import TOKEN_BYTES, RankAddress, accept
 from mndmst.comm.watchdog import Watchdog
 
-OWN = Peer("here", 1, "", 0)
-AFTER, BEFORE = Peer("there", 2, "", 0), Peer("yonder", 0, "", 0)
+OWN = RankAddress("here", 1, "", 0)
+AFTER, BEFORE = RankAddress("there", 2, "", 0), RankAddress("yonder", 0, "", 0)
 
 
 class Trio:
@@ -197,14 +197,14 @@ def test_a_rank_of_another_host_is_awaited_on_the_way_there() -> None:
     address = meeting.own_address()
     if not address:
         pytest.skip("this machine has no network")
-    other = Peer("no-such-host.invalid", 0, "192.0.2.7", 1)
+    other = RankAddress("no-such-host.invalid", 0, "192.0.2.7", 1)
     with meeting.listen(OWN, other) as listener:
         assert listener.getsockname()[0] == address
 
 
 def test_without_a_way_to_a_rank_nobody_listens() -> None:
     with pytest.raises(OSError, match="no way to no-such-host"):
-        meeting.listen(OWN, Peer("no-such-host.invalid", 0, "", 1))
+        meeting.listen(OWN, RankAddress("no-such-host.invalid", 0, "", 1))
 
 
 UNREACHABLE = """

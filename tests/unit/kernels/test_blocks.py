@@ -7,7 +7,7 @@ from mndmst.kernels import blocks as module
 from mndmst.kernels import team as team_module
 from mndmst.kernels.blocks import blocks_of, contract_blocks, edges_between
 from mndmst.kernels.hooks import HALF
-from mndmst.kernels.minima import Edges
+from mndmst.kernels.minima import PairEdgeList
 from mndmst.kernels.spanning import spanning_forest
 from mndmst.kernels.team import Team
 from mndmst.kernels.threads import Threads
@@ -70,11 +70,11 @@ def test_the_forest_is_found(
     team, pairs = Team(Threads(members)), pairs_of(a, b)
     blocks = blocks_of(pairs, parent, COMPONENTS)
     assert blocks is not None
-    inside = contract_blocks(team, Edges(key, pairs), parent, blocks)
+    inside = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)
     assert not (inside & ~expected).any()
     # All keys alike tell 64-bit edges apart by nothing, so few may contract.
     assert inside.sum() > (0.95 if distinct > 9 else 0.3) * expected.sum()
-    (_, named), position = edges_between(Edges(key, pairs), parent, team.threads)
+    (_, named), position = edges_between(PairEdgeList(key, pairs), parent, team.threads)
     apart = parent[a] != parent[b]
     assert position.tolist() == np.flatnonzero(apart).tolist()
     assert named.tolist() == pairs_of(parent[a], parent[b])[apart].tolist()

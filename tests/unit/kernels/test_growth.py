@@ -7,7 +7,7 @@ from mndmst.kernels import growth
 from mndmst.kernels.blocks import BLOCK_BITS, LEAST_BLOCKS, blocks_of
 from mndmst.kernels.borders import FINAL, WAITS
 from mndmst.kernels.hooks import HALF
-from mndmst.kernels.minima import Edges
+from mndmst.kernels.minima import PairEdgeList
 from mndmst.kernels.threads import Threads
 
 
@@ -48,7 +48,7 @@ def test_growth_is_what_rounds_reach(seed: int) -> None:
     dtype = (np.uint32, np.uint64)[seed % 2]
     key = source.integers(0, (3, 1000)[seed % 3 > 0], len(a)).astype(dtype)
     pairs = (a.astype(np.uint64) << HALF) | b.astype(np.uint64)
-    found = growth.grow(Edges(key, pairs), ghost, count, Threads(1 + seed % 2))
+    found = growth.grow(PairEdgeList(key, pairs), ghost, count, Threads(1 + seed % 2))
     final, name = rounds(key, a, b, ghost, count)
     assert (found.fate == FINAL).tolist() == final.tolist()
     assert found.parent.tolist() == name
@@ -63,7 +63,7 @@ def test_blocks_change_nothing(dtype: type, distinct: int) -> None:
     a = np.sort(source.integers(0, own - 40, LEAST_BLOCKS << BLOCK_BITS))
     b = a + source.integers(1, 40, len(a))
     b = np.where(source.random(len(a)) < 0.02, source.integers(own, count, len(a)), b)
-    edges = Edges(
+    edges = PairEdgeList(
         source.integers(0, distinct, len(a)).astype(dtype),
         (a.astype(np.uint64) << HALF) | b.astype(np.uint64),
     )

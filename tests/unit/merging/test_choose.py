@@ -22,8 +22,8 @@ from mndmst.merging.strategy import (
     CUT_SHARE,
     Facts,
     NotSuitableError,
-    Setting,
     Strategy,
+    StrategySetting,
 )
 from mndmst.pipeline import contract
 from mndmst.run.config import MERGES, Config
@@ -94,7 +94,7 @@ def choose_by(
 ) -> Callable[[str, Facts], tuple[Run, Strategy]]:
     """Choose by given facts; strategies begin without their resources."""
 
-    def begin(self: Strategy, setting: Setting) -> None:
+    def begin(self: Strategy, setting: StrategySetting) -> None:
         self.run = setting.run
         self.choose_next = setting.choose_next  # type: ignore[attr-defined]
 
