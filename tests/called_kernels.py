@@ -36,7 +36,7 @@ BLOCKS = (
     "mndmst.kernels.blocks.Packing({0},i8,i8),u8[]"
 )
 AT_TIMES = {
-    ("mndmst.kernels.arrival._wait", "i8[],i8,i8"): (SOLVE, (4, 8)),
+    ("mndmst.kernels.read_progress._wait", "i8[],i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.edge_ops.compact", "u4[],u4[],i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.sorting.order_runs", "u8[],u8[],i8,i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.blocks.contract_inside", BLOCKS.format("u4")): (BOTH, (4,)),

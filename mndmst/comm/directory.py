@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from ..graph.order import id_dtype
-from ..kernels.follow import follow, leading_away, step_up
 from ..kernels.numbering import distinct
+from ..kernels.pointer_jumping import follow, leading_away, step_up
 from ..kernels.threads import Threads
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
 from .communicator import Coded, Comm
@@ -23,7 +23,7 @@ PHASE = 1 << 22
 # Names here that are followed at once.
 STEP = 1 << 16
 # No component is called so.
-NOBODY = -1
+NO_OWNER = -1
 
 
 class Directory:
@@ -174,7 +174,7 @@ class Directory:
             self.parent[positions] = ahead
             positions = positions[ahead != parents]
 
-    def members_elsewhere(self, but: int) -> np.ndarray:
+    def members_elsewhere(self, excluding: int) -> np.ndarray:
         """Return for each vertex of this rank whether other ranks have members.
 
         Collective. True for the names of components that have vertices owned by
@@ -182,10 +182,10 @@ class Directory:
 
         Parameters
         ----------
-        but : int
-            A component that is not asked about, or NOBODY.
+        excluding : int
+            A component that is not asked about, or NO_OWNER.
         """
-        foreign = self.parent[leading_away(self.parent, self.first, but)]
+        foreign = self.parent[leading_away(self.parent, self.first, excluding)]
         asked, _ = distinct(foreign.astype(np.int64))
         _, told, _ = self._tell(self.count_by_owner(asked), asked)
         shared = np.zeros(len(self.parent), np.bool_)
@@ -197,7 +197,7 @@ class Directory:
 
         Paths mostly leave the rank from few vertices, so only these ask other ranks.
         """
-        self.jump(leading_away(self.parent, self.first, NOBODY))
+        self.jump(leading_away(self.parent, self.first, NO_OWNER))
         self.shorten()
 
     def step_up(self, names: np.ndarray, threads: Threads) -> None:

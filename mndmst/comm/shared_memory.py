@@ -162,7 +162,7 @@ def _lay_over(block: mmap.mmap, place: int, nbytes: int, descriptor: int) -> Non
 def _places(shapes: Sequence[Shape]) -> list[int]:
     """Return where arrays begin that lie one after the other, and the end.
 
-    They begin at different places of a page; see `kernels.columns.apart`.
+    They begin at different places of a page; see `kernels.columns.allocate_staggered`.
     """
     places = [0]
     for number, (length, dtype) in enumerate(shapes, 1):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrival import Arrival
+from .read_progress import ReadProgress
 
 # Rows that are looked at to tell how many have arcs; with arcs in fewer of them than
 # the second number all rows are counted.
@@ -54,7 +54,7 @@ class Rows:
         Global ids, ascending within a row. A neighbour outside the rows is a ghost.
     keys : ndarray of uint32 or uint64, shape (arcs,)
         Weights as order-preserving keys (`order.weights_to_keys`).
-    arrival : Arrival, optional
+    progress : ReadProgress, optional
         How far `indices` and `keys` have been filled, where they are still being read.
     """
 
@@ -63,7 +63,7 @@ class Rows:
     indptr: np.ndarray
     indices: np.ndarray
     keys: np.ndarray
-    arrival: Arrival | None = field(default=None, repr=False, compare=False)
+    progress: ReadProgress | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..graph.model import Csr
 from ..graph.order import KeyRule, id_dtype, key_dtype, key_rule
-from ..kernels.arrival import ArcsRead
 from ..kernels.inspect import ArcFacts, Check, inspect_rows, make_keys
+from ..kernels.read_progress import ArcsRead
 from ..kernels.threads import Threads
 from .kernels.arcs import read_arcs
 from .layout import reading
@@ -36,7 +36,7 @@ class ArcReader:
     ----------
     indptr, indices, weights : ndarray
         As `ShardedGraph.read_rows` returns them; at first the latter two are empty.
-    arrival : ArcsRead
+    progress : ArcsRead
         How far these have been filled and looked at.
     """
 
@@ -52,7 +52,7 @@ class ArcReader:
         self.indices = np.empty(num_arcs, id_dtype(graph.num_vertices))
         self.weights = np.empty(num_arcs, graph.weight_dtype)
         self.keys = self.weights.view(key_dtype(graph.weight_dtype))
-        self.arrival = ArcsRead(num_arcs)
+        self.progress = ArcsRead(num_arcs)
         self._parts: list[PartArcs] = []
 
     def read(
@@ -89,7 +89,7 @@ class ArcReader:
                         files.close()
                 found += self._read_parts(waiting, threads)
         except BaseException:
-            self.arrival.fail()
+            self.progress.fail()
             raise
         return _sum(found)
 
@@ -135,10 +135,10 @@ class ArcReader:
             facts = ArcFacts(0, 0)
             if whole or not make_keys(self.keys[low:high], rule):
                 facts = self._look_at(part, low, high, rule)
-            self.arrival.note(low, high)
+            self.progress.note(low, high)
             return facts
 
-        rest = self._check, self.arrival.words
+        rest = self._check, self.progress.words
         quick = [(p, piece) for p in parts if p.chunks for piece in p.pieces()]
         slow = [(p, *piece) for p in parts if not p.chunks for piece in p.pieces()]
         facts, size = threads.map(read, slow), PIECES_AT_ONCE * threads.count

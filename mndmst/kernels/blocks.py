@@ -17,7 +17,7 @@ from .columns import joined
 from .kruskal import HALF, LOW, flatten
 from .minima import PairEdgeList
 from .sorting import DIGIT, key_range, order_runs, sort_alone
-from .team import Team, meet, share_of
+from .team import Team, barrier, share_of
 from .threads import Threads
 
 # Edges of a block, which 16 bits number; and so many blocks are worth the passes.
@@ -167,14 +167,14 @@ def contract_inside(member, edges, components, blocks, packing, words):
     low, high = share_of(member, len(parent))
     border[low:high] = NO_BORDER
     final[edge[begin] : edge[end]] = False
-    meet(member)
+    barrier(member)
     counts, longest = np.empty(end - begin, np.int64), 1
     for i in range(begin, end):
         block = edge[i], edge[i + 1], component[i], component[i + 1]
         count = np.int64(_take_inside(edges, components, block, packing, words))
         counts[i - begin] = count
         longest = max(longest, count)
-    meet(member)
+    barrier(member)
     other = np.empty(longest, np.uint64)
     places = np.empty((DIGITS, 1 << DIGIT), np.uint64)
     mask = (np.uint64(1) << np.uint64(BLOCK_BITS)) - np.uint64(1)
@@ -185,9 +185,9 @@ def contract_inside(member, edges, components, blocks, packing, words):
         if packing.drop:
             order_runs(order, edges.key[edge[i] :], BLOCK_BITS, 0, count)
         join_except_borders(edges, components, order, edge[i], mask)
-    meet(member)
+    barrier(member)
     flatten(parent, low, high)
-    meet(member)
+    barrier(member)
 
 
 @kernel

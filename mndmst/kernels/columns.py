@@ -20,15 +20,15 @@ Shape = tuple[int, type | np.dtype]
 def room_for(rows: Rows, length: int) -> EdgeColumns:
     """Return columns for edges; NumPy's large arrays get huge pages, Numba's not."""
     ids = length, rows.indices.dtype
-    return EdgeColumns(*apart(ids, ids, (length, rows.keys.dtype)))
+    return EdgeColumns(*allocate_staggered(ids, ids, (length, rows.keys.dtype)))
 
 
-def apart(*shapes: Shape) -> list[np.ndarray]:
-    """Return arrays of some lengths and types that begin at different places of a page.
+def allocate_staggered(*shapes: Shape) -> list[np.ndarray]:
+    """Allocate arrays that begin at different offsets of a page.
 
-    Those of a graph with a power of two of vertices would begin at one: what is read of
-    them at a time shares a set of the cache then, and processors take a store to one
-    for a store to the other, whose next load waits for it.
+    Arrays of a power of two of entries would begin at one offset. Entries that a loop
+    reads together would then share a set of the cache, and processors would take a
+    store to one array for a store to the other, whose next load waits for it.
     """
     arrays = []
     for number, (length, kind) in enumerate(shapes, 1):

@@ -21,7 +21,7 @@ from .ascents import merge_ascents
 from .intrinsics import choose, lower_atomic, prefetch
 from .kruskal import HALF, LOW, flatten
 from .minima import NONE, PairEdgeList, Rounds, light_cuts, name, settle, take
-from .team import Team, meet, said, say, share_of
+from .team import Team, barrier, post_count, prefix_and_total, share_of
 
 # Components from the one in use to the one whose edge is fetched, and whose other end.
 EDGES_AHEAD, ENDS_AHEAD = np.uint64(32), np.uint64(16)
@@ -144,24 +144,24 @@ def _rounds(member, shared, begin, end):
         count += np.uint64(parent[component] == component)
         best[component] = least[component] = NONE
     alive = alive[:count]
-    meet(member)
+    barrier(member)
     while True:
         left = name(shared, begin, end)
         end = begin + np.int64(left)
         _sample(member, shared, begin, left)
-        say(member, np.int64(left))
-        meet(member)
-        if said(member)[1] == 0:
+        post_count(member, np.int64(left))
+        barrier(member)
+        if prefix_and_total(member)[1] == 0:
             return
         if shared.key.itemsize == 8:
             settle(shared, begin, end)
-            meet(member)
+            barrier(member)
         alive = alive[: _hook(shared, alive)]
-        meet(member)
+        barrier(member)
         if member.number == 0:
             _choose_idle(member, shared)
         alive = alive[: _climb(shared, alive, low, high)]
-        meet(member)
+        barrier(member)
 
 
 @kernel
@@ -182,10 +182,10 @@ def _call_after_smallest(member, parent, smallest):
         root = np.intp(parent[component])
         if component < smallest[root]:
             lower_atomic(smallest, root, component)
-    meet(member)
+    barrier(member)
     for component in range(np.uint64(begin), np.uint64(end)):
         parent[component] = smallest[parent[component]]
-    meet(member)
+    barrier(member)
 
 
 @kernel
@@ -214,7 +214,7 @@ def boruvka_rounds(member, edges, shared, cuts):
         taken = take(edges, shared, begin, end, least, most)
         _rounds(member, shared, begin, begin + np.int64(taken))
         flatten(shared.parent, low, high)
-        meet(member)
+        barrier(member)
         least = most + edges.key.dtype.type(1)
     _call_after_smallest(member, shared.parent, shared.best)
 

@@ -1,9 +1,8 @@
-"""Workers of one host that share arrays, and meet between two steps.
+"""Threads of one host that share arrays and run kernels with barriers.
 
-A team's members are the threads of a process, or those of all ranks of a host
-(`comm.hosts`). Steps that follow each other closely are one kernel, in which the
-members wait for each other: to wake threads from Python would take longer than such a
-step.
+A team's members are the threads of a process, or of all ranks of a host (`comm.hosts`).
+Short consecutive steps are one kernel with barriers between them: waking threads from
+Python would take longer than such a step.
 """
 
 from collections.abc import Callable
@@ -12,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..native.kernel import kernel
-from .callers import EVERYONE, LINE, LOOKS
-from .columns import Shape, apart
+from .columns import Shape, allocate_staggered
 from .intrinsics import add_atomic, load_atomic, sleep_while, wake
+from .nogil_pool import EVERYONE, LINE, SPIN_COUNT
 from .threads import GRAIN, Threads
 
-# In the words that members meet at: how many have come, how often all have, how many
-# sleep meanwhile, and what each says.
-ARRIVED, MEETINGS, ASLEEP, SAID = (LINE * line for line in range(4))
+# The words of a team: members that have arrived at the barrier, barriers passed,
+# members that sleep at the barrier, and the count that each member has posted.
+ARRIVED, BARRIERS, ASLEEP, POSTED = (LINE * line for line in range(4))
 
 
 class Member(NamedTuple):
@@ -28,9 +27,9 @@ class Member(NamedTuple):
     Attributes
     ----------
     number, size : int
-        Of so many members.
+        The number of this member, and of all members.
     words : ndarray of int64
-        Where they meet.
+        Shared state of the barrier.
     """
 
     number: int
@@ -39,8 +38,8 @@ class Member(NamedTuple):
 
 
 def words_for(size: int) -> int:
-    """Return how many words so many members need to meet."""
-    return SAID + LINE * size
+    """Return the number of shared words that a team of `size` members needs."""
+    return POSTED + LINE * size
 
 
 class Team:
@@ -67,11 +66,11 @@ class Team:
         self._words = np.zeros(words_for(self.most), np.int64)
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
-        """Return arrays of some lengths and types that all members see. Collective."""
-        return apart(*shapes)
+        """Return arrays that all members share. Collective."""
+        return allocate_staggered(*shapes)
 
     def sync(self) -> None:
-        """Wait for all processes: they see what the others have written."""
+        """Barrier between processes: each sees the others' writes from before."""
 
     def counts(self, *counts: int) -> np.ndarray:
         """Return the counts of every process. Collective.
@@ -83,7 +82,7 @@ class Team:
         return np.array([counts], np.int64)
 
     def share(self, length: int) -> tuple[int, int]:
-        """Return the range of [0, length) that is this process's."""
+        """Return this process's range of [0, length)."""
         rank, processes = self.rank, self.processes
         return length * rank // processes, length * (rank + 1) // processes
 
@@ -93,23 +92,23 @@ class Team:
         return [(begin + b, begin + e) for b, e in self.threads.ranges(end - begin)]
 
     def size_for(self, work: int) -> int:
-        """Return how many members are worth waking for so much work of all."""
+        """Return the number of members worth waking for some work in all."""
         each = work // (GRAIN * self.processes)
         return self.processes * max(1, min(self.most, each))
 
     def run(
         self, function: Callable[..., Any], work: int, *arguments: Any
     ) -> list[Any]:
-        """Call a kernel of each member at once; return what those here return.
+        """Run a kernel on each member at once; return the results of this process.
 
-        Collective. In it the members may meet.
+        Collective. The kernel may call `barrier`.
 
         Parameters
         ----------
         function : callable
             Takes the member, and then the arguments.
         work : int
-            About how many elements all look at: few wake few threads.
+            Approximate number of elements in all: few elements wake few threads.
         """
         size = self.size_for(work)
         here = size // self.processes
@@ -120,46 +119,46 @@ class Team:
 
 @kernel
 def share_of(member, length):
-    """Return the range of [0, length) that is this member's."""
+    """Return this member's range of [0, length)."""
     number, size, _ = member
     return length * number // size, length * (number + 1) // size
 
 
 @kernel
-def meet(member):
-    """Wait for the other members; what they have written before is seen from here."""
+def barrier(member):
+    """Wait for all members; their writes from before are visible afterwards."""
     _, size, words = member
-    meetings = load_atomic(words, MEETINGS)
+    passed = load_atomic(words, BARRIERS)
     if add_atomic(words, ARRIVED, 1) == size - 1:
         words[ARRIVED] = 0
-        add_atomic(words, MEETINGS, 1)
+        add_atomic(words, BARRIERS, 1)
         if load_atomic(words, ASLEEP):
-            wake(words, MEETINGS, EVERYONE)
+            wake(words, BARRIERS, EVERYONE)
         return
-    for _ in range(LOOKS):
-        if load_atomic(words, MEETINGS) != meetings:
+    for _ in range(SPIN_COUNT):
+        if load_atomic(words, BARRIERS) != passed:
             return
-    # Who comes last counts the meeting, then looks for sleepers; so a member is seen to
-    # sleep, or sees the meeting and does not.
+    # The last member counts the barrier, then looks for sleepers. So a member either is
+    # seen to sleep, or sees the count and stays awake.
     add_atomic(words, ASLEEP, 1)
-    while load_atomic(words, MEETINGS) == meetings:
-        sleep_while(words, MEETINGS, meetings)
+    while load_atomic(words, BARRIERS) == passed:
+        sleep_while(words, BARRIERS, passed)
     add_atomic(words, ASLEEP, -1)
 
 
 @kernel
-def say(member, count):
-    """Tell the others a count; they may ask for it once all have met."""
+def post_count(member, count):
+    """Post a count for the other members to read after the next barrier."""
     number, _, words = member
-    words[SAID + LINE * number] = count
+    words[POSTED + LINE * number] = count
 
 
 @kernel
-def said(member):
-    """Return the sum of what the members before this one have said, and of all."""
+def prefix_and_total(member):
+    """Return the sum of the counts posted by members before this one, and of all."""
     number, size, words = member
     before = total = 0
     for other in range(size):
         before = total if other == number else before
-        total += words[SAID + LINE * other]
+        total += words[POSTED + LINE * other]
     return before, total

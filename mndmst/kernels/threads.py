@@ -8,7 +8,7 @@ from typing import Any
 
 from ..native.calls import put_down
 from ..native.kernel import Kernel
-from .callers import callers
+from .nogil_pool import nogil_pool
 
 # Fewer elements than this for each thread are not worth waking it.
 GRAIN = 1 << 15
@@ -99,7 +99,7 @@ class Threads:
     ) -> list[Any] | None:
         """Return the results of calls of a kernel; None if they must be made here."""
         put = put_down(function, calls) if isinstance(function, Kernel) else None
-        return None if put is None else callers(self.count).make(put)
+        return None if put is None else nogil_pool(self.count).submit(put)
 
     def ranges(
         self, length: int, grain: int | None = None, align: int = 1, each: int = 1

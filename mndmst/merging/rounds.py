@@ -16,8 +16,8 @@ import numpy as np
 from ..comm.communicator import Coded
 from ..graph.model import EdgeList, ReducedGraph
 from ..kernels.edge_ops import lightest_edges
-from ..kernels.follow import in_both
-from ..kernels.owners import lightest_proposals
+from ..kernels.group_by_owner import lightest_proposals
+from ..kernels.shared_pairs import in_both
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
 from ..run.run import Run
 from ..steps.boruvka import cycle_filter

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..backends.base import Band
-from ..comm.directory import NOBODY
+from ..comm.directory import NO_OWNER
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..kernels.heavier_arcs import UNKNOWN, Arcs, GiantComponent, heavier_arcs
 from ..kernels.hooks import outside_of
@@ -152,7 +152,7 @@ def _graph_of_arcs(
     Collective. Components with all their vertices here are own, but the giant one.
     """
     graph, first = reduced_arcs(run, columns), run.directory.first
-    shared = run.directory.members_elsewhere(NOBODY if giant is None else giant)
+    shared = run.directory.members_elsewhere(NO_OWNER if giant is None else giant)
     own = graph.own & (graph.labels != giant)
     own[own] = ~shared[graph.labels[own] - first]
     return cycle_filter(run.backend, replace(graph, own=own))

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..graph.giant import most_frequent
 from ..graph.model import ReducedGraph, Rows, component_of
-from ..kernels.follow import step_up
 from ..kernels.heavier_arcs import GiantComponent, cut_arcs
+from ..kernels.pointer_jumping import step_up
 from ..run.run import Run
 from .bands import GIANT_SAMPLE, GIANT_SHARE
 from .boruvka import ExceptionCondition, cycle_filter

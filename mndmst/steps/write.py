@@ -22,7 +22,7 @@ from ..io.outputs import Outputs
 from ..io.totals import begin_digest, exact_total
 from ..kernels.columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
-from ..kernels.owners import by_owner
+from ..kernels.group_by_owner import by_owner
 from ..kernels.threads import ALONE, Threads
 from ..run.report import write_report
 from ..run.run import Run

@@ -11,7 +11,7 @@ from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
 from mndmst.graph.model import Rows
 from mndmst.host.errors import InputError
-from mndmst.kernels.arrival import ArcsRead
+from mndmst.kernels.read_progress import ArcsRead
 
 reason = unavailable()
 pytestmark = [
@@ -27,17 +27,17 @@ def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
     whole = csr(n, u, v, key, np.uint32)
     for rows in (whole, whole.cut(n // 3, n // 2)):
         arrays = [np.zeros_like(array) for array in (rows.indices, rows.keys)]
-        arrival = ArcsRead(rows.num_arcs)
-        coming = Rows(rows.first, n, rows.indptr, *arrays, arrival)
+        progress = ArcsRead(rows.num_arcs)
+        coming = Rows(rows.first, n, rows.indptr, *arrays, progress)
 
-        def read(rows=rows, arrays=arrays, arrival=arrival):
+        def read(rows=rows, arrays=arrays, progress=progress):
             steps = list(pairwise([*range(0, rows.num_arcs, 50), rows.num_arcs]))
             for low, high in steps[::-1][1:] + steps[-1:]:
                 for array, source in zip(
                     arrays, (rows.indices, rows.keys), strict=True
                 ):
                     array[low:high] = source[low:high]
-                arrival.note(low, high)
+                progress.note(low, high)
 
         reader = Thread(target=read)
         reader.start()
@@ -55,10 +55,10 @@ def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
 def test_rows_that_do_not_come_are_not_waited_for(backend):
     n, u, v, key = edges_of("gnm", np.random.default_rng(7), np.uint32)
     rows = csr(n, u, v, key, np.uint32)
-    arrival = ArcsRead(rows.num_arcs)
-    arrival.fail()
+    progress = ArcsRead(rows.num_arcs)
+    progress.fail()
     with pytest.raises(InputError, match="not been read"):
-        backend.place(Rows(0, n, rows.indptr, rows.indices, rows.keys, arrival))
+        backend.place(Rows(0, n, rows.indptr, rows.indices, rows.keys, progress))
 
 
 def test_one_peer_alone_finds_the_forest(backend):

@@ -6,8 +6,8 @@ from itertools import pairwise
 import cupy
 import numpy as np
 
-from ...graph.arrival import Arrival
 from ...graph.model import Rows
+from ...graph.read_progress import ReadProgress
 from ...host.errors import ConfigError
 from .transfer import Fill, Transfer, copy_next, fill_from
 
@@ -134,7 +134,7 @@ def _arcs_of(rows: Rows, transfer: Transfer) -> list[cupy.ndarray]:
     copies = [cupy.empty(len(column), column.dtype) for column in columns]
     bounds = list(pairwise([*range(0, rows.num_arcs, _COPIED), rows.num_arcs]))
     filled = transfer.filled(
-        ((high - low) * column.itemsize, _fill(column[low:high], high, rows.arrival))
+        ((high - low) * column.itemsize, _fill(column[low:high], high, rows.progress))
         for low, high in bounds
         for column in columns
     )
@@ -145,13 +145,13 @@ def _arcs_of(rows: Rows, transfer: Transfer) -> list[cupy.ndarray]:
     return copies
 
 
-def _fill(column: np.ndarray, stop: int, arrival: Arrival | None) -> Fill:
+def _fill(column: np.ndarray, stop: int, progress: ReadProgress | None) -> Fill:
     """Return what fills pieces once all arcs before `stop` are there."""
     fill = fill_from(column)
 
     def fill_later(piece: np.ndarray, low: int) -> None:
-        if arrival is not None:
-            arrival.wait(stop)
+        if progress is not None:
+            progress.wait(stop)
         fill(piece, low)
 
     return fill_later

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ...kernels.arrival import note_arcs
 from ...kernels.inspect import FINE, inspect_rows, make_keys
+from ...kernels.read_progress import note_arcs
 from ...native.kernel import kernel
 from .checks import read_chunks
 
@@ -25,7 +25,7 @@ def read_arcs(ids, weights, rows, arcs, check, words):
         The arcs [begin, end).
     check : kernels.inspect.Check
     words : ndarray of int64
-        Of `kernels.arrival.ArcsRead`.
+        Of `kernels.read_progress.ArcsRead`.
 
     Returns
     -------

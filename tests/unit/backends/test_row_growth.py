@@ -13,8 +13,8 @@ from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
 from mndmst.kernels import growth
-from mndmst.kernels.follow import step_up
 from mndmst.kernels.heavier_arcs import cut_arcs
+from mndmst.kernels.pointer_jumping import step_up
 from mndmst.steps.boruvka import contract
 from mndmst.steps.contract import reduced_graph
 

@@ -15,8 +15,8 @@ from mndmst.host.memory import Budget
 from mndmst.io.arc_reader import ArcReader
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.stored_rows import load_rows
-from mndmst.kernels.arrival import STEP, ArcsRead
 from mndmst.kernels.inspect import ArcFacts
+from mndmst.kernels.read_progress import STEP, ArcsRead
 from mndmst.kernels.threads import Threads
 from mndmst.steps.read import read_rows
 
@@ -58,7 +58,7 @@ def test_every_arc_is_seen_once(
     arcs.read(Threads(threads))
     keys = weights_to_keys(weights[low:high].copy())
     np.testing.assert_array_equal(arcs.keys, keys)
-    arcs.arrival.wait(high - low)
+    arcs.progress.wait(high - low)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -114,22 +114,22 @@ def test_a_row_that_descends_where_it_is_divided(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"do not ascend \(vertex 0\)"):
         arcs.read(Threads(2))
     with pytest.raises(InputError, match="not been read"):
-        arcs.arrival.wait(41)
+        arcs.progress.wait(41)
 
 
 def test_who_waits_for_arcs_gets_them_in_order() -> None:
-    arrival, seen = ArcsRead(2 * STEP + 7), []
+    progress, seen = ArcsRead(2 * STEP + 7), []
 
     def follow() -> None:
         for arc in (0, 3, STEP + 3, 2 * STEP + 7):
-            arrival.wait(arc)
+            progress.wait(arc)
             seen.append(arc)
 
     follower = Thread(target=follow)
     follower.start()
-    arrival.note(STEP + 5, 2 * STEP + 7)
-    arrival.note(3, STEP + 5)
+    progress.note(STEP + 5, 2 * STEP + 7)
+    progress.note(3, STEP + 5)
     assert 3 not in seen
-    arrival.note(0, 3)
+    progress.note(0, 3)
     follower.join(10)
     assert seen == [0, 3, STEP + 3, 2 * STEP + 7]

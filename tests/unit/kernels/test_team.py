@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from mndmst.kernels import team as module
-from mndmst.kernels.team import Member, Team, meet, said, say, share_of
+from mndmst.kernels.team import (
+    Member,
+    Team,
+    barrier,
+    post_count,
+    prefix_and_total,
+    share_of,
+)
 from mndmst.kernels.threads import Threads
 from mndmst.native.kernel import kernel
 
@@ -18,12 +25,12 @@ def add_up(member, columns):
     total = before = 0
     for turn in range(len(columns)):
         columns[turn, number] = number + turn
-        say(member, number + turn)
-        meet(member)
+        post_count(member, number + turn)
+        barrier(member)
         for other in columns[turn]:
             total += other
-        before += said(member)[0]
-        meet(member)
+        before += prefix_and_total(member)[0]
+        barrier(member)
     return total, before
 
 

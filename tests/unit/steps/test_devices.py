@@ -61,8 +61,8 @@ class Looking(CpuBackend):
     looked: list[ArcFacts | None]
 
     def place(self, rows: Rows) -> Rows:
-        if rows.arrival is not None:
-            rows.arrival.wait(rows.num_arcs)
+        if rows.progress is not None:
+            rows.progress.wait(rows.num_arcs)
         return super().place(rows)
 
     def look_at_arcs(self, rows: Rows, num_vertices: int) -> ArcFacts | None:

@@ -1,4 +1,4 @@
-"""Edges on the way to their homes, and what a home chooses from those that came."""
+"""Group edges by owner rank; each owner keeps the minimum of the proposals it gets."""
 
 import numpy as np
 
@@ -8,36 +8,36 @@ from .search import first_above
 
 @kernel
 def by_owner(ids, vtxdist):
-    """Group ids by the rank that is their home.
+    """Group ids by the rank that owns them.
 
     Parameters
     ----------
     ids : ndarray of uint32 or int64
-        In any order; quickest where neighbours share a home.
+        In any order; fastest where neighbours have one owner.
     vtxdist : ndarray of int64, shape (ranks + 1,)
 
     Returns
     -------
     order : ndarray of int64
-        Positions in `ids`, those of the first rank first, ascending for each rank.
+        Positions in `ids`, grouped by rank, ascending for each rank.
     counts : ndarray of int64, shape (ranks,)
     """
     counts = np.zeros(len(vtxdist) - 1, np.int64)
-    home = np.empty(len(ids), np.int32)
+    owner = np.empty(len(ids), np.int32)
     rank = 0
     for i in range(len(ids)):
         value = np.int64(ids[i])
         if value < vtxdist[rank] or value >= vtxdist[rank + 1]:
             rank = first_above(vtxdist, value) - 1
-        home[i] = rank
+        owner[i] = rank
         counts[rank] += 1
-    place = np.zeros(len(counts), np.int64)
+    position = np.zeros(len(counts), np.int64)
     for rank in range(1, len(counts)):
-        place[rank] = place[rank - 1] + counts[rank - 1]
+        position[rank] = position[rank - 1] + counts[rank - 1]
     order = np.empty(len(ids), np.int64)
     for i in range(len(ids)):
-        order[place[home[i]]] = i
-        place[home[i]] += 1
+        order[position[owner[i]]] = i
+        position[owner[i]] += 1
     return order, counts
 
 
@@ -60,11 +60,11 @@ def lightest_proposals(label, u, v, key, first, last):
     best = np.full(last - first, -1, np.int64)
     count = 0
     for i in range(len(label)):
-        home = label[i] - first
-        other = best[home]
+        component = label[i] - first
+        other = best[component]
         count += other < 0
         if other < 0 or (key[i], u[i], v[i]) < (key[other], u[other], v[other]):
-            best[home] = i
+            best[component] = i
     chosen = np.empty(count, np.int64)
     place = 0
     for i in best:

@@ -1,4 +1,4 @@
-"""Kernels are called by threads that need no interpreter."""
+"""Worker threads call kernels without the interpreter."""
 
 import os
 from threading import Thread
@@ -6,8 +6,8 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from mndmst.kernels.callers import callers
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
+from mndmst.kernels.nogil_pool import nogil_pool
 from mndmst.kernels.threads import Threads
 from mndmst.native.arguments import words_of
 from mndmst.native.call import MOST_WORDS
@@ -100,7 +100,7 @@ def test_a_child_has_threads_of_its_own() -> None:
 def test_without_room_for_a_thread_those_started_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    callers.cache_clear()
+    nogil_pool.cache_clear()
     started, start = [], Thread.start
 
     def fail_later(thread: Thread) -> None:

@@ -1,4 +1,4 @@
-"""Names of components, followed; and edges that two ranks both have."""
+"""Pointer jumping on the entries of the directory that this rank owns."""
 
 import numpy as np
 
@@ -7,19 +7,19 @@ from ..native.kernel import kernel
 
 @kernel
 def follow(parent, first, positions):
-    """Point entries at what can be found of their representatives at home.
+    """Point entries at their representatives, as far as this rank owns the path.
 
     Parameters
     ----------
     parent : ndarray of uint32 or int64
         The parents of the vertices from `first` on; paths are halved.
     positions : ndarray of int64
-        Entries to point further.
+        The entries.
 
     Returns
     -------
     ndarray of int64
-        The positions whose path leads away from home; the others are done.
+        The positions whose path leads to another rank; all others are final.
     """
     last = first + len(parent)
     away = np.empty(len(positions), np.int64)
@@ -33,7 +33,8 @@ def follow(parent, first, positions):
                 break
             if first <= ahead < last:
                 ahead = np.int64(parent[ahead - first])
-                # A name elsewhere may be none for long: only who asks for it has it.
+                # A name on another rank is not stored: it may soon be merged, and only
+                # the entries in `positions` are updated then.
                 if first <= ahead < last:
                     parent[here - first] = ahead
             here = ahead
@@ -46,62 +47,31 @@ def follow(parent, first, positions):
 
 @kernel
 def step_up(names, first, parent, found):
-    """Write the parents of names at home, those of the vertices from `first` on."""
+    """Write the parents of names; this rank owns the names, from `first` on."""
     for i in range(np.uint64(len(names))):
         found[i] = parent[np.uint64(names[i]) - np.uint64(first)]
 
 
 @kernel
-def leading_away(parent, first, but):
-    """Return the positions of entries that point away from home.
+def leading_away(parent, first, excluding):
+    """Return the positions of entries that point to vertices of other ranks.
 
     Parameters
     ----------
     parent : ndarray of uint32 or int64
         The parents of the vertices from `first` on.
-    but : int
-        Those that point there are left out.
+    excluding : int
+        Entries that point to this vertex are left out.
 
     Returns
     -------
     ndarray of int64
     """
-    found = np.empty(len(parent) + 1, np.int64)  # what is not used is not touched
+    found = np.empty(len(parent) + 1, np.int64)  # unused pages are never touched
     count = np.uint64(0)
     for position in range(len(parent)):
         name = np.int64(parent[position])
         away = np.uint64(name - first) >= np.uint64(len(parent))
         found[count] = position
-        count += np.uint64(away & (name != but))
+        count += np.uint64(away & (name != excluding))
     return found[:count].copy()
-
-
-@kernel
-def in_both(u1, v1, counts1, u2, v2, counts2):
-    """Mark the pairs of one list that another has, slice by slice.
-
-    Parameters
-    ----------
-    u1, v1, u2, v2 : ndarray of int64
-        Pairs in (u, v) order within each slice.
-    counts1, counts2 : ndarray of int64, shape (slices,)
-
-    Returns
-    -------
-    ndarray of bool, shape (pairs of the first list,)
-    """
-    found = np.zeros(len(u1), np.bool_)
-    i = j = 0
-    for part in range(len(counts1)):
-        end1, end2 = i + counts1[part], j + counts2[part]
-        while i < end1 and j < end2:
-            if u1[i] == u2[j] and v1[i] == v2[j]:
-                found[i] = True
-                i += 1
-                j += 1
-            elif u1[i] < u2[j] or (u1[i] == u2[j] and v1[i] < v2[j]):
-                i += 1
-            else:
-                j += 1
-        i, j = end1, end2
-    return found

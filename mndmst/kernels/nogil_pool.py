@@ -1,8 +1,8 @@
-"""Threads that make calls of kernels which are put down, without the interpreter.
+"""Worker threads that run queued kernel calls without holding the GIL.
 
-To have threads of Python call kernels each of them must get the interpreter's lock,
-twice: with 16 threads that takes a millisecond or more, as long as many a kernel. Here
-one thread puts the calls down and wakes the others, and all take call after call.
+A thread of Python needs the GIL twice for every kernel it calls: with 16 threads that
+takes a millisecond or more, as long as many a kernel. Here one thread queues the calls
+and wakes the workers, and all threads take call after call.
 """
 
 import ctypes
@@ -28,25 +28,27 @@ from .intrinsics import (
 
 # Words of a cache line: nothing that threads write at once lies in one.
 LINE = 8
-# How often a thread looks for what it waits for before it sleeps: less than 1 us. To
-# look 20 to 400 times as often gains nothing on 16 cores.
-LOOKS = 1000
+# Iterations that a waiting thread spins before it sleeps: less than 1 us. To spin 20 to
+# 400 times as long gains nothing on 16 cores.
+SPIN_COUNT = 1000
 EVERYONE = (1 << 31) - 1
 
-# What threads share: how many calls there are, in the upper half of a word, and how
-# many have been taken; how many are done; where they are; how often there were some.
+# Words that the threads share, each on a line of its own: the number of calls, in the
+# upper half, and of calls taken; the number of calls done; the address of the calls'
+# addresses; the number of queues so far.
 _TAKEN, _DONE, _PLACE, _ROUND = (LINE * line for line in range(4))
 _NO_MORE = -1
 _HALF = 32
 _TAKEN_MASK = (1 << _HALF) - 1
 
 
-class Callers:
-    """As many threads, less the one that asks them.
+class NogilPool:
+    """Worker threads; the thread that submits calls works, too.
 
     Parameters
     ----------
     count : int
+        Threads, the submitting one included.
 
     Raises
     ------
@@ -59,20 +61,17 @@ class Callers:
         self._one_by_one = Lock()
         try:
             for number in range(1, count):
-                _start(f"mndmst-caller-{number}", self._words)
+                _start(f"mndmst-worker-{number}", self._words)
         except RuntimeError:
-            _end(self._words)  # those that have started
+            _end(self._words)  # the threads that have started
             raise
 
-    def make(self, calls: Sequence[Call]) -> list[Any]:
-        """Make calls, at most as many at once as there are threads.
+    def submit(self, calls: Sequence[Call]) -> list[Any]:
+        """Make calls, and return their results in order.
 
-        If there are no more than threads they may wait for each other.
-
-        Returns
-        -------
-        list
-            Their results, in order. What the first of them raised is raised.
+        As many calls run at once as there are threads: if there are no more calls than
+        threads, calls may wait for each other. The exception of the first failed call
+        is raised after all calls have been made.
         """
         places = (ctypes.c_int64 * len(calls))(*[call.address for call in calls])
         with self._one_by_one:
@@ -81,33 +80,33 @@ class Callers:
 
 
 @functools.cache
-def callers(count: int) -> Callers:
+def nogil_pool(count: int) -> NogilPool:
     """Return the threads that all of this process share."""
-    return Callers(count)
+    return NogilPool(count)
 
 
 # A child has the memory of its parent, but none of its threads.
-os.register_at_fork(after_in_child=callers.cache_clear)
+os.register_at_fork(after_in_child=nogil_pool.cache_clear)
 
 
 def _start(name: str, words: np.ndarray) -> None:
-    """Start a thread; it ends with the process, and has nothing to put in order."""
+    """Start a worker thread; it ends with the process."""
     Thread(target=_serve, args=(words,), name=name, daemon=True).start()
 
 
 @kernel
 def _end(words):
-    """Let all threads end that wait for calls."""
+    """End all threads that wait for calls."""
     store_atomic(words, _ROUND, _NO_MORE)
     wake(words, _ROUND, EVERYONE)
 
 
 @kernel
 def _share(words, place, count):
-    """Have all threads make calls, this one too; return when all are made.
+    """Make calls with all threads; return when all are made.
 
-    `place` has the addresses of so many calls. A thread that comes late from calls
-    before takes one of these, which is as well: what it needs is written before.
+    `place` has the addresses of `count` calls. A thread that comes late from the calls
+    before may take one of these: they are written before they are offered.
     """
     store_atomic(words, _DONE, 0)
     store_atomic(words, _PLACE, place)
@@ -118,7 +117,7 @@ def _share(words, place, count):
     looks = 0
     done = load_atomic(words, _DONE)
     while done < count:
-        if looks < LOOKS:
+        if looks < SPIN_COUNT:
             looks += 1
         else:
             sleep_while(words, _DONE, done)
@@ -127,13 +126,13 @@ def _share(words, place, count):
 
 @kernel
 def _serve(words):
-    """Make calls whenever there are some."""
+    """Make queued calls until the pool ends."""
     seen = 0
     while seen != _NO_MORE:
         looks = 0
         now = load_atomic(words, _ROUND)
         while now == seen:
-            if looks < LOOKS:
+            if looks < SPIN_COUNT:
                 looks += 1
             else:
                 sleep_while(words, _ROUND, seen)
@@ -144,7 +143,7 @@ def _serve(words):
 
 @kernel
 def _take(words):
-    """Make calls till none is left that nobody has taken."""
+    """Take and make calls until none is left."""
     while True:
         taken = add_atomic(words, _TAKEN, 1)
         number, count = taken & _TAKEN_MASK, taken >> _HALF

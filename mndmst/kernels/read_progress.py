@@ -1,68 +1,68 @@
-"""How far arcs have been read, as kernels note it for a thread that follows."""
+"""Progress of a read, noted by kernels for a thread that consumes the arcs."""
 
 import numpy as np
 
 from ..host.errors import InputError
 from ..native.kernel import kernel
-from .callers import EVERYONE, LINE
 from .intrinsics import add_atomic, load_atomic, sleep_while, store_atomic, wake
+from .nogil_pool import EVERYONE, LINE
 
-# The words: how often something was noted, how many threads sleep, whether no more
-# will come, and how many of every `STEP` arcs are there.
-_CHANGES, _ASLEEP, _FAILED, _THERE = (LINE * line for line in range(4))
+# The words: the number of notes, the number of sleeping threads, whether reading has
+# failed, and for every `STEP` arcs the number of arcs read.
+_CHANGES, _ASLEEP, _FAILED, _READ = (LINE * line for line in range(4))
 STEP = 1 << 16
 
 
 class ArcsRead:
-    """Notes which arcs are there, in any order, and lets a thread wait for them.
+    """Notes which arcs have been read, in any order, and lets a thread wait for them.
 
     Parameters
     ----------
     arcs : int
-        How many will come.
+        Number of arcs in all.
 
     Attributes
     ----------
     words : ndarray of int64
-        What `note_arcs` takes.
+        The argument of `note_arcs`.
     """
 
     def __init__(self, arcs: int) -> None:
-        self.words, self._arcs = np.zeros(_THERE + arcs // STEP + 1, np.int64), arcs
+        self.words, self._arcs = np.zeros(_READ + arcs // STEP + 1, np.int64), arcs
 
     def note(self, low: int, high: int) -> None:
-        """Note that the arcs [low, high) are there."""
+        """Note that the arcs [low, high) have been read."""
         note_arcs(self.words, low, high)
 
     def fail(self) -> None:
-        """Note that no more will come."""
+        """Note that reading has failed."""
         _fail(self.words)
 
     def wait(self, arc: int) -> None:
-        """Wait until all arcs before one are there; see `graph.arrival.Arrival`."""
+        """Wait until all arcs before `arc` have been read; see `ReadProgress.wait`."""
         if not _wait(self.words, self._arcs, arc):
             raise InputError("the arcs before have not been read")
 
 
 @kernel
 def note_arcs(words, low, high):
-    """Note that the arcs [low, high) are there."""
+    """Note that the arcs [low, high) have been read."""
     while low < high:
         step = low // STEP
         end = min(high, (step + 1) * STEP)
-        add_atomic(words, _THERE + step, end - low)
+        add_atomic(words, _READ + step, end - low)
         low = end
-    _tell(words)
+    _notify(words)
 
 
 @kernel
 def _fail(words):
     store_atomic(words, _FAILED, 1)
-    _tell(words)
+    _notify(words)
 
 
 @kernel
-def _tell(words):
+def _notify(words):
     add_atomic(words, _CHANGES, 1)
     if load_atomic(words, _ASLEEP):
         wake(words, _CHANGES, EVERYONE)
@@ -70,13 +70,13 @@ def _tell(words):
 
 @kernel
 def _wait(words, arcs, stop):
-    """Return whether the steps of all arcs before one have come, and more will."""
+    """Wait for the arcs before `stop`; return False if reading has failed."""
     done, coming, stop = 0, True, min(stop, arcs)
     add_atomic(words, _ASLEEP, 1)
     while coming and done < stop:
         changes = load_atomic(words, _CHANGES)
         end = min(done + STEP, arcs)
-        if load_atomic(words, _THERE + done // STEP) >= end - done:
+        if load_atomic(words, _READ + done // STEP) >= end - done:
             done = end
         elif load_atomic(words, _FAILED):
             coming = False
