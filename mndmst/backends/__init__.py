@@ -29,7 +29,7 @@ def cpu_device(threads: int = 1) -> "Backend":
 def cuda_device(
     device: int, host: "Backend | None" = None, limit: int = 0, sharers: int = 1
 ) -> "Backend":
-    """Return a CUDA device; the parameters are those of `cuda.backend.CudaBackend`.
+    """Return a CUDA device; see `cuda.backend.CudaBackend` for the parameters.
 
     Raises
     ------

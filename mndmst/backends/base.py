@@ -87,7 +87,7 @@ class RowGrowth(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes of a device: all it has, and what is free now."""
+    """Memory of a device in bytes: the total, and the free part."""
 
     total: int
     free: int

@@ -1,1 +1,1 @@
-"""Ranks: MPI and its collectives, where ranks run, and what they share."""
+"""MPI and its collectives, placement of ranks, and memory that ranks share."""

@@ -14,7 +14,7 @@ import numpy as np
 
 PIECE_BYTES = 64 << 20
 # Seconds between two looks for a message, where ranks have to share cores. Where no
-# data could move meanwhile, they may be a share of those that have been waited.
+# data could move meanwhile, they may be a share of the seconds waited.
 SHORTEST_PAUSE, LONGEST_PAUSE = 20e-6, 200e-6
 IDLE_SHARE, LONGEST_IDLE_PAUSE = 0.01, 20e-3
 
@@ -68,7 +68,7 @@ def move(
     arriving: np.ndarray,
     count: Count,
 ) -> tuple[np.ndarray, list[Any]]:
-    """Begin to send every rank its slice of a column, and to receive as many.
+    """Begin an exchange: every rank gets its slice of the other ranks' columns.
 
     Parameters
     ----------

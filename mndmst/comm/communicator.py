@@ -81,7 +81,7 @@ class Comm:
         return self._shared.seconds_waited
 
     def count(self, nbytes: int, messages: int) -> None:
-        """Count what is sent to other ranks."""
+        """Count the bytes and messages sent to other ranks."""
         self._shared.bytes_sent += int(nbytes)
         self._shared.messages_sent += int(messages)
 
@@ -236,7 +236,7 @@ class Comm:
     def sendrecv(
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> list[np.ndarray]:
-        """Send arrays to one rank while receiving as many from another."""
+        """Send arrays to one rank while receiving the same number from another."""
         return self.isendrecv(arrays, dest, source)()
 
     def isendrecv(

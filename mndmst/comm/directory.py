@@ -1,7 +1,7 @@
 """The component of every vertex, in a directory that is spread over the ranks.
 
 The entry of a vertex is on its owner, the rank that has its row. A rank that contracts
-components notifies the owners of those that lost their name; a rank that holds a ghost
+components notifies the owners of renamed components; a rank that holds a ghost
 asks its owner for its present name. So components can move between ranks, and no rank
 has to know where they are (a distributed parent array, as in Sanders and Schimek, IPDPS
 2023, in place of the ghost lists of MND-MST).
@@ -213,7 +213,7 @@ class Directory:
         threads.map(step_up, [(names[b:e], *both, parent[b:e]) for b, e in ranges])
 
     def shorten(self) -> None:
-        """Point every vertex at what is known here of its representative."""
+        """Point every vertex as far up its path as this rank owns entries."""
         for begin in range(0, len(self.parent), STEP):
             end = min(begin + STEP, len(self.parent))
             follow(self.parent, self.first, np.arange(begin, end))

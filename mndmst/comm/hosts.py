@@ -19,7 +19,7 @@ class HostTeam(Team):
     comm : Comm
         The ranks of the host.
     threads : Threads
-        Of this rank. Of all ranks as many take part as the rank with the fewest has.
+        Threads of this rank. All ranks contribute the number of the smallest.
 
     Raises
     ------

@@ -21,7 +21,7 @@ NAME = re.compile(r"(mpich_shm_[0-9a-f]+_[0-9]+|ucx_shm_posix_[0-9a-f]+)")
 LEAST_AGE = 60.0
 # Other ranks that look at a file at the same moment have it open, for a moment.
 TRIES, PAUSE = 5, 0.002
-# What the kernel sends if somebody opens a file while it is looked at: by default it
+# The signal that the kernel sends if a process opens a leased file: by default it
 # does nothing, where the usual one would end the process.
 HARMLESS = signal.SIGURG
 
@@ -46,14 +46,14 @@ def remove_leftovers(directory: Path = SHARED_MEMORY, age: float = LEAST_AGE) ->
 def _remove_unless_used(path: Path, age: float) -> None:
     """Remove a file if the kernel grants a lease on it.
 
-    It does so only where nobody else has the file open or mapped, be it in a container
-    whose processes cannot be seen from here; and whoever opens it then waits until
-    the lease is given back.
+    The lease is granted only if no other process has the file open or mapped, also in
+    containers whose processes this one cannot see. A process that opens it then waits
+    until the lease is given back.
 
     Raises
     ------
     OSError
-        If somebody has the file, or this file system or user gets no leases.
+        If another process has the file, or the file system or user gets no leases.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     handle = os.open(path, flags)

@@ -120,7 +120,7 @@ def accept(
 
 
 class _Strangers:
-    """Those who have connected and not shown the token: few, and each for a while."""
+    """Connections that have not shown the token yet: few, each for a limited time."""
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self._selector = selector
@@ -141,7 +141,7 @@ class _Strangers:
         self._selector.register(link, selectors.EVENT_READ, link)
 
     def hear(self, link: socket.socket) -> bytes:
-        """Return all that one has said, who has to go if nothing more can follow."""
+        """Return the bytes received on a link; drop the link if no more can follow."""
         if link not in self._said:
             return b""  # has gone meanwhile
         said = self._said[link]

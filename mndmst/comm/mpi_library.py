@@ -1,6 +1,6 @@
 """The MPI library: loaded, named, and started.
 
-`mpi4py.MPI` is imported here and nowhere else, and only when somebody asks, so that
+`mpi4py.MPI` is imported here and nowhere else, on first use, so that
 commands without MPI never start it.
 """
 
@@ -46,7 +46,7 @@ def version() -> str:
 
 
 def start() -> Any:
-    """Start MPI, if nobody else has before; return mpi4py's module."""
+    """Start MPI unless it runs already; return mpi4py's module."""
     prepare_environment()
     mpi = load()
     if not mpi.Is_initialized():
@@ -60,7 +60,7 @@ def start() -> Any:
 def forgo_memory_events() -> None:
     """Keep MPI, before it starts, from noting all memory that is mapped and given back.
 
-    UCX notes that for what it has registered with a network, and forgets the notes when
+    UCX notes it for memory registered with a network, and drops the notes when
     it registers more. A process that serves requests has threads that come and go, each
     with a stack of its own, and would grow by half a kilobyte for each request.
     """

@@ -11,7 +11,7 @@ from .communicator import Comm
 
 
 class RankPlacement(NamedTuple):
-    """Where a rank runs, and what it has there.
+    """The host, cores and GPUs of a rank.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
 
 
 def warnings(places: Sequence[RankPlacement]) -> list[str]:
-    """Return what is wrong with the placement of the ranks of a job.
+    """Return warnings about the placement of the ranks of a job.
 
     Parameters
     ----------

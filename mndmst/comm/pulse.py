@@ -52,15 +52,15 @@ class Pulse:
             _say(f"rank {self._links[0][1].rank} runs again")
 
     def beat(self) -> None:
-        """Say that this process runs, if it is time to; tell who does not."""
+        """Send a heartbeat if one is due, and report ranks without heartbeats."""
         late = time.monotonic() - self._due
         if late < 0:
             return
         if late > BEAT_SECONDS:
-            self._begin()  # this process was stopped itself, and has heard nobody
+            self._begin()  # this process was stopped, and received nothing
         self._due = time.monotonic() + BEAT_SECONDS
         for number, (link, _) in enumerate(self._links):
-            # What nobody reads would stay in the network, and the kernel's patience
+            # Unread heartbeats would stay in the network, and the kernel's patience
             # with that has an end.
             if not self._quiet(number):
                 with contextlib.suppress(OSError):

@@ -32,7 +32,7 @@ GRACE_SECONDS = 2.0
 # What the kernel takes between two probes, in seconds.
 LONGEST_PAUSE = 32767
 LEAVING, LOST = b".", b"!"
-SILENT = b"?"  # nobody says this
+SILENT = b"?"  # local only; never sent
 
 
 def watch(comm: Comm, seconds: int) -> str:
@@ -159,7 +159,7 @@ class Watchdog:
         if news == LEAVING:
             return None
         if news == LOST:
-            return ""  # somebody has told the user
+            return ""  # another rank has told the user
         # One neighbour speaks; the other one only where the first cannot.
         time.sleep(GRACE_SECONDS * (number + (news != SILENT)))
         if news == SILENT:

@@ -1,6 +1,6 @@
 """What a worker computes on: rows of the graph, then a reduced graph.
 
-`Rows` is a contiguous piece of the input in CSR form. `ReducedGraph` is what is
+`Rows` is a contiguous piece of the input in CSR form. `ReducedGraph` is the graph
 left of it once components have been contracted: components as vertices, and the
 original ends of every edge carried along, because the order needs them.
 """
@@ -142,7 +142,7 @@ def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
 
 
 def positions(index: np.ndarray) -> np.ndarray:
-    """Return the positions that a mask chooses; those of positions are themselves.
+    """Return the positions that a mask chooses; positions are returned as they are.
 
     Several columns are cut down faster by positions than by a mask, and by NumPy's own
     type of them than by another, which it would convert for every column.
@@ -192,7 +192,7 @@ class EdgeList:
         return EdgeList(self.u.take(index), self.v.take(index), self.key.take(index))
 
     def followed_by(self, *others: "EdgeList") -> "EdgeList":
-        """Return these edges and then those of others, in no order."""
+        """Return these edges followed by the edges of other lists, in no order."""
         lists = [edges.columns for edges in (self, *others)]
         return EdgeList(*map(np.concatenate, zip(*lists, strict=True)))
 

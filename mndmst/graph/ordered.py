@@ -23,7 +23,7 @@ class Ordered:
     Parameters
     ----------
     columns : EdgeColumns
-        Room for all that will come; what is not used is not touched.
+        Buffer for all edges to come; unused pages are never touched.
     """
 
     def __init__(self, columns: EdgeColumns) -> None:

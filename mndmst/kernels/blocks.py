@@ -20,7 +20,7 @@ from .sorting import DIGIT, key_range, order_runs, sort_alone
 from .team import Team, barrier, share_of
 from .threads import Threads
 
-# Edges of a block, which 16 bits number; and so many blocks are worth the passes.
+# Edges of a block, numbered by 16 bits; fewer blocks are not worth the passes.
 BLOCK_BITS, LEAST_BLOCKS = 16, 4
 DIGITS = -(-(64 - BLOCK_BITS) // DIGIT)
 # Edges that are looked at, and the share of these that must be inside blocks.

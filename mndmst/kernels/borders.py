@@ -86,7 +86,7 @@ def join_except_borders(edges, components, order, begin, mask):
 
 @kernel
 def grow_in_order(order, pairs, own, parent, fate):
-    """Tell final edges from those that wait at a border, in ascending order.
+    """Separate final edges from edges that wait at a border, in ascending order.
 
     One that closes a cycle with lighter ones, final or waiting, is dropped.
 

@@ -1,6 +1,6 @@
 """How Numba makes calls out of a kernel: of the system, and of other kernels.
 
-This file is imported when kernels are compiled, and `intrinsics` names what it has.
+This file is imported when kernels are compiled; `intrinsics` declares its contents.
 """
 
 import platform
@@ -25,7 +25,7 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 def make_call(typingctx, address):
     """Make a `native.call.Call`, and note its status.
 
-    All words that it has room for are passed; the code looks at those that it takes.
+    All words of a queued call are passed; the code reads the words it takes.
     """
 
     def codegen(context, builder, signature, args):
@@ -78,7 +78,7 @@ def sleep_while(typingctx, array, index, value):
 
 @intrinsic
 def wake(typingctx, array, index, count):
-    """Wake so many threads, also of other processes, that sleep while array[index] is.
+    """Wake `count` threads that sleep on array[index], also of other processes.
 
     At the most 2^31 - 1.
     """

@@ -41,7 +41,7 @@ def allocate_staggered(*shapes: Shape) -> list[np.ndarray]:
 
 
 def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.ndarray]:
-    """Return columns that hold those of all parts, one part after the other."""
+    """Concatenate the columns of all parts."""
     if len(parts) == 1:
         return list(parts[0])
     ends = np.cumsum([len(part[0]) for part in parts])

@@ -1,8 +1,8 @@
 """Components of vertices, which a team contracts along hooks, then along edges.
 
 1. Every vertex hooks to the far end of its lightest edge. The trees of hooks are
-   numbered: first those that may have other edges, then vertices without any.
-2. Edges between components are joined, list by list; a number stays what it is, and
+   numbered: first trees that may have other edges, then vertices without any.
+2. Edges between components are joined, list by list; numbers do not change, and
    the component it stands for now is looked up in `parent`.
 """
 
@@ -49,7 +49,7 @@ class JoiningEdges(NamedTuple):
 
 
 class _Whole(NamedTuple):
-    """The edges of all processes, and the places of those of each part of this one."""
+    """The edges of all processes, and the range of each part of this process."""
 
     key: np.ndarray
     pairs: np.ndarray
@@ -78,7 +78,7 @@ class Contraction:
     names : ndarray of uint32, shape (components,)
         Shared: one of the vertices of each component; empty unless `named`.
     alive : int
-        Smaller numbers are those of components that may have other edges.
+        Components with smaller numbers may have other edges.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Components grow along their lightest edges, except across borders, by threads.
 
 First inside blocks that a thread contracts alone, if components lie close together,
-then along what is left between them.
+then along the edges between blocks.
 """
 
 from typing import NamedTuple

@@ -17,7 +17,7 @@ from .row_order import following, lightest_from
 
 ROWS_AHEAD = 6
 PREFETCHED_ARCS = 48
-# After so many arcs of a row in order, the others are taken as they stand.
+# Arcs of a row visited in order; further arcs are taken as they are stored.
 PROBES = 16
 UNKNOWN = -1
 
@@ -92,7 +92,7 @@ def _first_at(indices, keys, begin, end, above, vertex):
 
 @kernel
 def _grown(array, used, more):
-    """Return an array twice as long and more, with what is used of this one."""
+    """Return a longer array that begins with the used part of this one."""
     larger = np.empty(2 * len(array) + more, array.dtype)
     copy_memory(larger, array, used)
     return larger
@@ -121,7 +121,7 @@ def heavier_arcs(csr, components, above, vertex, rows):
     """
     first, indptr, indices, keys = csr
     label, giant, outside = components
-    room = 2 * len(rows) + 64  # what is not used is not touched
+    room = 2 * len(rows) + 64  # unused pages stay untouched
     tail, head = np.empty(room, indices.dtype), np.empty(room, indices.dtype)
     key, head_component = np.empty(room, keys.dtype), np.empty(room, np.int64)
     used = np.uint64(0)
@@ -174,7 +174,7 @@ def heavier_edges(csr, components, above, vertex, rows):
 def cut_arcs(csr, above, begin, end):
     """Return the arcs of the rows [begin, end) behind a key that lead out of all rows.
 
-    They are for ranks that ask nobody: of ghosts nothing is known, and they do not
+    They are for ranks that ask no other rank: ghosts are unknown, and they do not
     search, so all arcs to them may matter.
 
     Returns
@@ -183,7 +183,7 @@ def cut_arcs(csr, above, begin, end):
     """
     first, indptr, indices, keys = csr
     before, rows = np.uint64(first), np.uint64(len(indptr) - 1)
-    border = np.empty(end - begin, np.uint32)  # what is not used is not touched
+    border = np.empty(end - begin, np.uint32)  # unused pages stay untouched
     count, room = np.uint64(0), np.int64(1)  # one to spare for a write that is undone
     for row in range(np.uint64(begin), np.uint64(end)):
         low, high = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])

@@ -13,7 +13,7 @@ from ..graph.model import Rows
 from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
 
-# Marks a root; what is left is its number. There are at most 2^31 rows.
+# Marks a root; the other bits are its number. There are at most 2^31 rows.
 ROOT = np.uint32(1 << 31)
 NUMBER = np.uint32((1 << 31) - 1)
 # What becomes of a vertex that hooks.
@@ -71,7 +71,7 @@ def find_roots(hook, begin, end, kind):
 
 @kernel
 def number_roots(parent, begin, end, kind, number, alone):
-    """Number the roots in [begin, end): those of trees, and single vertices apart.
+    """Number the roots in [begin, end): roots of trees and single vertices separately.
 
     The others keep their hooks as parents.
 
@@ -146,7 +146,7 @@ def _step_up(parent, begin, end):
 def climb(parent, begin, end):
     """Point the vertices in [begin, end) at their roots' numbers.
 
-    Hooks may form a chain of all vertices, so those of the range that are passed on
+    Hooks may form a chain of all vertices, so vertices of the range that are passed on
     the way are pointed one further (path splitting). Other threads may see that: both
     the old and the new parent lead to the root, and words of four bytes are never seen
     half-written. Were theirs pointed further too, an old parent could replace a root.
@@ -242,7 +242,7 @@ def outside_of(giant, component, indptr, begin, end):
 
     Vertices without edges are left out.
     """
-    found = np.empty(end - begin + 1, np.uint32)  # what is not used is not touched
+    found = np.empty(end - begin + 1, np.uint32)  # unused pages stay untouched
     count = np.uint64(0)
     for vertex in range(np.uint64(begin), np.uint64(end)):
         found[count] = vertex

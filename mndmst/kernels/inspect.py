@@ -148,7 +148,7 @@ def _fill_tails(indptr, row, first, begin, end, tails):
     for i in range(count):
         place, stop = max(bounds[i] - begin, 0), bounds[i + 1] - begin
         tail = tails.dtype.type(first + row + i)
-        # The next row overwrites what is too much
+        # The next row overwrites the surplus
         for lane in range(LANES):
             tails[place + lane] = tail
         place += LANES
@@ -197,7 +197,7 @@ def _is_nan(bits, rule):
 
 @kernel
 def _first_wrong(tails, heads, bits, num_vertices, rule):
-    """Return what is wrong first in a block, and where."""
+    """Return the first fault of a block, and its position."""
     for i in range(len(heads)):
         if np.uint64(heads[i]) >= np.uint64(num_vertices):
             return BAD_ID, i
@@ -223,7 +223,7 @@ def _sum_up(tails, heads, keys):
     upward, balance = np.uint32(0), np.uint64(0)
     for i in range(len(heads)):
         upward = np.uint32(upward + np.uint32(heads[i] > tails[i]))
-    # Without a branch on the direction, which nobody could predict
+    # Without a branch on the direction, which is unpredictable
     for i in range(len(heads)):
         head, tail = np.uint64(heads[i]), np.uint64(tails[i])
         low = head if head < tail else tail

@@ -1,6 +1,6 @@
 """How Numba makes single instructions, which it does not expose, of their names.
 
-This file is imported when kernels are compiled, and `intrinsics` names what it has.
+This file is imported when kernels are compiled; `intrinsics` declares its contents.
 """
 
 from llvmlite import ir
@@ -115,7 +115,7 @@ def load_byte(typingctx, address):
     """Return the byte at an address, as int64.
 
     Small functions that are given an address in place of an array leave Numba no
-    references to count, which would take longer than what they do.
+    references to count, which would take longer than their work.
     """
 
     def codegen(context, builder, signature, args):
@@ -138,7 +138,7 @@ def load_word(typingctx, address):
 
 @intrinsic
 def copy_memory(typingctx, into, of, count):
-    """Copy the first so many entries of an array to one of its type, not overlapping.
+    """Copy the first `count` entries of an array to one of its type, not overlapping.
 
     An assignment goes byte by byte where they are bytes, and takes three to four times
     as long. Of other types it takes Numba long to compile.
@@ -165,9 +165,9 @@ def copy_memory(typingctx, into, of, count):
 
 @intrinsic
 def add_atomic(typingctx, array, index, value):
-    """Add to an int64 that others change, too; return what it was.
+    """Atomically add to an int64; return the old value.
 
-    Whatever this thread has written before is seen by those that see the sum.
+    A thread that sees the sum also sees all earlier writes of this thread.
     """
 
     def codegen(context, builder, signature, args):
@@ -179,7 +179,7 @@ def add_atomic(typingctx, array, index, value):
 
 @intrinsic
 def load_atomic(typingctx, array, index):
-    """Return an int64 that others change; what they wrote before is seen from here."""
+    """Atomically load an int64 (acquire)."""
 
     def codegen(context, builder, signature, args):
         address = address_of(context, builder, signature, args)
@@ -190,7 +190,7 @@ def load_atomic(typingctx, array, index):
 
 @intrinsic
 def store_atomic(typingctx, array, index, value):
-    """Set an int64 that others change; who sees it sees what was written before."""
+    """Atomically store an int64 (release)."""
 
     def codegen(context, builder, signature, args):
         address = address_of(context, builder, signature, args)
@@ -202,7 +202,7 @@ def store_atomic(typingctx, array, index, value):
 
 @intrinsic
 def lower_atomic(typingctx, array, index, value):
-    """Lower a uint64 that others lower, too, to a value; return what it was."""
+    """Atomically take the minimum of a uint64 and a value; return the old value."""
 
     def codegen(context, builder, signature, args):
         address = address_of(context, builder, signature, args)

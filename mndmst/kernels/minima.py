@@ -141,7 +141,7 @@ def settle(shared, begin, end):
 def light_cuts(key: np.ndarray, components: int) -> np.ndarray:
     """Return the largest key of the light edges, and the largest of all.
 
-    About as many edges are light as there are components, and half of them at most.
+    The number of light edges is about that of components, and at most half of all.
     """
     largest = np.iinfo(key.dtype).max
     sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])

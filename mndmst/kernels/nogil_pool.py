@@ -1,7 +1,7 @@
 """Worker threads that run queued kernel calls without holding the GIL.
 
 A thread of Python needs the GIL twice for every kernel it calls: with 16 threads that
-takes a millisecond or more, as long as many a kernel. Here one thread queues the calls
+takes a millisecond or more, longer than many kernels. Here one thread queues the calls
 and wakes the workers, and all threads take call after call.
 """
 

@@ -1,7 +1,7 @@
 """Borůvka rounds by a team: the forest of edges between numbered components.
 
 All rounds are one call of one kernel by every member. Light edges come first (filter-
-Kruskal; Osipov, Sanders, Singler, ALENEX 2009): what they put inside one component is
+Kruskal; Osipov, Sanders, Singler, ALENEX 2009): an edge they make internal is
 dropped before any round. In a round
 
 1. each member gives the edges of its share the present names of their components,
@@ -134,7 +134,7 @@ def _choose_idle(member, shared):
 
 @kernel
 def _rounds(member, shared, begin, end):
-    """Do rounds until no edges of a range are left, nor of those of other members."""
+    """Do rounds until no edges are left in the ranges of all members."""
     low, high = share_of(member, len(shared.parent))
     best, least, parent = shared.best, shared.least, shared.parent
     alive = shared.alive[low:high]
@@ -207,7 +207,7 @@ def boruvka_rounds(member, edges, shared, cuts):
     """
     begin, end = share_of(member, len(edges.key))
     shared.chosen[begin:end] = False
-    shared.idle[0] = LOW  # by all: nobody reads it before they have met
+    shared.idle[0] = LOW  # by all members: none reads it before the next barrier
     least = edges.key.dtype.type(0)
     low, high = share_of(member, len(shared.parent))
     for most in cuts:

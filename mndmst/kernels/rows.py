@@ -21,7 +21,7 @@ def copy_rows(source, indptr, row, offset, low, out):
     offset : ndarray of int64, shape (chosen + 1,)
         Where each chosen row begins among the chosen ones.
     low : int
-        The first arc to copy; as many follow as `out` has room for.
+        The first arc to copy; `out` determines the number.
     """
     i = first_above(offset, low) - 1
     done = 0

@@ -1,6 +1,6 @@
 """The positions of keys in ascending order, ties by position.
 
-Key and position are packed into one word, as many leading bits of the key as fit, and
+Key and position are packed into one word, with the leading bits of the key, and
 the few runs whose leading bits agree are put right afterwards. NumPy sorts words with
 vector instructions: one thread takes it where they are fast, which they are not on
 AMD's Zen 4 (50 ns a word in place of 5 to 10: storing chosen lanes is slow there).
@@ -72,7 +72,7 @@ def sort_words(
     Parameters
     ----------
     words : ndarray of uint64
-        Overwritten, and maybe what is returned.
+        Overwritten; may be returned.
     low, bits : int
         The words ascend by the bits below `low`, and have `bits` above these.
     """

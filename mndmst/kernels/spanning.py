@@ -20,7 +20,7 @@ from .threads import ALONE, Threads
 # So many members of a team do Borůvka rounds. Fewer share a sort, and one of them runs
 # Kruskal's algorithm, which is less than half the work.
 ROUNDS_FROM = 4
-# With so many edges for each component Kruskal's algorithm takes light ones first. With
+# With this many edges per component Kruskal's algorithm takes light ones first. With
 # fewer a look at all edges between takes longer than to sort them.
 MANY_EDGES = 8
 

@@ -12,8 +12,8 @@ from .nogil_pool import nogil_pool
 
 # Fewer elements than this for each thread are not worth waking it.
 GRAIN = 1 << 15
-# With so many threads, what they share may take more work in all than what one alone
-# would have to do.
+# With this many threads, a shared algorithm may do more work in all than the algorithm
+# for one thread.
 MANY = 4
 
 
@@ -22,7 +22,7 @@ class Threads:
 
     Each works on a range of its own and fills arrays of its own. Compared with
     Numba's parallel loops this compiles in a fraction of the time and needs no
-    threading layer beside the one of whoever calls us.
+    threading layer beside the caller's.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Threads:
         grain : int
             The least length of a range; `GRAIN` by default.
         each : int
-            So many for each of several threads: who is done with one takes another.
+            Ranges per thread if there are several: a thread takes range after range.
         """
         most = self.count * each if self.count > 1 else 1
         parts = max(1, min(most, length // (grain or GRAIN)))

@@ -115,7 +115,8 @@ class HostComponents:
         Parameters
         ----------
         edges : EdgeList
-            Of this rank, in (u, v) order; those of the next rank follow. Overwritten.
+            Edges of this rank in (u, v) order; the next rank's edges follow.
+            Overwritten.
         after : str
             The step.
         room : int
@@ -148,7 +149,7 @@ class HostComponents:
     def _keep(self, parts: list[JoiningEdges], masks: list[np.ndarray]) -> None:
         """Add marked edges to the forest."""
         dtypes = [column.dtype for column in parts[0][:3]]
-        room = sum(len(mask) for mask in masks)  # what is not used is not touched
+        room = sum(len(mask) for mask in masks)  # unused pages stay untouched
         edges = EdgeColumns(*(np.empty(room, dtype) for dtype in dtypes))
         count = add_marked(parts, masks, edges, 0, self.run.threads)
         self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
@@ -163,7 +164,7 @@ class HostComponents:
         return JoiningEdges(*joined(kept, self.run.threads))
 
     def _merged(self, part: JoiningEdges, counts: np.ndarray) -> np.ndarray:
-        """Merge along the forest of all hosts' edges; mark those of this rank."""
+        """Merge along the forest of all hosts' edges; mark the edges of this rank."""
         bounds = np.cumsum([0, *counts]).tolist()
         begin, end = bounds[self.run.comm.rank], bounds[self.run.comm.rank + 1]
         key, pairs = self.team.arrays(

@@ -1,8 +1,8 @@
-"""Levels of groups: members give what is left to their leader, until one has all.
+"""Levels of groups: members give their edges to their leader, until one rank has all.
 
 Global Borůvka rounds, which move no edge, come first: while many edges are left and
 each round still shrinks them, and before a merge that would not fit the leader's
-memory. Then all ranks give what is left to the last leader at once. With
+memory. Then all ranks give their edges to the last leader at once. With
 ``merge="ring"`` ranks merge in rings and by levels of groups, as in MND-MST.
 """
 
@@ -107,7 +107,7 @@ def _level(
 
 
 def finish(run: Run, graph: ReducedGraph, exception: ExceptionCondition) -> None:
-    """Contract what is left: all on one rank, so no component is a ghost."""
+    """Contract the rest: it is on one rank, so no component is a ghost."""
     contract_graph(run, replace(graph, own=np.ones_like(graph.own)), exception)
     run.directory.publish()
     run.safe_point()
@@ -127,7 +127,7 @@ def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph
 
 
 def _make_room(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
-    """Shrink the graph until every leader can take in what its group holds."""
+    """Shrink the graph until every leader has memory for the edges of its group."""
     while run.comm.max(int(not _fits(run, group, graph))):
         graph = _round(run, graph, run.comm.sum(len(graph)))
     return graph

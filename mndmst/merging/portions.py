@@ -1,6 +1,6 @@
 """Portions of a graph's edges, lightest first, in which strategies contract it.
 
-The lightest edges, about as many as there are vertices, usually make a giant
+The lightest edges, about one per vertex, usually make a giant
 component; of the others only those matter that leave a vertex outside it. For spanning
 forests this is filter-Kruskal [1]; for connected components, where a light edge is as
 good as any, it is the sampling of Afforest [2].

@@ -50,7 +50,7 @@ def ring_rounds(
 def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
     """Send a segment to the left neighbour, merge the one from the right.
 
-    While they travel the rank takes out what it keeps, and numbers its components.
+    While they travel the rank extracts its other edges, and numbers their components.
     """
     left, right = (group.rank - 1) % group.size, (group.rank + 1) % group.size
     room = np.array([run.budget.room() // run.budget.COPIES])

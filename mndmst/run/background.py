@@ -1,4 +1,4 @@
-"""Start the devices while the rows are read; before, compile what is missing."""
+"""Compile missing kernels, then start the devices while the rows are read."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -59,7 +59,7 @@ class Background:
 def start_devices(
     comm: Comm, backends: list[Backend], graph: ShardedGraph, progress: Progress
 ) -> Background:
-    """Start the devices beside what follows; compile what nobody has compiled.
+    """Compile missing kernels, and start the devices in the background.
 
     Collective.
     """

@@ -1,4 +1,4 @@
-"""Compile what a command will call and nobody has compiled, before it goes on."""
+"""Precompile the missing kernels of a command in parallel."""
 
 from collections.abc import Callable
 

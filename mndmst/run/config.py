@@ -83,9 +83,9 @@ class Config:
     threads : int
         Threads of the CPU worker; 0 takes this rank's share of the cores.
     memory : int
-        Bytes a rank may hold; 0 is its share of what its host, or its job, has.
+        Bytes a rank may hold; 0 is its share of the memory of its host, or of its job.
     gpu_memory : int
-        Bytes of its GPU that a rank may take; 0 is its share of what is free. Rows
+        Bytes of its GPU that a rank may take; 0 is its share of the free memory. Rows
         that do not fit are streamed from host memory.
     merge : one of `MERGES`
         The strategy by which ranks merge. auto takes the first that suits of devices
@@ -193,7 +193,7 @@ class Config:
         return changed
 
     def _read(self, typed: Typed) -> None:
-        """Replace text by values; raise a ConfigError for those that cannot be."""
+        """Replace text by values; raise a ConfigError for invalid text."""
         for option in fields(self):
             given = getattr(self, option.name)
             try:

@@ -1,6 +1,6 @@
 """Light edges first: bands of weights, and what samples of the arcs tell.
 
-The forest of the lightest edges, about as many as there are vertices, usually has one
+The forest of the lightest edges, about one per vertex, usually has one
 giant component. Then of all other edges only those count that leave it (`heavier.py`).
 Else the next band follows, twice as wide.
 """

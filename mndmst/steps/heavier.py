@@ -86,7 +86,7 @@ def walk_outside(
     Returns
     -------
     list of tuple
-        For each thread the columns of `Arcs`: those that may be forest edges.
+        For each thread the columns of `Arcs`: arcs that may be forest edges.
     """
     threads, csr, label = run.threads, rows.csr, (components.giant, components.label)
     ranges = threads.ranges(len(rows))

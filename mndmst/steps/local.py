@@ -2,7 +2,7 @@
 
 Where hardly any arc leads to another rank, a rank has a giant component of its own
 once the light edges are contracted, and of its heavier edges few are in the forest of
-what it holds: those that leave this component, and cut edges. So ranks merge once, not
+its edges: edges that leave this component, and cut edges. So ranks merge once, not
 once for the light edges and once for the others.
 """
 
@@ -57,7 +57,7 @@ def contract_heavier(
 def _reached(run: Run, left: ReducedGraph, label: np.ndarray) -> np.ndarray:
     """Return the component of each row if the edges that wait were contracted, too.
 
-    They are lighter than the edges to come, so these need not join what they join.
+    They are lighter than the edges to come, so edges inside them are useless.
     """
     first, last = run.directory.first, run.directory.last
     root = run.backend.forest(left).root

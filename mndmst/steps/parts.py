@@ -23,10 +23,10 @@ from .contract import merge, rename, segment, without_segment
 def contract_workers(
     run: Run, band: Band, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Contract a band of the rows of each worker, all at once; return what is left.
+    """Contract a band of the rows of each worker, all at once; return the other edges.
 
-    When two workers are done the border between them disappears, so what they have left
-    is contracted once more.
+    When two workers are done the border between them disappears, so their other edges
+    are contracted once more.
     """
     contractions = run.at_once([
         lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band, exception)
@@ -78,7 +78,7 @@ def contract_graph(
 
 
 def keep(run: Run, contraction: ContractedPart) -> ReducedGraph:
-    """Keep the forest edges and new names of a contraction; return what is left."""
+    """Keep the forest edges and new names of a contraction; return the other edges."""
     run.state.forest_edges.append(contraction.forest_edges)
     run.directory.note(np.asarray(contraction.old), contraction.new)
     return contraction.graph
@@ -100,7 +100,7 @@ def learn_names(run: Run, graph: ReducedGraph) -> ReducedGraph:
     """Learn the present names of ghosts, drop self edges and multi-edges.
 
     Collective. Tells the directory what has been contracted here, asks it for the
-    names of the ghosts, and keeps the forest of what is left.
+    names of the ghosts, and keeps the forest of the remaining edges.
     """
     run.directory.publish()
     ghosts = ~graph.own

@@ -70,18 +70,19 @@ def read_rows(
     Parameters
     ----------
     threads : int
-        Read and check with as many threads.
+        Number of threads that read and check.
     entry : dict, optional
         Gets the seconds taken for row pointers and arcs.
     begun : callable
-        Given the rows when their arcs begin to come; may return who looks at them.
+        Called with the rows when reading of their arcs begins; may return a callback
+        that inspects the arcs.
 
     Returns
     -------
     rows : Rows
         None of them, if they are stored.
     stored : StoredRows or None
-        All of them, where the memory allowed does not hold those of every rank.
+        The rows, if the memory limit does not hold the rows of every rank.
     num_edges : int
         Distinct undirected edges of the whole graph, without self-loops.
 
@@ -115,13 +116,13 @@ def keep_to_host(
 ) -> bool:
     """Limit a budget to what the hosts have for each rank, if the rows need more.
 
-    Collective; returns whether they do. If not, much of what they leave may be kept
-    for the next step.
+    Collective; returns whether they do. If not, much of the remaining memory may be
+    kept for the next step.
 
     Parameters
     ----------
     start_devices : callable
-        Called if that is close, for what they take is not left for the rows.
+        Called if memory is close: the rows cannot have the memory that devices take.
     """
     rows, arcs = -(-graph.num_vertices // comm.size), -(-graph.num_arcs // comm.size)
     row_bytes = _row_bytes(graph, rows, arcs)
@@ -141,7 +142,7 @@ def keep_to_host(
 def share_of_host(comm: Comm) -> int:
     """Return the bytes that each rank may have of its host. Collective.
 
-    The same on all ranks: those of the fullest host.
+    The same on all ranks: the share of the fullest host.
     """
     node = comm.node()
     share = free_bytes() // node.size

@@ -26,12 +26,12 @@ from .contract import merge, rename
 def contract_stored(
     run: Run, stored: StoredRows, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Contract rows piece by piece; return what is left of them. Collective.
+    """Contract rows piece by piece; return the remaining edges. Collective.
 
     Raises
     ------
     ConfigError
-        If what is left does not fit into the memory allowed.
+        If the remaining edges do not fit the memory limit.
     """
     passing = Passing(run, stored, exception)
     with run.comm.raise_on_all(), run.report.work(run.backend.name):

@@ -22,7 +22,7 @@ def begin_placing(
 ) -> Look | None:
     """Begin to copy all rows to the first device, if it may get them all.
 
-    Returns who looks at them there, if the device does.
+    Returns a callback that inspects them there, if the device can.
     """
     shared = len(backends) > 1
     if shared and (isinstance(config.ratio, int | float) or rows.num_arcs < LEAST_ARCS):
@@ -58,7 +58,7 @@ def deal(
     begin = report.seconds
     ratio, source = _ratio(backends, rows, config, report)
     if ratio < 1:
-        placed = None  # what it takes is free again
+        placed = None  # frees its memory
     if placed is None:
         ratio = bounded_ratio(backends[0], rows, ratio)
     seconds = report.seconds - begin

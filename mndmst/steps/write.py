@@ -176,7 +176,7 @@ def _owned(directory: Directory, u: np.ndarray) -> bool:
 
 
 def _joined(lists: Sequence[EdgeList], threads: Threads) -> list[np.ndarray]:
-    """Return the columns of all edges of some lists; those of one are not copied."""
+    """Return the columns of all edges of some lists; a single list is not copied."""
     occupied = [edges.columns for edges in lists if len(edges)]
     return joined(occupied or [lists[0].columns], threads)
 

@@ -16,7 +16,7 @@ MOST_VERTICES = (1 << 32) - 1
 
 
 class ForestIndex:
-    """Kruskal's tree by size of a forest, and what is made of it when it is asked for.
+    """Kruskal's tree by size of a forest, and structures derived from it on first use.
 
     It takes 12 bytes a vertex beside the edges given, 8 more for copies of their ends,
     4 more once labels have been asked for, and 24 more from the first path on.
@@ -43,7 +43,7 @@ class ForestIndex:
     Raises
     ------
     InputError
-        If the edges are no forest of so many vertices, or a weight is NaN.
+        If the edges are not a forest of these vertices, or a weight is NaN.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class ForestIndex:
         Parameters
         ----------
         labels : ndarray of uint32, shape (vertices,), optional
-            Of `cut`; those of the trees by default.
+            Labels from `cut`; by default the labels of the trees.
 
         Returns
         -------
@@ -215,7 +215,7 @@ class ForestIndex:
         Raises
         ------
         InputError
-            If there is no such vertex, or as many first ones as second ones.
+            If a vertex does not exist, or the two arrays differ in length.
         """
         u, v = self.vertices(u), self.vertices(v)
         if len(u) != len(v):

@@ -1,4 +1,4 @@
-"""Kruskal's tree by size: who joined whom, and by which edge.
+"""Kruskal's tree by size: for each component the component it joined, and the edge.
 
 The edges of a forest are taken in ascending order, and each joins two components. The
 top of the smaller one gets a link to the top of the larger one, labelled with the

@@ -15,7 +15,7 @@ from .cuts import SAMPLE, Sample, Segment
 from .select import CHUNK, select
 from .sparse import all_edges, lower_edges
 
-# How many arcs take as long as what is done once for a row.
+# Cost of a row apart from its arcs, in arcs.
 ARCS_PER_ROW = 8
 # Ranges of rows for each thread: the edges to larger vertices are not spread evenly.
 RANGES_EACH = 4
@@ -54,7 +54,7 @@ def all_chunks(
 
     csr, ranges = rows.csr, row_ranges(rows, 0, len(rows), threads)
     arcs = [int(rows.indptr[end] - rows.indptr[begin]) for begin, end in ranges]
-    # Twice what is needed where the edges are seen from both ends: not touched
+    # Twice the size needed if edges are seen from both ends; unused pages cost nothing
     upper = threads.map(all_edges, [
         (csr, *bounds, hooks, room_for(rows, count + 1))
         for bounds, count in zip(ranges, arcs, strict=True)

@@ -1,7 +1,7 @@
 """Minimum spanning forests of CSR rows on the CPU.
 
-1. One pass over the rows takes the light edges: those below a sampled quantile, about
-   as many as there are vertices [1, 2]; of sparse graphs all. In the same pass every
+1. One pass over the rows takes the light edges: edges below a sampled quantile, about
+   one per vertex [1, 2], or all edges of a sparse graph. In the same pass every
    vertex hooks to the far end of its lightest edge, a Borůvka round.
 2. The edges that are left between components are joined (`contraction`).
 3. Usually there is one giant component now. Every heavier edge of the forest has an

@@ -38,7 +38,7 @@ class Chunk(NamedTuple):
     words, starts : ndarray of uint64
         A bit for each arc: whether it is chosen, and whether it begins a row.
     tails : ndarray of uint32
-        The row that goes on into the chunk, then those that begin there.
+        The row that continues into the chunk, then the rows that begin there.
     """
 
     start: int
@@ -231,7 +231,7 @@ def select(csr, segment, hooks, heavier, room):
         Hook rows without arcs in the band too, along their lightest arc. There must
         be no lighter band.
     room : EdgeColumns
-        Room for as many edges as are expected; larger arrays are made if needed.
+        Buffer for the expected number of edges; larger arrays replace it if needed.
 
     Returns
     -------

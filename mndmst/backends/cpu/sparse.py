@@ -1,7 +1,7 @@
 """All edges of sparse rows, in one pass without branches on what the rows hold.
 
 Rows of road-like graphs have one to four arcs. A loop over so few is mispredicted at
-nearly every row, so the pass looks at four places in any case and counts what is there.
+nearly every row, so the pass always reads four arcs and counts the arcs of the row.
 What few rows have, arcs to ghosts before the first row, is left to a pass of its own.
 """
 

@@ -28,13 +28,13 @@ def tree_names(
     -------
     label : ndarray of uint32, shape (vertices,)
     smallest : ndarray of uint32, shape (components,)
-        Of those that trees are called after.
+        Of the vertices that name trees.
     """
     label = np.empty(len(component), np.uint32)
     # Several threads go over all vertices twice, which two of them could as well leave.
     several = threads.count >= MANY
     ranges = threads.ranges(len(component)) if several else [(0, len(component))]
-    # Each thread has a line of its own, behind the trees, for names nobody needs.
+    # Each thread has a line of its own, behind the trees, for unused names.
     spares = [len(parent) + LINE * (1 + i) for i in range(len(ranges))]
     smallest = np.empty(spares[-1] + LINE, np.uint32)
     none = len(component)

@@ -50,7 +50,7 @@ class CudaBackend(Backend):
     Parameters
     ----------
     device : int
-        Number of the device among those that are visible.
+        Number of the device among the visible devices.
     host : Backend, optional
         Solves small reduced graphs, and looks into rows that stay in host memory;
         the Numba backend by default.

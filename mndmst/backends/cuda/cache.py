@@ -7,7 +7,7 @@ from ...host.caches import fresh_directory, tell_once, weak_place
 
 
 def use_cache_of_ones_own() -> None:
-    """Point CuPy to a directory that nobody else can change; before it compiles.
+    """Point CuPy to a directory that only this user can write to, before it compiles.
 
     Raises
     ------

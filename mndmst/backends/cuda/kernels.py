@@ -51,7 +51,7 @@ class Kernels:
         self._resident: dict[str, int] = {}
 
     def load(self, device: cupy.cuda.Device) -> None:
-        """Load all kernels; those that are not in CuPy's cache compile side by side."""
+        """Load all kernels; kernels missing from CuPy's cache compile in parallel."""
 
         def load_file(file: str) -> None:
             with device:
@@ -67,7 +67,7 @@ class Kernels:
             self._function(name)((blocks,), (block,), args)
 
     def launch_together(self, name: str, *args: Any) -> None:
-        """Run a cooperative kernel with as many blocks as the device holds at once."""
+        """Run a cooperative kernel with all blocks that the device holds at once."""
         function = self._function(name)
         if name not in self._resident:
             blocks = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(

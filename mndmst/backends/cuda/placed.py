@@ -88,7 +88,7 @@ class PlacedRows:
 def placed_nbytes(rows: Rows) -> int:
     """Return the bytes that placed rows and the steps on them need.
 
-    Every arc as placed and as it came; every vertex, of which ghosts can be as many
+    Every arc as placed and as received; every vertex, and as many ghosts at worst
     as arcs or as there are in the graph, in the arrays of the solver; and a list of
     light edges.
     """

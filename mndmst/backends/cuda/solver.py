@@ -22,7 +22,7 @@ class DeviceEdges(NamedTuple):
 
     @classmethod
     def empty(cls, length: int, key: type) -> "DeviceEdges":
-        """Return room for so many edges."""
+        """Allocate columns for `length` edges."""
         u, v = cupy.empty(length, np.uint32), cupy.empty(length, np.uint32)
         return cls(u, v, cupy.empty(length, key))
 
@@ -89,7 +89,7 @@ class Solver:
     def _run_rounds(
         self, edges: DeviceEdges, found: cupy.ndarray | DeviceEdges
     ) -> None:
-        """Solve listed edges; mark those of the forest, or add them to a list."""
+        """Solve listed edges; mark the forest's edges, or add them to a list."""
         marks = isinstance(found, cupy.ndarray)
         lists = [cupy.empty((len(edges.key), 4), np.uint32) for _ in range(2)]
         self.kernels.launch_together(

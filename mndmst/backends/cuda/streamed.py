@@ -47,7 +47,7 @@ class Need(NamedTuple):
         vertex = 28 + 8 + 3 * (8 + width)
         piece = 8 * len(rows) + (rows.indices.itemsize + 4 + width) * arcs
         # A listed edge also has a place in both lists of live edges.
-        # Degrees of the rows, and what it takes to choose some of them.
+        # Degrees of the rows, and the buffers needed to choose some rows.
         row = 8
         fixed = rows.num_vertices * vertex + len(rows) * row + 2 * piece
         listed = 8 + width + 32
@@ -185,7 +185,7 @@ class StreamSolver(Solver):
         return self._solve_listed()
 
     def _make_room(self, arcs: int) -> int:
-        """Reduce the list if so many more might not fit; return its length."""
+        """Reduce the list if `more` edges might not fit; return its length."""
         found = int(self.state[StateField.FOUND])
         if found + arcs <= len(self._listed.key):
             return found

@@ -143,7 +143,7 @@ class Checkpoint:
         StoppedError
             On every rank, after saving, if a rank has been told to stop.
         OutputError
-            On every rank, if it then could not save. A checkpoint that nobody has
+            On every rank, if it then could not save. A checkpoint that no run has
             asked for may fail; the one before it stays.
         """
         comm = state.directory.comm

@@ -1,6 +1,6 @@
 """A checkpoint on disk: one file for each rank that wrote it, and a manifest.
 
-    mndmst-checkpoint.json    format, version, creator, the graph, what is done, and
+    mndmst-checkpoint.json    format, version, creator, the graph, the progress, and
                               of every file its name, vertices, edges and digest
     TOKEN-00000.h5            one for each rank
         parent                uint32 or int64 [vertices]   of the rank's vertices

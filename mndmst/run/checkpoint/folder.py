@@ -1,12 +1,12 @@
 """The directory of a run's checkpoints, whatever else is in it.
 
     mndmst-checkpoint.lock    held (flock) by the run that keeps its checkpoints there;
-                              a line that says what it is, then one token a line
+                              a line that names the format, then one token a line
     TOKEN-RANK.h5, TOKEN.json made by the checkpoint with this token
 
 A token is new for every checkpoint, and is on disk in the lock file before any file
 gets its name from it. Files with such a name, and no others, are the program's own and
-may be removed, also those of a run that was killed.
+may be removed, also files of a run that was killed.
 """
 
 import fcntl
@@ -113,7 +113,7 @@ class Folder:
                 f"{name}: is no lock of mndmst's. Rename it, or give --checkpoint "
                 "another directory."
             )
-        if head != _HEAD:  # it is new, or who made it was killed
+        if head != _HEAD:  # it is new, or its creator was killed
             self._append(_HEAD, 0)
         content = os.pread(self._lock, os.fstat(self._lock).st_size, 0)
         lines = content.decode(errors="replace").split("\n")

@@ -1,4 +1,4 @@
-"""The manifest of a checkpoint: what it is of, and which files belong to it."""
+"""The manifest of a checkpoint: its graph, and the files that belong to it."""
 
 import hashlib
 import json
@@ -95,7 +95,7 @@ def read_manifest(folder: Path, graph: dict[str, Any]) -> Manifest:
 
 
 def _check(path: Path, manifest: Manifest) -> None:
-    """Refuse a manifest that nobody has damaged, but that lies."""
+    """Refuse a manifest with a correct checksum and impossible contents."""
     n = manifest.graph["num_vertices"]
     bits = 8 * int(manifest.graph["weight_dtype"].lstrip("uintfloa"))
     bounds, edges = manifest.vtxdist, manifest.edge_bounds()
@@ -110,7 +110,7 @@ def _check(path: Path, manifest: Manifest) -> None:
         and 0 <= done < 1 << bits
     )
     if not fine:
-        raise damaged(path, "what it says cannot be")
+        raise damaged(path, "its contents are impossible")
 
 
 def check_own(path: Path) -> None:
@@ -151,7 +151,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what is raised on a damaged file into an InputError naming it."""
+    """Turn errors on a damaged file into an InputError that names the file."""
     try:
         yield
     except FileNotFoundError as error:
