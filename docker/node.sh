@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What a container of the cluster runs: sshd, as an ordinary user and for that user.
-# One key, made by whoever comes first, is that of all hosts and of the user.
+# The first host makes one key, which all hosts and the user share.
 set -euo pipefail
 key=/cluster/key
 own=$key-$(hostname)

@@ -24,7 +24,7 @@ export PRTE_MCA_hwloc_default_binding_policy=${PRTE_MCA_hwloc_default_binding_po
 cache=${MNDMST_CACHE_DIR:-${TMPDIR:-/tmp}/mndmst-cache-$(id -u)}
 (umask 077 && mkdir -p "$cache")
 if [[ ! -O $cache ]]; then
-    echo "mndmst: error: $cache belongs to somebody else; set MNDMST_CACHE_DIR" >&2
+    echo "mndmst: error: $cache belongs to another user; set MNDMST_CACHE_DIR" >&2
     exit 1
 fi
 export CUPY_CACHE_DIR=${CUPY_CACHE_DIR:-$cache/cupy}

@@ -27,7 +27,7 @@ total=$((ranks * ${#hosts[@]}))
 case $("$mpirun" --version) in
 *"Open MPI"* | *prte*)
     printf -v list "%s:$ranks," "${hosts[@]}"
-    # Open MPI passes on only what it is told to.
+    # Open MPI passes on only the variables named here.
     options=(--host "${list%,}" --map-by "ppr:$ranks:node")
     for name in $(compgen -e); do
         case $name in

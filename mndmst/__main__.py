@@ -17,7 +17,7 @@ from typing import Any
 from .host.errors import MndmstError, StoppedError
 from .host.signals import stop_signals
 
-# A launcher that is told to abort may drop what it has not forwarded yet.
+# A launcher that aborts may drop output that it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
 LONGEST_REASON = 300
 
@@ -28,17 +28,17 @@ def main(argv: list[str] | None = None) -> int:
     Parameters
     ----------
     argv : list of str, optional
-        Arguments without the program's name; those of the process by default.
+        Arguments without the program's name; by default the process's arguments.
 
     Returns
     -------
     int
         0, or 1 after an error, which has been printed once; 75 after a signal to stop a
         run with checkpoints; 128 and the signal's number after Ctrl-C or when
-        nobody reads the output any more.
+        the reader of the output has gone.
     """
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # it was closed: nobody wants to read it
+        if getattr(sys, name) is None:  # it was closed
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     stop_signals.hold()  # before anything that takes time
     try:
@@ -84,7 +84,7 @@ def _unforeseen(error: Exception, argv: list[str]) -> str:
 def _output_fails() -> bool:
     """Return whether standard output is what cannot be written; then drop it."""
     try:
-        print(flush=True)  # an unbuffered one has forgotten what it could not write
+        print(flush=True)  # an unbuffered stream has dropped unwritten text
     except OSError:
         _drop_output()
         return True

@@ -14,7 +14,7 @@ host=$(hostname -s)
 export SLURM_CONF=$dir/slurm.conf
 daemons=()
 
-# Ports that nobody listens at, so that several clusters may run.
+# Unused ports, so that several clusters may run.
 free_ports() {
     python3 - "$1" <<'END'
 import socket, sys

@@ -16,7 +16,7 @@ Process = Callable[[argparse.Namespace], int]
 
 
 def finish(parser: argparse.ArgumentParser, process: Process) -> None:
-    """Add what all have, and say what they start."""
+    """Add the common options, and set the function that runs."""
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write everything here"
     )

@@ -1,4 +1,4 @@
-"""What the commands of `mndmst bench` do; what they need is imported when they run."""
+"""The commands of `mndmst bench`; their dependencies are imported when they run."""
 
 import argparse
 import sys
@@ -53,7 +53,7 @@ def run_service(arguments: argparse.Namespace) -> int:
 
 
 def run_papers(arguments: argparse.Namespace) -> int:
-    """Print our figures beside those of papers."""
+    """Print our figures beside the figures of papers."""
     from . import papers
     from .table import machine
 

@@ -38,14 +38,14 @@ class Contender(ABC):
 
     @abstractmethod
     def solve(self) -> Any:
-        """Compute the forest; this is what is timed."""
+        """Compute the forest: the timed part."""
 
     @abstractmethod
     def answer(self, forest: Any) -> Answer:
         """Return what `solve` has found."""
 
     def timed(self) -> tuple[float, Any]:
-        """Return the milliseconds that `solve` takes, and what it returns."""
+        """Return the milliseconds of `solve`, and its result."""
         begin = time.perf_counter()
         forest = self.solve()
         return 1e3 * (time.perf_counter() - begin), forest

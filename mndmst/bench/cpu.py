@@ -61,7 +61,7 @@ def run(plan: CpuPlan, say: Callable[[str], None]) -> Iterator[Case]:
     ----------
     plan : Plan
     say : callable
-        Told what is done next.
+        Called with the name of each step before it begins.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def run(
     ----------
     names : tuple of str
         A kind and a scale: ``rmat24``, ``gnm23`` (2^scale vertices, 16 edges each, or
-        as many as ``rmat24x8`` says), ``road24`` (1.25 times as many vertices).
+        number in ``rmat24x8``), ``road24`` (1.25 times the vertices).
     keys : tuple of str
         ``uint32``, ``uint64``: every graph is measured with each of them.
     repeat : int

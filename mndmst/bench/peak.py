@@ -6,7 +6,7 @@ _RESET_PEAK = "5"  # see clear_refs in proc(5)
 
 
 def reset_peak() -> int | None:
-    """Forget the highest memory so far; return what is held now, in bytes.
+    """Reset the peak of resident memory; return the present bytes.
 
     None where the kernel does not allow it.
     """

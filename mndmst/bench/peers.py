@@ -2,7 +2,7 @@
 
 All of them compute in float64. Conversion to the form a peer wants is not timed.
 None of the graphs has an edge of weight zero, which SciPy would drop from a forest.
-Peers that use several threads use as many as they see fit.
+Peers that use several threads choose their number themselves.
 """
 
 from abc import abstractmethod

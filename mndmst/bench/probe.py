@@ -1,4 +1,4 @@
-"""A process that solves a graph whenever it reads a line, and says what it took.
+"""A process that solves a graph for every line it reads, and prints the time.
 
 Started by `ours.Process` with a folder, the number of threads and perhaps a core.
 """

@@ -10,7 +10,7 @@ UNKNOWN = "unknown"
 
 
 def processor_facts() -> dict[str, Any]:
-    """Return sockets, NUMA nodes, caches of a core, and who gets huge pages.
+    """Return sockets, NUMA nodes, caches of a core, and the policy of huge pages.
 
     Returns
     -------

@@ -24,7 +24,7 @@ class Measurement:
     extra_bytes : int or None
         Peak memory beyond the rows, where it was measured.
     floor : float or None
-        The floor (`floor.Floor.ms`) of as many threads, as a share of `ms`.
+        The floor (`floor.Floor.ms`) of the same number of threads, as a share of `ms`.
     relative : dict
         `ms` as a multiple of other times: of one thread, of the same graph with its
         given weights, of the first type of weights.
@@ -54,7 +54,7 @@ class Case:
     """A graph with some weights, the floors of the machine, and all results.
 
     `load` is the machine's when all was done, over a minute; it is about 1 to 2 where
-    nobody else is at work.
+    no other program works.
     """
 
     graph: str

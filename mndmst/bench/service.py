@@ -17,7 +17,7 @@ CHANGES, BATCHES, PAIRS, FEW_PAIRS, EMPTY = 1000, 8, 1_000_000, 1000, 50
 
 @dataclass(frozen=True)
 class ServiceRow:
-    """A request: what it is, and its seconds in turn."""
+    """A request and the seconds of each repetition."""
 
     name: str
     seconds: list[float]
@@ -29,7 +29,7 @@ class ServiceRow:
 
 
 def measure(graph: Path, ranks: int, repeat: int) -> Iterator[ServiceRow]:
-    """Start a service and yield what its requests take.
+    """Start a service and yield the times of its requests.
 
     Parameters
     ----------

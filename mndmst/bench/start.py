@@ -35,7 +35,7 @@ class StartUp:
     stages : dict of str to float
         Seconds of each stage of the slowest rank, and `exit`, what was left.
     floors : dict of str to float
-        Seconds of processes that do less, as many of them.
+        Seconds of the same number of processes that do less.
     resident_bytes : int
         Memory of the largest rank before it reads.
     first : float
@@ -94,7 +94,7 @@ def _seconds(command: Sequence[str]) -> float:
 
 
 def _stages(whole: float, record: dict[str, Any]) -> dict[str, float]:
-    """Return the seconds of each stage of the slowest rank, and what is left."""
+    """Return the seconds of each stage of the slowest rank, and the rest."""
     found: dict[str, float] = {}
     for rank in record["ranks"]:
         mine: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""A batch of changes, and what it does to each edge in the end."""
+"""A batch of changes, and its net effect on each edge."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -72,7 +72,7 @@ class NetChanges(NamedTuple):
     change: np.ndarray
 
     def take(self, index: np.ndarray) -> "NetChanges":
-        """Return those that a mask or positions choose."""
+        """Return the changes that a mask or positions choose."""
         return NetChanges(*(column[index] for column in self))
 
 
@@ -82,7 +82,7 @@ def net_changes(batch: Batch, num_vertices: int, weight_dtype: np.dtype) -> NetC
     Raises
     ------
     InputError
-        Naming the first change that cannot be made in any graph of so many vertices.
+        Names the first change that no graph with this number of vertices permits.
     """
     src, dst = _ends(batch, batch.src), _ends(batch, batch.dst)
     op = np.asarray(batch.op, np.uint8)

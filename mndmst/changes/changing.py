@@ -66,7 +66,7 @@ class ChangingForest:
     ----------
     forest : CurrentForest or None
         The forest of the present version, on rank 0. It is replaced, not changed, so
-        that who holds one sees one version.
+        that its holder sees one version.
     version : int
 
     Raises

@@ -60,11 +60,11 @@ class CurrentForest:
         return self.cuts.top
 
     def placed(self, edges: PairEdges) -> PlacedEdges:
-        """Return edges with what is known of their ends."""
+        """Return edges with the positions and fragments of their ends."""
         return PlacedEdges(edges, *self.located(edges.ends))
 
     def located(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places of vertices, and those of the tops of their fragments."""
+        """Return the positions of vertices, and of the tops of their fragments."""
         places = self.index.rooted.place[vertices]
         return places, self.tops(places)
 
@@ -92,7 +92,7 @@ class CurrentForest:
         entered : ndarray of bool
             Which have entered.
         key : ndarray of uint32 or uint64
-            The weights of those that are in the forest.
+            The weights of the edges found in the forest.
         """
         rooted, (pair, given) = self.index.rooted, edges
         one, other = rooted.place[edges.ends]
@@ -187,7 +187,7 @@ def numbered(tops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cuts_at(top: np.ndarray, ends: np.ndarray, places: int) -> Cuts:
-    """Return cuts of a rooted forest with so many places, whose tops ascend."""
+    """Return cuts with ascending tops, of a rooted forest of `places` vertices."""
     count = len(top)
     shift = max(0, places.bit_length() - (2 * count).bit_length())
     end, bound = np.empty(count, np.uint32), np.empty(2 * count, np.uint32)

@@ -24,7 +24,7 @@ class Paths(NamedTuple):
     a, b : ndarray of uint32
         Ends of its edges.
     edges : PairEdges
-        The edges: first those of the index, then those that have entered.
+        The edges of the index, followed by the edges that have entered.
     heaviest : ndarray of int64
         The positions in the index of the first ones.
     ends : ndarray of uint32, shape (2, pairs)
@@ -112,7 +112,7 @@ def path_max(
 
 
 def _joined(forest: CurrentForest, tops: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Number the fragments of the edges that have entered, and those of some tops.
+    """Number the fragments at the ends of entered edges, and of some tops.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def _compressed(
     above : ndarray of uint32
         For each the position of the next one above; `NONE` without one.
     heaviest : ndarray of int64
-        For those that have one the heaviest edge on the path there.
+        The heaviest edge on the path there; only for vertices with a path.
     """
     index, rooted = forest.index, forest.index.rooted
     vertices = _distinct(at)

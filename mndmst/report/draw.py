@@ -75,7 +75,7 @@ def end_of_start(record: Record) -> float:
 
 
 def shares(axes: Any, record: Record) -> None:
-    """Draw the seconds of each rank by what they went into, waiting among them."""
+    """Draw the seconds of each rank by activity, waiting included."""
     names = [rank["rank"] for rank in record["ranks"][:SHOWN_RANKS]]
     left = [0.0] * len(names)
     sums: dict[str, list[float]] = {kind: left.copy() for kind in COLOURS}
@@ -173,7 +173,7 @@ def _legend(
     colours: dict[str, str] = COLOURS,
     below: float = UNDER_LABEL,
 ) -> None:
-    """Explain colours, so many points below the axes, where nothing is covered."""
+    """Add a legend below the axes, where it covers nothing."""
     from matplotlib.patches import Patch
     from matplotlib.transforms import ScaledTranslation
 

@@ -11,7 +11,7 @@ from .record import Record
 DOCS = Path(__file__).parents[1] / "docs" / "files.md"
 _ROW = re.compile(r"^\| `([^`]+)` \| (.+?) \|[^|]*\|$", re.MULTILINE)
 _PROGRAMS = ("__main__.py", "mndmst")
-# Options for which 0 or None is no number: what they mean then.
+# Options for which 0 or None is not a number, and the meaning of these values.
 _UNSET = {
     "ratio": "auto",
     "threads": "auto",
@@ -24,7 +24,7 @@ _UNSET = {
 
 
 class StageRow(NamedTuple):
-    """A stage over all ranks: seconds, and what it sent in MB."""
+    """A stage over all ranks: seconds, and MB sent."""
 
     name: str
     least: float

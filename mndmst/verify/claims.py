@@ -25,7 +25,7 @@ PAIRS = 1 << 21  # that are held at a time
 
 
 class Claims:
-    """Points, and what is known of the distinct ones.
+    """Points, and an index of the distinct points.
 
     Parameters
     ----------

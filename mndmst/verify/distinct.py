@@ -13,7 +13,7 @@ from ..host.extras import optional
 
 # SciPy's distances are those here up to a few roundings.
 SLACK = 1e-11
-MORE = 6  # neighbours beyond those of core distances
+MORE = 6  # neighbours in addition to those for core distances
 
 
 class Distinct:
@@ -78,9 +78,9 @@ class Distinct:
             )[0]
 
     def _kth(self, a: np.ndarray, b: np.ndarray, k: int) -> np.ndarray:
-        """Return how far the k-th point is from each `a`, among those that equal `b`.
+        """Return the distance from each `a` to the k-th of the points equal to `b`.
 
-        The point itself is not counted, but those that equal it are.
+        The point itself is not counted; points equal to it are.
         """
         found, sizes = self.distance(a, b), self.sizes[b] - (a == b)
         order = np.argsort(found, axis=1)

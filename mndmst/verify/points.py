@@ -27,7 +27,7 @@ class PointSet(NamedTuple):
 def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     """Decide whether a forest file is the minimum spanning forest of points.
 
-    Metric and `min_samples` are those that the file says.
+    The file names the metric and `min_samples`.
 
     Raises
     ------

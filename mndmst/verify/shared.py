@@ -64,7 +64,7 @@ def _copy(node: Comm, own: np.ndarray | None) -> np.ndarray:
 
 
 def require(nbytes: int, ranks: int) -> None:
-    """Raise a ConfigError if a rank, of those of a machine, may not take some bytes."""
+    """Raise a ConfigError if a rank of a machine may not take some bytes."""
     if nbytes > room():
         who = f"the {ranks} ranks of a machine have" if ranks > 1 else "there is"
         raise ConfigError(
@@ -75,6 +75,6 @@ def require(nbytes: int, ranks: int) -> None:
 
 
 def _check_room(node: Comm, nbytes: int) -> None:
-    """Raise an error on all ranks if one of them may not take so many bytes."""
+    """Raise an error on all ranks if one of them may not take some bytes."""
     with node.raise_on_all():
         require(nbytes, node.size)

@@ -19,7 +19,7 @@ from ...graph.model import EdgeList, Rows
 from ...kernels.spanning import pair_order
 from .gpu_graphs import KINDS, build
 
-READ_ARCS = 1 << 28  # of so many the time of reading is measured
+READ_ARCS = 1 << 28  # the time of reading is measured on these
 CHECKED_SCALE = 14
 
 

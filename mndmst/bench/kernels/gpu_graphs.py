@@ -10,7 +10,7 @@ import numpy as np
 from ...backends.cuda.kernels import Kernels
 from ...backends.cuda.placed import PlacedRows
 
-BLOCK_ARCS = 1 << 29  # so many arcs are sorted at a time
+BLOCK_ARCS = 1 << 29  # arcs sorted at a time
 _SAMPLE = 1 << 20
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 
@@ -119,7 +119,7 @@ def build(source: ArcSource, keys: np.dtype) -> PlacedRows:
 
 
 def _weights(arcs: cupy.ndarray, keys: np.dtype) -> cupy.ndarray:
-    """Return whole numbers up to 2^24; of 64 bits, those of float64 in (0, 1]."""
+    """Return integers up to 2^24 or, with 64 bits, floats in (0, 1] as keys."""
     u, v = arcs >> np.uint64(32), arcs & _LOW_HALF
     x = cupy.minimum(u, v) << np.uint64(32) | cupy.maximum(u, v)
     x = (x ^ x >> np.uint64(31)) * np.uint64(0x9E3779B97F4A7C15)

@@ -85,7 +85,7 @@ def run(plan: ScalingPlan) -> Iterator[list[Point]]:
 
 
 def _mixtures(plan: ScalingPlan) -> list[tuple[int, int]]:
-    """Return other ranks and threads than the plan's that make as many workers."""
+    """Return other pairs of ranks and threads with the same number of workers."""
     total = plan.ranks[-1] * plan.threads
     alone = {(1, ranks * plan.threads) for ranks in plan.ranks}
     between = {(ranks, total // ranks) for ranks in plan.ranks if total % ranks == 0}

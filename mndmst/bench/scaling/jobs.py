@@ -193,12 +193,12 @@ def launcher() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment in which every MPI starts as many ranks as are asked."""
+    """Return an environment in which every MPI accepts any number of ranks."""
     return _ENVIRONMENT | dict(os.environ)
 
 
 def _output(command: list[str]) -> str:
-    """Return what a command prints, or raise what it says."""
+    """Return the output of a command; raise its error message."""
     done = subprocess.run(command, capture_output=True, text=True, env=environment())
     if done.returncode:
         said = done.stderr.strip() or f"ended with status {done.returncode}"

@@ -1,4 +1,4 @@
-"""The options of `mndmst bench scaling`; what they start is imported when it runs."""
+"""The options of `mndmst bench scaling`; the benchmark is imported when it runs."""
 
 import argparse
 import sys
@@ -25,7 +25,7 @@ def add_scaling(devices: Any) -> None:
     for name, default, kind, what in (
         ("ranks", "1,2,4,8,16", list_of(positive), "numbers of ranks"),
         ("graphs", "rmat,gnm,rgg2d,grid2d", names, "kinds of graphs"),
-        ("scale", 20, positive, "2^scale vertices; 8 times as many in grids"),
+        ("scale", 20, positive, "2^scale vertices, in grids 8 times the number"),
         ("threads", 1, positive, "threads of each rank"),
         ("repeat", 3, positive, "turns of each method"),
         ("group-sizes", "4", list_of(positive), "of the plain method"),

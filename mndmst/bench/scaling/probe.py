@@ -71,9 +71,9 @@ def main() -> None:
 
 
 def methods(group_sizes: list[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what is compared: what a user gets, and the plain method of the paper.
+    """Yield the compared methods: the default, and the plain method of the paper.
 
-    What a user gets is also done without shared memory, as between hosts.
+    The default also runs without shared memory, as between hosts.
     """
     yield "auto", {}
     yield "replicated", {"merge": "replicated"}

@@ -1,4 +1,4 @@
-"""A rooted forest cut at some vertices: what the pieces are, and what is in them.
+"""A rooted forest cut at some vertices: its fragments and their members.
 
 A cut takes the edge from a vertex, its top, to the parent. What hangs on the top is a
 range of places, less the ranges of cuts inside it: a fragment. So its size and its
@@ -97,7 +97,7 @@ def _bounds_until(cuts, place):
 
 @kernel
 def lower_tops(cuts, places, tops):
-    """Take the tops of cuts for those of the fragments of places, where they are lower.
+    """Lower the tops of the fragments of places to the tops of cuts.
 
     Of all tops above a place the lowest comes last.
     """

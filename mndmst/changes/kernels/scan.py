@@ -13,7 +13,7 @@ HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 ONE, SIX, LAST = np.uint64(1), np.uint64(6), np.uint64(63)
 # How many rows ahead the weights are fetched, and where their next line may begin.
 AHEAD, NEXT_LINE = 12, 16
-# Places for pairs of pieces: what they take stays in the cache of a core.
+# Slots for pairs of pieces; all slots fit the cache of a core.
 SLOT_BITS = 12
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
