@@ -57,8 +57,9 @@ def solve(
     report = Report(comm, progress)
     outputs = (targets.forest, FOREST), (targets.report, RECORD)
     check_on_all(comm, [path], outputs, targets.checkpoint)
-    kept = targets.checkpoint, config.checkpoint_interval, targets.resume
-    with Checkpoint(comm, *kept) as checkpoint:
+    with Checkpoint(
+        comm, targets.checkpoint, config.checkpoint_interval, targets.resume
+    ) as checkpoint:
         # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
         run = part_graph(comm, path, config, report)
         resumed = checkpoint.start(run.graph, run.state, report)

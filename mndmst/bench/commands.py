@@ -97,8 +97,9 @@ def run_gpu(arguments: argparse.Namespace) -> int:
     from .gpu import block, machine, run
 
     facts, records = machine(), []
-    asked = (arguments.graphs, arguments.keys, arguments.repeat, arguments.verify)
-    for record in run(*asked):
+    for record in run(
+        arguments.graphs, arguments.keys, arguments.repeat, arguments.verify
+    ):
         print(block(record), flush=True)
         records.append(record)
     write(arguments.json, machine=facts, graphs=records)

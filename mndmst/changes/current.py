@@ -46,8 +46,10 @@ class CurrentForest:
     @classmethod
     def of(cls, index: ForestIndex) -> "CurrentForest":
         """Return an indexed forest without changes."""
-        none = np.empty(0, np.uint64), weights_to_keys(index.weight[:0].copy())
-        entered = PlacedEdges(PairEdges(*none), *np.empty((2, 2, 0), np.uint32))
+        entered = PlacedEdges(
+            PairEdges(np.empty(0, np.uint64), weights_to_keys(index.weight[:0].copy())),
+            *np.empty((2, 2, 0), np.uint32),
+        )
         nowhere = np.empty(0, np.uint32)
         return cls(index, _cuts_at(nowhere, nowhere, index.num_vertices), entered)
 

@@ -153,8 +153,7 @@ def _compressed(
     lower = above != NONE
     ids = rooted.vertex[vertices.astype(np.uint32)]
     heaviest = np.empty(np.count_nonzero(lower), np.int64)
-    ends = ids[lower], ids[above[lower]]
-    heaviest_between(index.links, index.order, *ends, heaviest)
+    heaviest_between(index.links, index.order, ids[lower], ids[above[lower]], heaviest)
     return vertices, above, heaviest
 
 

@@ -126,5 +126,6 @@ class ChangingRows:
 
 
 def _no_delta(rows: Rows) -> Delta:
-    none = np.empty(0, np.int64), np.empty(0, np.uint64)
-    return Delta(*none, np.empty(0, rows.keys.dtype))
+    return Delta(
+        np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, rows.keys.dtype)
+    )

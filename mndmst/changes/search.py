@@ -37,11 +37,12 @@ def joining_edges(rows: ChangingRows, pieces: Pieces) -> Joining:
     nearest, between = _room(len(pieces.largest), base), _room(1 << SLOT_BITS, base)
     for places in (nearest, between):
         places.q[:], places.edges.key[:] = 0, np.iinfo(base.keys.dtype).max
-    arguments = rows.csr, rows.delta, marked, pieces.largest
     left, room = marked_rows(marked, base.first, base.last), _room(ROOM, base)
     moved = _some(room, np.empty(0, np.int64))
     while len(left):
-        done, count = scan_rows(*arguments, left, (nearest, between), room)
+        done, count = scan_rows(
+            rows.csr, rows.delta, marked, pieces.largest, left, (nearest, between), room
+        )
         left = left[done:]
         if count:
             moved = _both(moved, _some(room, np.arange(count)))

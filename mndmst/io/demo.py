@@ -18,10 +18,12 @@ def demo_graph() -> Path:
     InputError
         If the program was installed without it.
     """
-    schemes = "data", sysconfig.get_preferred_scheme("user")
     places = [folder / "partitions" / "demo" for folder in (Path.cwd(), SOURCE_TREE)]
     places.append(Path(sysconfig.get_path("data")) / INSTALLED)
-    places.append(Path(sysconfig.get_path(*schemes)) / INSTALLED)
+    places.append(
+        Path(sysconfig.get_path("data", sysconfig.get_preferred_scheme("user")))
+        / INSTALLED
+    )
     for place in places:
         if place.is_dir():
             return place

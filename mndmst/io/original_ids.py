@@ -26,8 +26,7 @@ def with_original_ids(edges: Edges, graph: ShardedGraph) -> Edges:
     ends = original[np.stack((edges.src, edges.dst))].astype(id_dtype(bound))
     src, dst = np.sort(ends, axis=0)
     order = np.lexsort((dst, src))
-    columns = src[order], dst[order], edges.weight[order]
-    return Edges(bound, *columns, edges.directed)
+    return Edges(bound, src[order], dst[order], edges.weight[order], edges.directed)
 
 
 def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:

@@ -147,10 +147,11 @@ class CliqueEdges(RandomEdges):
         none = np.empty(0, id_dtype(self.num_vertices or 0))
         for low in range(begin, end, self.VERTICES):
             high = min(low + self.VERTICES, end)
-            given = (self.seed, self.bounds, self.between, low, high)
-            count = kernels.ssca2(*given, none, none)
+            count = kernels.ssca2(
+                self.seed, self.bounds, self.between, low, high, none, none
+            )
             src, dst = np.empty((2, count), none.dtype)
-            kernels.ssca2(*given, src, dst)
+            kernels.ssca2(self.seed, self.bounds, self.between, low, high, src, dst)
             yield src, dst
 
 

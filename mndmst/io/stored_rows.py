@@ -99,5 +99,6 @@ def _on_their_way(
 ) -> tuple[Rows, ArcReader]:
     """Return rows without their arcs, and what reads these into them."""
     arcs = ArcReader(graph, begin, end, graph.read_indptr(begin, end, threads))
-    columns = arcs.indptr, arcs.indices, arcs.keys
-    return Rows(begin, graph.num_vertices, *columns, arcs.progress), arcs
+    return Rows(
+        begin, graph.num_vertices, arcs.indptr, arcs.indices, arcs.keys, arcs.progress
+    ), arcs

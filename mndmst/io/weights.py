@@ -89,8 +89,7 @@ def weigh(file: EdgeFile, rule: str) -> EdgeFile:
     if kind == "constant" and len(words) == 1:
         return WeighedFile(file, Constant(_number(rule, words[0])))
     if kind == "hash" and len(words) <= 1:
-        bounds = 1, 1 << _HASH_BITS
-        return WeighedFile(file, Uniform(*bounds, _seed(rule, words)))
+        return WeighedFile(file, Uniform(1, 1 << _HASH_BITS, _seed(rule, words)))
     if kind == "random" and 2 <= len(words) <= 3:
         low, high = (_number(rule, word) for word in words[:2])
         if not low <= high:

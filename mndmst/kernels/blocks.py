@@ -108,8 +108,15 @@ def contract_blocks(
     border, final = team.arrays((len(parent), np.uint64), (len(edges.key), np.bool_))
     (words,) = team.arrays((len(edges.key), np.uint64))
     components = Bordered(parent, border, final)
-    given = edges, components, blocks, Packing.of(edges.key, team.threads), words
-    team.run(contract_inside, len(edges.key), *given)
+    team.run(
+        contract_inside,
+        len(edges.key),
+        edges,
+        components,
+        blocks,
+        Packing.of(edges.key, team.threads),
+        words,
+    )
     return final
 
 

@@ -107,12 +107,15 @@ def inspect_rows(rows, arcs, num_vertices, rule):
         here = tails[1 : end - begin + 1]
         heads, words = indices[begin:end], bits[begin:end]
         low = begin if begin == arcs[0] else begin - 1
-        before = tails[low - begin + 1 : end - begin + 1], indices[low:end]
-        wrong, repeats = _compare(*before)
+        tails_before = tails[low - begin + 1 : end - begin + 1]
+        heads_before = indices[low:end]
+        wrong, repeats = _compare(tails_before, heads_before)
         wrong += _count_wrong(heads, words, num_vertices, rule)
         if wrong:
-            status, at = _first_wrong(*before, bits[low:end], num_vertices, rule)
-            return status, np.int64(before[0][at]), low + at, edges, balance
+            status, at = _first_wrong(
+                tails_before, heads_before, bits[low:end], num_vertices, rule
+            )
+            return status, np.int64(tails_before[at]), low + at, edges, balance
         _to_keys(words, rule)
         upward, part = _sum_up(here, heads, words)
         edges += upward - repeats

@@ -102,8 +102,9 @@ def _decide(
     label, data, u, v, key = columns
     label = label.astype(np.int64)
     arrived = LightestEdges(label, decode_near(data, label), EdgeList(u, v, key))
-    owned = run.directory.first, run.directory.last
-    best = arrived.take(lightest_proposals(label, u, v, key, *owned))
+    best = arrived.take(
+        lightest_proposals(label, u, v, key, run.directory.first, run.directory.last)
+    )
     return LightestEdges(
         np.concatenate([decided.label, best.label]),
         np.concatenate([decided.other, best.other]),

@@ -197,13 +197,13 @@ def _asymmetry(
     """Return an error that names an arc without its reverse. Collective."""
     buckets = np.zeros(BUCKETS, np.uint64)
     for rows in pieces():
-        arrays = (rows.indptr, rows.indices)
-        add_to_buckets(*arrays, rows.keys, rows.first, buckets)
+        add_to_buckets(rows.indptr, rows.indices, rows.keys, rows.first, buckets)
     bucket = int(np.flatnonzero(comm.sum(buckets))[0])
     found = []
     for rows in pieces():
-        arrays = (rows.indptr, rows.indices)
-        tails, arcs = arcs_of_bucket(*arrays, rows.first, BUCKETS, bucket)
+        tails, arcs = arcs_of_bucket(
+            rows.indptr, rows.indices, rows.first, BUCKETS, bucket
+        )
         found.append((tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs]))
     columns = [np.concatenate(column) for column in zip(*found, strict=True)]
     counts = np.zeros(comm.size, np.int64)

@@ -100,8 +100,9 @@ def write_forest(
     def header() -> ForestHeader:
         results["digest"] = finish_digest()
         record = run.report.gather(config=config, **results) or {}
-        facts = graph.uuid, graph.num_vertices, weight, results["digest"]
-        return ForestHeader(*facts, config, record)
+        return ForestHeader(
+            graph.uuid, graph.num_vertices, weight, results["digest"], config, record
+        )
 
     with Outputs(comm) as outputs:
         if path is None:
@@ -110,8 +111,9 @@ def write_forest(
         else:
             with run.report.stage("write"):
                 labels = smallest_vertices(run.directory) if with_labels else None
-                columns = edges, weights, header, labels
-                write_forest_file(outputs, path, *columns, run.threads)
+                write_forest_file(
+                    outputs, path, edges, weights, header, labels, run.threads
+                )
         final = run.report.gather(config=config, **results)
         if record_path is not None:
             write_report(outputs, record_path, final)

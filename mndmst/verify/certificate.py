@@ -99,9 +99,18 @@ def verify(
     strange = comm.bcast(unlike(graph, forest))
     trees = graph.num_vertices - forest.num_edges
     if strange:
-        counts = graph.num_vertices, None, forest.num_edges, trees
         seconds = comm.max(time.perf_counter() - begin)
-        return Verdict(False, *counts, None, None, strange, seconds)
+        return Verdict(
+            False,
+            graph.num_vertices,
+            None,
+            forest.num_edges,
+            trees,
+            None,
+            None,
+            strange,
+            seconds,
+        )
     with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
     seen: Examination = comm.bcast(first)

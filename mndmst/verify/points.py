@@ -41,10 +41,19 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     n = len(points)
     point_set = PointSet(uuid_of(points), n, np.dtype(np.float64))
     strange = unlike(point_set, forest)
-    counts = n, None, forest.num_edges, n - forest.num_edges
     if strange:
         seconds = time.perf_counter() - begin
-        return Verdict(False, *counts, None, None, strange, seconds)
+        return Verdict(
+            False,
+            n,
+            None,
+            forest.num_edges,
+            n - forest.num_edges,
+            None,
+            None,
+            strange,
+            seconds,
+        )
     metric, min_samples = _settings(forest)
     seen: Examination = examine(point_set, forest)
     problems = [*seen.faults, *seen.differences]

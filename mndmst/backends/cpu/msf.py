@@ -90,8 +90,12 @@ class _Solver:
         tree = GiantComponent.of_rows(label, giant)
         walk = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
-        small = len(outside) <= OUTSIDE_SHARE * len(rows)
-        if small and len(heavier_edges(*walk, trial)[0]) <= EDGES_PER_WALK * len(trial):
+        walk_outside = len(outside) <= OUTSIDE_SHARE * len(rows)
+        if walk_outside:
+            key = rows.keys.dtype.type(above.key)
+            found = heavier_edges(rows.csr, tree, key, above.vertex, trial)
+            walk_outside = len(found[0]) <= EDGES_PER_WALK * len(trial)
+        if walk_outside:
             ranges = self.threads.ranges(len(outside), grain=WALKS)
             walks = [(*walk, outside[begin:end]) for begin, end in ranges]
             self.join(self.joining(self.threads.map(heavier_edges, walks)))

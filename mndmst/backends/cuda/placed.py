@@ -117,15 +117,18 @@ def place(rows: Rows, transfer: Transfer) -> PlacedRows:
             f"neighbours); at most {MAX_VERTICES} fit its kernels. Use more ranks."
         )
     first = int(cupy.searchsorted(ghosts, cupy.array([rows.first]))[0])
-    meta = (ghosts, first, rows.first, rows.indices.dtype)
-    placed = PlacedRows(indptr, ends, keys, *meta)
+    placed = PlacedRows(
+        indptr, ends, keys, ghosts, first, rows.first, rows.indices.dtype
+    )
     if rows.complete and ends.dtype == np.uint32:
         return placed
     local = cupy.empty(len(ends), np.uint32)
     for low in range(0, len(ends), _TRANSLATED):
         piece = slice(low, low + _TRANSLATED)
         local[piece] = placed.to_local(ends[piece])
-    return PlacedRows(indptr, local, keys, *meta)
+    return PlacedRows(
+        indptr, local, keys, ghosts, first, rows.first, rows.indices.dtype
+    )
 
 
 def _arcs_of(rows: Rows, transfer: Transfer) -> list[cupy.ndarray]:

@@ -64,8 +64,9 @@ def run(plan: ScalingPlan) -> Iterator[list[Point]]:
     most = plan.ranks[-1]
 
     def points(graph: Path, series: str, ranks: int, threads: int) -> list[Point]:
-        how = plan.backend, plan.repeat, plan.group_sizes
-        return job(graph, series, ranks, threads, *how)
+        return job(
+            graph, series, ranks, threads, plan.backend, plan.repeat, plan.group_sizes
+        )
 
     for kind in plan.graphs:
         graph = make(kind, plan.scale, plan.work)
