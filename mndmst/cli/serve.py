@@ -53,6 +53,12 @@ def add(commands: Any) -> None:
         help="keep changes there; a service that starts with it has them",
     )
     serve.add_argument(
+        "--journal-until",
+        action="append",
+        metavar="[NAME=]VERSION",
+        help="continue a journal after this version; its file before is kept",
+    )
+    serve.add_argument(
         "--attached",
         action="store_true",
         help="end once standard input does: with the program that writes to it",
@@ -83,9 +89,18 @@ def _serve(arguments: argparse.Namespace) -> int:
     comm, config, progress = begin(arguments)
     with comm.raise_on_all():
         graphs = _named(arguments.graphs)
+        until = _until(arguments, graphs)
     access, token_file = _access(comm, arguments)
-    named = (arguments.address_file, arguments.quiet, arguments.journal)
-    setting = Setting(graphs, access, token_file, *named, arguments.attached)
+    setting = Setting(
+        graphs,
+        access,
+        token_file,
+        arguments.address_file,
+        arguments.quiet,
+        arguments.journal,
+        arguments.attached,
+        until,
+    )
     serve(comm, setting, config, progress)
     return 0
 
@@ -111,6 +126,26 @@ def _named(words: list[str]) -> dict[str, Path]:
             )
         graphs[name] = place
     return graphs
+
+
+def _until(arguments: argparse.Namespace, graphs: dict[str, Path]) -> dict[str, int]:
+    """Return the last versions of journals to continue from, by graph."""
+    from ..host.errors import ConfigError
+
+    until: dict[str, int] = {}
+    for word in arguments.journal_until or []:
+        name, equals, number = word.rpartition("=")
+        name = name if equals or len(graphs) > 1 else next(iter(graphs))
+        if name not in graphs or not number.isdecimal() or len(number) > 18:
+            raise ConfigError(
+                f"--journal-until {word}: write [NAME=]VERSION, with one of the graphs "
+                f"{', '.join(graphs)} and a number; the name may be left out if there "
+                "is one graph"
+            )
+        until[name] = int(number)
+    if until and arguments.journal is None:
+        raise ConfigError("--journal-until goes with --journal; give both")
+    return until
 
 
 def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]:

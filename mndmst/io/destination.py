@@ -218,6 +218,24 @@ class Destination:
         return set()
 
 
+def remove_shards(path: Path) -> None:
+    """Remove the shards in a directory, whole or not, and the directory.
+
+    Other files stay, and then the directory does.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be removed.
+    """
+    for file in list(path.iterdir()):
+        own = file.name == INDEX_NAME or part_of_name(file.name) is not None
+        if own or _ON_THE_WAY.fullmatch(file.name):
+            file.unlink()
+    with suppress(OSError):
+        path.rmdir()
+
+
 def _is_part(path: Path, uuid: str) -> bool:
     """Return whether a file is a part of a graph, and no link to one."""
     if path.is_symlink() or not path.is_file():

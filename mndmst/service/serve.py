@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..comm.communicator import Comm
-from ..host.errors import MndmstError, StoppedError
+from ..host.errors import InputError, MndmstError, StoppedError
 from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
@@ -64,6 +65,7 @@ class Setting(NamedTuple):
     quiet: bool = False
     journal: Path | None = None
     attached: bool = False
+    journal_until: Mapping[str, int] = MappingProxyType({})
 
 
 def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> None:
@@ -80,7 +82,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     jobs, told = Jobs(), (config, progress)
     executor = Executor(comm, {}, Uploads(config.memory))
     for name, path in setting.graphs.items():
-        graph = _loaded(comm, name, path, setting.journal, told)
+        graph = _loaded(comm, name, path, setting, told)
         executor.graphs[name] = graph
         _replay(executor, graph, progress)
     give_back_freed()
@@ -112,20 +114,21 @@ def _loaded(
     comm: Comm,
     name: str,
     path: Path,
-    folder: Path | None,
+    setting: Setting,
     told: tuple[Config, Progress],
 ) -> HeldGraph:
     """Read a graph, or the newest snapshot of it, and find its journal. Collective."""
     journal, found = None, Start(path, 0)
     with comm.raise_on_all():
-        if comm.rank == 0 and folder is not None:
-            journal = Journal(folder / name)
+        if comm.rank == 0 and setting.journal is not None:
+            until = setting.journal_until.get(name)
+            journal = Journal(setting.journal / name, until)
             found = journal.begin(path)
     found = comm.bcast(found)
     graph = HeldGraph.load(comm, name, found.path, *told, version=found.version)
     weights = graph.resident.run.graph.weight_dtype
     compile_kernels(comm, "update", weights, told[1].say)
-    graph.journal, graph.journaled = journal, folder is not None
+    graph.journal, graph.journaled = journal, setting.journal is not None
     return graph
 
 
@@ -143,7 +146,13 @@ def _replay(executor: Executor, graph: HeldGraph, progress: Progress) -> None:
             return
         if graph.version % REPLAYS_TOLD == 0:
             progress.stage(f"journal of {graph.name}: version {graph.version}")
-        executor.make(graph, batch)
+        try:
+            executor.make(graph, batch)
+        except InputError as error:  # the batch does not fit the graph
+            if graph.journal is not None:
+                way_on = graph.journal.way_on(graph.version + 1)
+                error.args = (f"{error} {way_on}",)
+            raise
 
 
 @contextlib.contextmanager

@@ -1,11 +1,13 @@
 """Write a graph as it is now as shards, one for each rank."""
 
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights, stored_id_dtype
-from ..io.destination import Destination
+from ..host.errors import OutputError
+from ..io.destination import Destination, remove_shards
 from ..io.shard_writer import OriginalIds, ShardWriter
 from .filters import joined_rows
 from .held import HeldGraph
@@ -17,8 +19,18 @@ def write_snapshot(comm: Comm, graph: HeldGraph, folder: Path) -> str:
     Raises
     ------
     OutputError
-        On every rank, if it cannot be written; the directory then has no index.
+        On every rank, if it cannot be written; the directory is then removed.
     """
+    try:
+        return _write(comm, graph, folder)
+    except OutputError:
+        if comm.rank == 0:
+            with suppress(OSError):
+                remove_shards(folder)
+        raise
+
+
+def _write(comm: Comm, graph: HeldGraph, folder: Path) -> str:
     graph.refresh()
     run, vtxdist = graph.resident.run, graph.resident.run.directory.vtxdist
     name = f"{run.graph.uuid} version {graph.version}"
