@@ -1,6 +1,7 @@
 """The command `serve`."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,9 @@ def add(commands: Any) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    # Arrow's other allocators keep freed memory; it reads this as it is imported
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
     from ..comm.mpi_library import forgo_memory_events
     from ..service.serve import Setting, serve
     from .ranks import begin
@@ -151,7 +155,8 @@ def _until(arguments: argparse.Namespace, graphs: dict[str, Path]) -> dict[str, 
 def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]:
     """Return where to listen and what clients must show. Collective."""
     from ..host.errors import ConfigError
-    from ..service.access import Access, check_open, find_token, read_listen, read_pem
+    from ..service.access import Access, check_open, find_token, read_keys, read_listen
+    from ..service.local_socket import check_name
 
     access, token_file = Access(), None
     alone = comm.is_one_host()
@@ -159,12 +164,12 @@ def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]
         if comm.rank == 0:
             if (arguments.tls_cert is None) != (arguments.tls_key is None):
                 raise ConfigError("--tls-cert and --tls-key need each other; give both")
-            keys = [
-                read_pem(path) if path else b""
-                for path in (arguments.tls_cert, arguments.tls_key)
-            ]
+            keys = (b"", b"")
+            if arguments.tls_cert is not None:
+                keys = read_keys(arguments.tls_cert, arguments.tls_key)
             host, port = read_listen(arguments.listen)
-            access = Access(host, port, arguments.socket, "", *keys)
+            path = arguments.socket and check_name(arguments.socket)
+            access = Access(host, port, path, "", *keys)
             check_open(access, arguments.token_file is not None, arguments.insecure)
             if access.local and not alone:
                 raise ConfigError(
@@ -172,5 +177,5 @@ def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]
                     "on their network, such as 0.0.0.0:0"
                 )
             token, token_file = find_token(arguments.token_file)
-            access = Access(host, port, arguments.socket, token, *keys)
+            access = Access(host, port, path, token, *keys)
     return comm.bcast(access), token_file

@@ -164,15 +164,32 @@ class Connection:
                 f"{self.url}: refused the token. Give what is in its token file."
             ) from error
         except flight.FlightUnavailableError as error:
-            raise ServiceError(
-                f"{self.url}: no service answers there ({_line(error)}). It has ended, "
-                "or the address is wrong."
-            ) from error
+            raise ServiceError(f"{self.url}: {_unavailable(str(error))}") from error
         except arrow.ArrowException as error:
             raise ServiceError(f"{self.url}: {_line(error)}") from error
 
 
-def _line(error: Exception) -> str:
+def _unavailable(text: str) -> str:
+    """Return why a service cannot be reached, from gRPC's text."""
+    if "certificate verify failed" in text or "CERTIFICATE_VERIFY_FAILED" in text:
+        return (
+            "its certificate is not trusted. Give the certificate that signed it: "
+            "--tls-root, in Python tls_root=."
+        )
+    if "peer certificate" in text:
+        return (
+            "its certificate names other hosts than this address. Use a name that the "
+            "certificate has, or one that is made for this address."
+        )
+    if "wrong version number" in text or "WRONG_VERSION_NUMBER" in text:
+        return "the service there has no TLS. Write grpc+tcp:// in place of grpc+tls://"
+    return (
+        f"no service answers there ({_line(text)}). It has ended, or the address is "
+        "wrong."
+    )
+
+
+def _line(error: Exception | str) -> str:
     """Return what an error says, without what gRPC adds."""
     text = str(error).partition(". gRPC client debug context")[0]
     text = text.partition(" Detail:")[0]

@@ -15,6 +15,7 @@ from .asked import Asked
 from .batches import batches_of
 from .executor import Executor, check_known
 from .jobs import Jobs
+from .label_tables import label_schema
 from .metrics import Metrics
 from .protocol import ACTIONS, QUERY, TABLE, read_request, to_bytes
 from .queries import Versions, answer, labels
@@ -161,7 +162,7 @@ class FrontServer(RankServer):
             details = self._do("order", graph.name)
             schema, rows = edge_schema(dtype), sum(details["counts"])
         elif request["table"] in ("labels", "clusters"):
-            schema = arrow.schema([("label", arrow.int64())])
+            schema = label_schema(request, graph.num_vertices)
             rows, ranks = graph.num_vertices, range(1)
         else:
             raise ConfigError(f"no table is called {request['table']!r}")

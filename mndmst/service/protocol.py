@@ -15,6 +15,10 @@ record batches.
   command is a `QUERY`.
 
 The order of edges is that of (src, dst) with src < dst, each edge once.
+
+Rank 0 checks all numbers of a request before other ranks hear of it. JSON has no number
+that is not finite: in answers "Infinity", "-Infinity" and "NaN" stand for these, in
+requests the first two.
 """
 
 import json
@@ -26,6 +30,11 @@ from typing import Any, NamedTuple
 from ..host.errors import ConfigError
 
 MOST_REQUEST_BYTES = 1 << 20
+# The integers that some type of weights has
+LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 64) - 1
+# Counts are kept in 64 bits
+MOST_COUNT = (1 << 63) - 1
+_INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
@@ -115,9 +124,16 @@ QUERY = {
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return not (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, str):
+        return value in _INFINITE
+    if isinstance(value, int) and not isinstance(value, bool):
+        return LEAST_INTEGER <= value <= MOST_INTEGER
+    return isinstance(value, float) and not math.isnan(value)
+
+
+def _is_count(value: Any) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole and 1 <= value <= MOST_COUNT
 
 
 def _is_weights(value: Any) -> bool:
@@ -135,9 +151,16 @@ _KINDS = {
     "text": lambda v: isinstance(v, str) and len(v) <= 1000,
     "flag": lambda v: isinstance(v, bool),
     "number": _is_number,
-    "count": lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 1,
+    "count": _is_count,
     "weights": _is_weights,
     "then": lambda v: isinstance(v, dict) and isinstance(v.get("action"), str),
+}
+
+
+# What is said of a field in place of its meaning
+_EXPECTED = {
+    "number": "a number, not NaN; integers from -2^63 to 2^64 - 1",
+    "count": "an integer from 1 to 2^63 - 1",
 }
 
 
@@ -179,12 +202,32 @@ def read_request(
             if field.required:
                 raise ConfigError(f"{what}: {name} is missing ({field.meaning})")
         elif not _KINDS[field.kind](values[name]):
+            expected = _EXPECTED.get(field.kind, field.meaning)
             raise ConfigError(
-                f"{what}: {name} is {str(values[name])[:80]!r}; give {field.meaning}"
+                f"{what}: {name} is {str(values[name])[:80]!r}; give {expected}"
             )
+        elif field.kind == "number" and isinstance(values[name], str):
+            values[name] = _INFINITE[values[name]]
     return values
 
 
 def to_bytes(value: Mapping[str, Any]) -> bytes:
-    """Return a JSON object as bytes."""
-    return json.dumps(value).encode()
+    """Return a JSON object as bytes; strings stand for numbers that are not finite."""
+    return json.dumps(_finite(value), allow_nan=False).encode()
+
+
+def to_number(value: float | str) -> int | float:
+    """Return a number of an answer; see `to_bytes`."""
+    return float(value) if isinstance(value, str) else value
+
+
+def _finite(value: Any) -> Any:
+    """Return a value of JSON, with strings for numbers that are not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        names = {math.inf: "Infinity", -math.inf: "-Infinity"}
+        return names.get(value, "NaN")
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

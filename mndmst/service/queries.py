@@ -23,6 +23,7 @@ from ..host.extras import optional
 from ..tree.index import ForestIndex
 from .asked import Asked
 from .held import HeldGraph
+from .label_tables import cluster_rule
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
@@ -94,16 +95,14 @@ def labels(index: ForestIndex, request: dict[str, Any]) -> Any:
         below = request.get("below")
         found = index.labels if below is None else index.cut(below)
         return arrow.table({"label": found.astype(np.int64)})
-    rules = [name for name in ("count", "height", "min_size") if name in request]
-    if len(rules) != 1:
-        raise ConfigError("clusters: give one of count, height and min_size")
+    rule = cluster_rule(request)
     forest = _forest(index)
-    value = request[rules[0]]
-    if rules[0] == "min_size":
+    value = request[rule]
+    if rule == "min_size":
         tree = condensed_tree(single_linkage(forest), value)
         label, probability = flat_clusters(tree, False)
         return arrow.table({"label": label, "probability": probability})
-    cut = clusters_by_count if rules[0] == "count" else clusters_within
+    cut = clusters_by_count if rule == "count" else clusters_within
     return arrow.table({"label": numbered(cut(forest, value))})
 
 

@@ -11,6 +11,7 @@ from ..host.extras import optional
 from .access import Access
 from .executor import Executor, check_known
 from .jobs import CancelledError
+from .local_socket import own_socket
 from .protocol import TABLE, UPLOAD, read_request, to_bytes
 from .streams import edge_schema, forest_batches, graph_batches
 
@@ -50,21 +51,25 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
     def __init__(self, access: Access, executor: Executor, note: Note) -> None:
         pairs = [(access.certificate, access.key)] if access.certificate else None
-        try:
-            super().__init__(
-                access.location(executor.comm.rank),
-                middleware={"token": TokenCheck(access)},
-                tls_certificates=pairs,
-            )
-        except Exception as error:  # Arrow's own, or gRPC's text in an OSError
-            where = access.location(executor.comm.rank)
-            reason = str(error).splitlines()[0][:200]
-            raise ConfigError(
-                f"cannot listen at {where} ({reason}). Give another address or port."
-            ) from error
-        if access.path is not None:
-            access.socket_of(executor.comm.rank).chmod(0o600)
-        self.executor, self._note = executor, note
+        rank = executor.comm.rank
+        with own_socket(access.socket_of(rank) if access.path else None) as socket:
+            try:
+                super().__init__(
+                    access.location(rank),
+                    middleware={"token": TokenCheck(access)},
+                    tls_certificates=pairs,
+                )
+            except Exception as error:  # Arrow's own, or gRPC's text in an OSError
+                where, reason = access.location(rank), str(error).splitlines()[0][:200]
+                raise ConfigError(
+                    f"cannot listen at {where} ({reason}). Give another address or "
+                    "port."
+                ) from error
+        self.executor, self._note, self._socket = executor, note, socket
+
+    def remove_socket(self) -> None:
+        """Remove the socket in the file system that this rank has listened at."""
+        self._socket.remove()
 
     @contextmanager
     def noted(self, request: str) -> Iterator[dict[str, Any]]:

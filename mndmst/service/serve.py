@@ -84,6 +84,8 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     for name, path in setting.graphs.items():
         graph = _loaded(comm, name, path, setting, told)
         executor.graphs[name] = graph
+        workers = graph.resident.run.workers
+        executor.uploads.graph_bytes += sum(worker.rows.nbytes for worker in workers)
         _replay(executor, graph, progress)
     give_back_freed()
     wake = Wake.of(comm)
@@ -169,8 +171,7 @@ def _server(comm: Comm, setting: Setting, executor: Executor, jobs: Jobs):  # ty
         yield servers[0]
     finally:
         servers[0].shutdown()
-        if setting.access.path is not None:
-            setting.access.socket_of(comm.rank).unlink(missing_ok=True)
+        servers[0].remove_socket()
 
 
 def _wait_for_end(stop: Callable[[], object]) -> None:
