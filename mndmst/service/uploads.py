@@ -29,7 +29,7 @@ UNCHECKED = 16 * MIB
 # Uploads may hold this much beside a graph of any size.
 LEAST = 16 * MIB
 # gRPC lets the messages of an upload go some time after it has been refused.
-GIVE_BACK_SECONDS = 0.5
+GIVE_BACK_SECONDS = 2.0
 # A request with a column needs as many times its bytes.
 COPIES = 4
 

@@ -40,7 +40,7 @@ def test_a_network_needs_a_token_and_tls(tmp_path: Path) -> None:
     (tmp_path / "token").chmod(0o644)
     words = (tmp_path / "g", "--token-file", tmp_path / "token")
     done = finish(start(python("-m", "mndmst", "serve", *words)), 60)
-    assert "others may read the token" in done.stderr
+    assert "others may read the secret" in done.stderr
 
 
 def test_a_socket_in_the_file_system(tmp_path: Path) -> None:

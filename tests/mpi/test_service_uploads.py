@@ -55,8 +55,10 @@ def test_memory_of_a_refused_upload(tmp_path: Path, compression: str | None) -> 
                 put(service, large, compression)
             put(service, small, compression)
         deadline = time.monotonic() + 20
-        while held() > before + large.nbytes // 3 and time.monotonic() < deadline:
+        # gRPC keeps some of what comes uncompressed, however often it comes
+        most = before + large.nbytes * (1 if compression else 3) // 4
+        while held() > most and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert held() < before + large.nbytes // 3
+        assert held() < most
         with service.connect() as client:
             assert len(client["g"].solve(np.arange(N - 1))) == N - 1
