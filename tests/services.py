@@ -16,6 +16,10 @@ from processes import finish, on_ranks, start
 SECONDS = 120
 
 
+# In the services of tests a thread that calls MPI, and is not the main one, ends all.
+GUARD = {"MNDMST_GUARD_MPI": "1"}
+
+
 class Served:
     """A service that runs.
 
@@ -31,7 +35,7 @@ class Served:
         self.address.unlink(missing_ok=True)
         files = ("--address-file", self.address, "--token-file", folder / "token")
         serve = ("-m", "mndmst", "serve", *words, *files)
-        self.process = start(on_ranks(ranks, *serve))
+        self.process = start(on_ranks(ranks, *serve), **GUARD)
         deadline = time.monotonic() + SECONDS
         while not self.address.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:

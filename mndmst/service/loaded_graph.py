@@ -1,5 +1,8 @@
-"""A graph that stays on the ranks: its rows, on their devices, for one solve after
-another, with other weights and without some edges.
+"""A graph loaded on the ranks: the facts that no batch of changes alters.
+
+A `LoadedGraph` never changes. Its methods take the rows of one version and compute from
+them: the order of edges, the rows with other weights, the forest of chosen edges. Every
+rank calls them from its main thread.
 """
 
 import math
@@ -10,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, Rows
@@ -31,22 +35,23 @@ from .filters import (
     with_arcs,
     with_keys,
 )
-from .found import Found
+from .solved_forest import SolvedForest
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Of which graph a forest is computed: that of the rows, changed.
+class EdgeChoice:
+    """The edges that a solve uses, and the forest that it computes of them.
 
     Attributes
     ----------
     maximum : bool
+        Whether to compute the maximum spanning forest.
     below : int, float or None
-        Only edges of a smaller weight.
+        Use edges of a smaller weight only.
     without : pair of ndarray of int64, or None
         Edges to leave out, by their ends; the same on all ranks.
     vertices : ndarray of int64, or None
-        Only edges between these; the same on all ranks.
+        Use edges between these only; the same on all ranks.
     digest : bool
         Whether to compute the digest.
     """
@@ -58,15 +63,41 @@ class Choice:
     digest: bool = False
 
 
-class Weighed(NamedTuple):
-    """The rows of a rank with some weights, on their devices."""
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """The rows of a rank with some weights, on their devices.
+
+    Attributes
+    ----------
+    workers : tuple of Worker
+    dtype : dtype
+        Type of the weights.
+    """
 
     workers: tuple[Worker, ...]
     dtype: np.dtype
 
+    @property
+    def rows(self) -> Rows:
+        """The rows of this rank as one piece."""
+        return joined_rows(self.workers)
 
-class Resident:
-    """A graph whose rows are on the ranks.
+    @property
+    def num_arcs(self) -> int:
+        """Arcs in the rows of this rank."""
+        return sum(worker.rows.num_arcs for worker in self.workers)
+
+
+class _Device(NamedTuple):
+    """A device of this rank and the vertices [first, last) of its rows."""
+
+    backend: Backend
+    first: int
+    last: int
+
+
+class LoadedGraph:
+    """A graph on the ranks, without the rows of any version.
 
     Parameters
     ----------
@@ -75,68 +106,79 @@ class Resident:
 
     Attributes
     ----------
-    weighed : Weighed
-        The rows with the graph's own weights.
-    outdated : bool
-        Whether the graph has changed since the rows were written.
+    run : Run
+        Without workers: those belong to versions.
+    id_dtype, key_dtype : dtype
+        Types of the neighbours and of the sort keys of arcs.
     """
 
     def __init__(self, run: Run) -> None:
-        self.run = run
-        self.weighed = Weighed(run.workers, run.graph.weight_dtype)
-        self.outdated = False
-        self._order: EdgeOrder | None = None
+        self.run = replace(run, workers=())
+        self.weight_dtype = run.graph.weight_dtype
+        rows = run.workers[0].rows
+        self.id_dtype, self.key_dtype = rows.indices.dtype, rows.keys.dtype
+        self._devices = [
+            _Device(w.backend, w.rows.first, w.rows.last) for w in run.workers
+        ]
 
     @classmethod
     def load(
         cls, comm: Comm, path: str | Path, config: Config, progress: Progress
-    ) -> "Resident":
-        """Read a graph. Collective; raises as `part_graph`."""
-        return cls(part_graph(comm, path, config, Report(comm, progress)))
+    ) -> tuple["LoadedGraph", Weighed]:
+        """Read a graph and return it with its rows. Collective.
+
+        Raises
+        ------
+        MndmstError
+            As `part_graph`.
+        """
+        run = part_graph(comm, path, config, Report(comm, progress))
+        return cls(run), Weighed(run.workers, run.graph.weight_dtype)
 
     @property
-    def rows(self) -> Rows:
-        """The rows of this rank."""
-        return joined_rows(self.weighed.workers)
+    def comm(self) -> Comm:
+        """All ranks."""
+        return self.run.comm
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the graph."""
+        return self.run.num_vertices
 
     @property
     def no_edges(self) -> EdgeList:
         """A list of no edges."""
-        rows = self.weighed.workers[0].rows
-        return EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
+        return EdgeList.empty(self.id_dtype, self.key_dtype)
 
-    def replace_rows(self, rows: Rows) -> None:
-        """Take other rows of the same vertices in place of those there are."""
-        workers = []
-        for worker in self.run.workers:
-            begin = worker.rows.first - rows.first
-            part = rows.cut(begin, begin + len(worker.rows))
-            workers.append(Worker(worker.backend, part))
-        placed = place(tuple(workers), self.run.report)
-        self.run = replace(self.run, workers=placed)
-        self.weighed = Weighed(placed, self.weighed.dtype)
-        self.outdated, self._order = False, None
+    def on_devices(self, rows: Rows) -> Weighed:
+        """Return rows of the same vertices with the graph's own weights."""
+        workers = [
+            Worker(backend, rows.cut(first - rows.first, last - rows.first))
+            for backend, first, last in self._devices
+        ]
+        return Weighed(place(tuple(workers), self.run.report), self.weight_dtype)
 
-    @property
-    def order(self) -> EdgeOrder:
-        """The order of edges; the first time collective."""
-        if self._order is None:
-            self.check_held()
-            self._order = EdgeOrder(
-                self.run.comm, self.rows, self.run.directory.vtxdist, self.run.threads
-            )
-        return self._order
+    def order_of(self, weighed: Weighed) -> EdgeOrder:
+        """Return the order of edges of some rows. Collective.
 
-    def own_weights(self, weighed: Weighed) -> np.ndarray:
-        """Return the weights of the edges that begin here, in the order of edges."""
-        keys = self.order.of_edges(joined_rows(weighed.workers).keys)
-        return keys_to_weights(keys, weighed.dtype)
+        Raises
+        ------
+        ConfigError
+            On every rank, if the rows are not in memory.
+        """
+        self.check_in_memory()
+        vtxdist, threads = self.run.directory.vtxdist, self.run.threads
+        return EdgeOrder(self.comm, weighed.rows, vtxdist, threads)
 
-    def weigh(self, weights: np.ndarray) -> Weighed:
+    def weigh(self, own: Weighed, order: EdgeOrder, weights: np.ndarray) -> Weighed:
         """Give the edges that begin here other weights. Collective.
 
         Parameters
         ----------
+        own : Weighed
+            The rows of the version.
+        order : EdgeOrder
+            The order of edges of these rows.
         weights : ndarray, one of `WEIGHT_DTYPES`, the same type on all ranks
             In the order of edges.
 
@@ -145,38 +187,51 @@ class Resident:
         InputError
             On every rank, if a weight is NaN or some are missing.
         """
-        order, comm = self.order, self.run.comm
-        with comm.raise_on_all():
+        with self.comm.raise_on_all():
             if len(weights) != order.count:
                 raise InputError(
-                    f"rank {comm.rank} has {order.count:,} edges, and got "
+                    f"rank {self.comm.rank} has {order.count:,} edges, and got "
                     f"{len(weights):,} weights. Send one for each, in the order of "
                     "the table 'edges'."
                 )
-        workers = with_keys(self.weighed.workers, order.spread(weights))
-        return Weighed(place(workers, self.run.report), weights.dtype)
+        return self.with_arc_keys(own, order.spread(weights), weights.dtype)
+
+    def with_arc_keys(self, own: Weighed, keys: np.ndarray, dtype: np.dtype) -> Weighed:
+        """Return rows with other sort keys of all arcs."""
+        workers = with_keys(own.workers, keys)
+        return Weighed(place(workers, self.run.report), dtype)
+
+    def run_over(self, num_edges: int) -> Run:
+        """Return the facts of a run over a version that has some number of edges."""
+        return replace(self.run, num_edges=num_edges)
 
     def solve(
         self,
+        version: int,
+        num_edges: int,
         weighed: Weighed,
-        choice: Choice,
+        choice: EdgeChoice,
         progress: Progress,
         proceed: Callable[[], None],
-    ) -> Found:
-        """Compute the forest of the edges chosen. Collective.
+    ) -> SolvedForest:
+        """Compute the forest of the chosen edges of one version. Collective.
 
         Parameters
         ----------
+        version, num_edges : int
+            The number of the version, and its edges.
+        weighed : Weighed
+            Its rows.
         progress : Progress
-            Told about every stage.
+            Receives the name of every stage.
         proceed : callable
             See `pipeline.contract`.
         """
         run = replace(
-            self.run,
+            self.run_over(num_edges),
             graph=replace(self.run.graph, weight_dtype=weighed.dtype),
-            state=State(Directory(self.run.comm, self.run.directory.vtxdist)),
-            report=Report(self.run.comm, progress),
+            state=State(Directory(self.comm, self.run.directory.vtxdist)),
+            report=Report(self.comm, progress),
             workers=weighed.workers,
         )
         run = self._chosen(run, choice)
@@ -190,21 +245,21 @@ class Resident:
             weights = [keys_to_weights(edges.key, weighed.dtype) for edges in parts]
             light = [lighter(each, choice.below) for each in weights]
             parts = [e.take(few) for e, few in zip(parts, light, strict=True)]
-        found = Found.of(run, parts, weighed.dtype)
-        found.totals["seconds"] = seconds
-        return found.add_digest(run) if choice.digest else found
+        found = SolvedForest.of(run, version, parts, weighed.dtype)
+        found = found.with_facts(seconds=seconds)
+        return found.with_digest(run) if choice.digest else found
 
-    def _chosen(self, run: Run, choice: Choice) -> Run:
-        """Return a run over the edges that are chosen, as far as that must be before.
+    def _chosen(self, run: Run, choice: EdgeChoice) -> Run:
+        """Return a run over the edges that must be chosen before the forest.
 
-        What is not below a weight may go afterwards: the forest of lighter edges is
-        part of the forest of all.
+        Edges that are not below a weight may go afterwards: the forest of the lighter
+        edges is part of the forest of all.
         """
         dtype = run.graph.weight_dtype
         cut = choice.without is not None or choice.vertices is not None
         if not (cut or choice.maximum):
             return run
-        self.check_held()
+        self.check_in_memory()
         workers, num_edges = run.workers, run.num_edges
         rows = joined_rows(workers)
         keep = np.ones(rows.num_arcs, np.bool_)
@@ -222,8 +277,8 @@ class Resident:
         workers = tuple(replace(worker, placed=None) for worker in workers)
         return replace(run, workers=place(workers, run.report), num_edges=num_edges)
 
-    def check_held(self) -> None:
-        """Refuse what needs the rows in memory; the same on all ranks."""
+    def check_in_memory(self) -> None:
+        """Refuse a request that needs the rows in memory; the same on all ranks."""
         run = self.run
         if run.comm.max(int(run.stored is not None)):
             error = run.budget.exceeded(
@@ -234,7 +289,7 @@ class Resident:
 
 
 def lighter(weights: np.ndarray, bound: int | float) -> np.ndarray:
-    """Return which weights are smaller than a bound, compared exactly."""
+    """Return the mask of weights that are smaller than a bound, compared exactly."""
     if weights.dtype.kind == "f":
         if isinstance(bound, int) and abs(bound) > 1 << 53:
             raise ConfigError(f"{bound} is no float; give a bound of at most 2^53")

@@ -12,7 +12,12 @@ record batches.
   descriptor's command is a `TABLE`.
 - `do_get`: reads the share of a rank; the ticket is that of the endpoint.
 - `do_exchange`: answers batches of vertices with batches of answers. The descriptor's
-  command is a `QUERY`.
+  command is a `QUERY`. A batch of vertices gets one batch of answers or more, which
+  together have as many rows.
+
+Every table, every answer and every result of an action names the `version` of the graph
+that it belongs to: tables and answers in the metadata of their schemas. An upload may
+name one there, too. Tickets belong to one version each.
 
 The order of edges is that of (src, dst) with src < dst, each edge once.
 """
@@ -102,6 +107,7 @@ UPLOAD = {
 TABLE = {
     "graph": _GRAPH,
     "table": Field("text", True, "edges, forest, labels or clusters"),
+    "version": Field("version", False, "the version that the table belongs to"),
     "forest": Field("text", False, "the forest that a solve named"),
     "below": Field("number", False, "labels of components of lighter edges only"),
     "count": Field("count", False, "so many clusters"),
@@ -135,6 +141,7 @@ _KINDS = {
     "text": lambda v: isinstance(v, str) and len(v) <= 1000,
     "flag": lambda v: isinstance(v, bool),
     "number": _is_number,
+    "version": lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0,
     "count": lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 1,
     "weights": _is_weights,
     "then": lambda v: isinstance(v, dict) and isinstance(v.get("action"), str),

@@ -1,10 +1,11 @@
-"""A forest that requests have found, which stays until clients have read it.
+"""A solved forest, kept on the ranks until every client has read it.
 
-Ranks find edges in no order, and a client that asks for a weight, or compares two
-solves, reads none of them. So they are put in order when somebody asks for them.
+Ranks find edges in no order, and a client that asks for a weight or compares two solves
+reads no edge. So the ranks put the edges in order when a client asks for them.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,40 +14,50 @@ from ..io.totals import forest_digest, total_of_keys
 from ..run.run import Run
 from ..steps.write import send_to_owners
 
+Summary = Mapping[str, int | float | str]
 
-@dataclass
-class Found:
-    """A forest.
+
+@dataclass(frozen=True, eq=False)
+class SolvedForest:
+    """One forest of one version of a graph: an immutable value.
 
     Attributes
     ----------
-    parts : list of EdgeList
-        Its edges that this rank has found; none once they are in order.
+    version : int
+        The version of the graph that the forest belongs to.
     dtype : dtype
-        Of the weights.
-    totals : dict
-        What clients are told of it.
+        Type of the weights.
+    summary : mapping
+        The facts that the service sends to clients.
     edges : EdgeList or None
-        Those that begin at this rank's rows, once they are in order on all ranks.
+        The edges that begin at this rank's rows, in order; None until the ranks have
+        put them in order.
+    parts : list of EdgeList
+        The edges that this rank has found, for the main thread alone; `in_order` takes
+        them out of the list, so that no edge is in memory twice.
     """
 
-    parts: list[EdgeList]
+    version: int
     dtype: np.dtype
-    totals: dict[str, int | float | str] = field(default_factory=dict)
+    summary: Summary
+    parts: list[EdgeList]
     edges: EdgeList | None = None
 
     @classmethod
-    def of(cls, run: Run, parts: list[EdgeList], dtype: np.dtype) -> "Found":
-        """Return a forest with its totals. Collective.
+    def of(
+        cls, run: Run, version: int, parts: list[EdgeList], dtype: np.dtype
+    ) -> "SolvedForest":
+        """Return a forest with its summary. Collective.
 
         Parameters
         ----------
         run : Run
-            Over the edges that the forest is of.
+            Over the edges of the graph that the forest spans.
         """
         keys = [edges.key for edges in parts]
         count = run.comm.sum(sum(len(part) for part in keys))
-        totals: dict[str, int | float | str] = {
+        summary: Summary = {
+            "version": version,
             "num_vertices": run.num_vertices,
             "num_edges": run.num_edges,
             "forest_edges": count,
@@ -54,20 +65,23 @@ class Found:
             "weight": total_of_keys(run.comm, keys, dtype, run.threads),
             "weight_type": dtype.name,
         }
-        return cls(parts, dtype, totals)
+        return cls(version, dtype, summary, parts)
 
-    def order(self, run: Run) -> EdgeList:
-        """Put the edges in order, each on the owner of its smaller end. Collective."""
-        if self.edges is None:
-            edges = send_to_owners(run.directory, self.parts, run.threads)
-            if run.comm.rank:
-                self.edges = edges
-            run.comm.barrier()  # rank 0, which tells clients of them, is the last
-            self.edges = edges
-        return self.edges
+    def with_facts(self, **facts: int | float | str) -> "SolvedForest":
+        """Return the forest with more facts in its summary."""
+        return replace(self, summary={**self.summary, **facts})
 
-    def add_digest(self, run: Run) -> "Found":
-        """Add the digest to the totals; return this forest. Collective."""
-        edges = self.order(run)
-        self.totals["digest"] = forest_digest(run.comm, edges.u, edges.v)
-        return self
+    def in_order(self, run: Run) -> "SolvedForest":
+        """Return the forest with each edge on its smaller end's owner. Collective."""
+        if self.edges is not None:
+            return self
+        return replace(
+            self, edges=send_to_owners(run.directory, self.parts, run.threads)
+        )
+
+    def with_digest(self, run: Run) -> "SolvedForest":
+        """Return the forest in order, with its digest in the summary. Collective."""
+        ordered = self.in_order(run)
+        assert ordered.edges is not None
+        digest = forest_digest(run.comm, ordered.edges.u, ordered.edges.v)
+        return ordered.with_facts(digest=digest)
