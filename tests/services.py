@@ -23,6 +23,11 @@ GUARD = {"MNDMST_GUARD_MPI": "1"}
 class Served:
     """A service that runs.
 
+    Parameters
+    ----------
+    program : tuple
+        Python's arguments before the command `serve`.
+
     Attributes
     ----------
     process : Popen
@@ -30,11 +35,17 @@ class Served:
     url, token_file : str
     """
 
-    def __init__(self, folder: Path, ranks: int, *words: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        ranks: int,
+        *words: object,
+        program: tuple[object, ...] = ("-m", "mndmst"),
+    ) -> None:
         self.address = folder / "address"
         self.address.unlink(missing_ok=True)
         files = ("--address-file", self.address, "--token-file", folder / "token")
-        serve = ("-m", "mndmst", "serve", *words, *files)
+        serve = (*program, "serve", *words, *files)
         self.process = start(on_ranks(ranks, *serve), **GUARD)
         deadline = time.monotonic() + SECONDS
         while not self.address.exists():

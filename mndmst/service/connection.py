@@ -201,6 +201,11 @@ class Connection:
                 f"{self.url}: no service answers there ({_line(error)}). It has ended, "
                 "or the address is wrong."
             ) from error
+        except flight.FlightCancelledError as error:
+            line = _line(error)
+            if line.endswith("CANCELLED"):  # by gRPC, for the server has ended
+                line = "the service ends, and does not wait for this call"
+            raise ServiceError(f"{self.url}: {line}") from error
         except arrow.ArrowKeyError as error:
             raise OtherVersionError(f"{self.url}: {_line(error)}") from error
         except arrow.ArrowException as error:
