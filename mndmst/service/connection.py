@@ -18,8 +18,16 @@ arrow = optional("pyarrow", "serve", "The client of the service needs")
 BATCH_ROWS = 1 << 20
 
 
+# How often a table is asked for again when changes overtake its tickets
+READ_TRIES = 20
+
+
 class ServiceError(MndmstError):
     """What a service answers to a request that it cannot fulfil; or it is gone."""
+
+
+class OtherVersionError(ServiceError):
+    """A ticket or an upload belongs to another version than the service has."""
 
 
 class Connection:
@@ -38,6 +46,8 @@ class Connection:
         header = (b"authorization", f"Bearer {token}".encode())
         self._options = flight.FlightCallOptions(headers=[header])
         self._clients: dict[str, Any] = {}
+        # The version of the edges of each graph that was read last
+        self.versions_read: dict[str, int] = {}
 
     def close(self) -> None:
         """End all connections."""
@@ -85,7 +95,25 @@ class Connection:
         return dict(json.loads(info.app_metadata))
 
     def read(self, request: dict[str, Any]) -> Any:
-        """Return a table, from all ranks that have a share of it, at once."""
+        """Return a table of one version, from all ranks that have a share of it.
+
+        A service holds the version of a ticket for a while. If changes overtake the
+        tickets, the table is asked for again.
+
+        Raises
+        ------
+        OtherVersionError
+            If changes always overtake them, or the request names a version.
+        """
+        fixed = "forest" in request or "version" in request
+        for _ in range(1 if fixed else READ_TRIES):
+            try:
+                return self._read_once(request)
+            except OtherVersionError as error:
+                stale = error
+        raise stale
+
+    def _read_once(self, request: dict[str, Any]) -> Any:
         endpoints = self.info(request).endpoints
         if len(endpoints) == 1:
             return self.share(endpoints[0])
@@ -134,8 +162,13 @@ class Connection:
                 for batch in batches_of(table, BATCH_ROWS):
                     writer.write_batch(batch)
                     answers.append(reader.read_chunk().data)
+                    left = batch.num_rows - answers[-1].num_rows
+                    while left > 0:
+                        answers.append(reader.read_chunk().data)
+                        left -= answers[-1].num_rows
                 writer.done_writing()
-        return arrow.Table.from_batches(answers)
+            schema = reader.schema  # names the version
+        return arrow.Table.from_batches(answers, schema)
 
     def _client(self, place: str) -> Any:
         if place not in self._clients:
@@ -165,6 +198,13 @@ class Connection:
             ) from error
         except flight.FlightUnavailableError as error:
             raise ServiceError(f"{self.url}: {_unavailable(str(error))}") from error
+        except flight.FlightCancelledError as error:
+            line = _line(error)
+            if line.endswith("CANCELLED"):  # by gRPC, for the server has ended
+                line = "the service ends, and does not wait for this call"
+            raise ServiceError(f"{self.url}: {line}") from error
+        except arrow.ArrowKeyError as error:
+            raise OtherVersionError(f"{self.url}: {_line(error)}") from error
         except arrow.ArrowException as error:
             raise ServiceError(f"{self.url}: {_line(error)}") from error
 
@@ -187,6 +227,11 @@ def _unavailable(text: str) -> str:
         f"no service answers there ({_line(text)}). It has ended, or the address is "
         "wrong."
     )
+
+
+def version_of(table: Any) -> int:
+    """Return the version of the graph that a table of the service belongs to."""
+    return int(table.schema.metadata[b"version"])
 
 
 def _line(error: Exception | str) -> str:

@@ -12,7 +12,12 @@ record batches.
   descriptor's command is a `TABLE`.
 - `do_get`: reads the share of a rank; the ticket is that of the endpoint.
 - `do_exchange`: answers batches of vertices with batches of answers. The descriptor's
-  command is a `QUERY`.
+  command is a `QUERY`. A batch of vertices gets one batch of answers or more, which
+  together have as many rows.
+
+Every table, every answer and every result of an action names the `version` of the graph
+that it belongs to: tables and answers in the metadata of their schemas. An upload may
+name one there, too. Tickets belong to one version each.
 
 The order of edges is that of (src, dst) with src < dst, each edge once.
 
@@ -111,6 +116,7 @@ UPLOAD = {
 TABLE = {
     "graph": _GRAPH,
     "table": Field("text", True, "edges, forest, labels or clusters"),
+    "version": Field("version", False, "the version that the table belongs to"),
     "forest": Field("text", False, "the forest that a solve named"),
     "below": Field("number", False, "labels of components of lighter edges only"),
     "count": Field("count", False, "so many clusters"),
@@ -126,14 +132,17 @@ QUERY = {
 def _is_number(value: Any) -> bool:
     if isinstance(value, str):
         return value in _INFINITE
-    if isinstance(value, int) and not isinstance(value, bool):
-        return LEAST_INTEGER <= value <= MOST_INTEGER
+    if _is_whole(value):
+        return bool(LEAST_INTEGER <= value <= MOST_INTEGER)
     return isinstance(value, float) and not math.isnan(value)
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _is_count(value: Any) -> bool:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return whole and 1 <= value <= MOST_COUNT
+    return _is_whole(value) and 1 <= value <= MOST_COUNT
 
 
 def _is_weights(value: Any) -> bool:
@@ -152,6 +161,7 @@ _KINDS = {
     "flag": lambda v: isinstance(v, bool),
     "number": _is_number,
     "count": _is_count,
+    "version": lambda v: _is_whole(v) and 0 <= v <= MOST_COUNT,
     "weights": _is_weights,
     "then": lambda v: isinstance(v, dict) and isinstance(v.get("action"), str),
 }
@@ -161,6 +171,7 @@ _KINDS = {
 _EXPECTED = {
     "number": "a number, not NaN; integers from -2^63 to 2^64 - 1",
     "count": "an integer from 1 to 2^63 - 1",
+    "version": "a version: an integer from 0 on",
 }
 
 

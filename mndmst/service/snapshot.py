@@ -9,11 +9,10 @@ from ..graph.order import keys_to_weights, stored_id_dtype
 from ..host.errors import OutputError
 from ..io.destination import Destination, remove_shards
 from ..io.shard_writer import OriginalIds, ShardWriter
-from .filters import joined_rows
-from .held import HeldGraph
+from .served_graph import ServedGraph
 
 
-def write_snapshot(comm: Comm, graph: HeldGraph, folder: Path) -> str:
+def write_snapshot(comm: Comm, graph: ServedGraph, folder: Path) -> str:
     """Write a graph to a new directory; return its uuid. Collective.
 
     Raises
@@ -30,9 +29,11 @@ def write_snapshot(comm: Comm, graph: HeldGraph, folder: Path) -> str:
         raise
 
 
-def _write(comm: Comm, graph: HeldGraph, folder: Path) -> str:
-    graph.refresh()
-    run, vtxdist = graph.resident.run, graph.resident.run.directory.vtxdist
+def _write(comm: Comm, graph: ServedGraph, folder: Path) -> str:
+    version = graph.written()
+    assert version.weighed is not None
+    rows, dtype = version.weighed.rows, version.weight_dtype
+    run, vtxdist = graph.loaded.run, graph.loaded.run.directory.vtxdist
     name = f"{run.graph.uuid} version {graph.version}"
     named = run.graph.uuid
     if graph.version:
@@ -46,11 +47,10 @@ def _write(comm: Comm, graph: HeldGraph, folder: Path) -> str:
         if comm.rank == 0:
             target.claim(comm.size)
     target = comm.bcast(target)
-    facts = run.num_vertices, graph.resident.weighed.dtype, vtxdist, named
+    facts = run.num_vertices, dtype, vtxdist, named
     with ShardWriter(target, *facts, original=original) as writer:
         with comm.raise_on_all():
-            rows = joined_rows(graph.resident.weighed.workers)
-            weights = keys_to_weights(rows.keys, graph.resident.weighed.dtype)
+            weights = keys_to_weights(rows.keys, dtype)
             ids = rows.indices.astype(stored_id_dtype(run.num_vertices))
             writer.write_part(comm.rank, rows.indptr, ids, weights)
         with comm.raise_on_all():

@@ -50,7 +50,7 @@ def asked(ask: Callable[[], Any]) -> str:
     """Ask, and return how that ended; fail if it was a fault."""
     try:
         ask()
-    except arrow.ArrowInvalid as error:
+    except (arrow.ArrowInvalid, arrow.ArrowKeyError) as error:
         line = str(error).partition(" Detail:")[0]
         assert "\n" not in line.strip()
         assert "Error" not in line
