@@ -202,6 +202,7 @@ def test_a_ticket_of_before_a_batch_is_read_after_it(tmp_path: Path) -> None:
         assert len(held.solve()) == 29
         connection.info(request)
         assert held.insert([0], [19], [5]) == 3
+        assert len(held.solve()) == 29  # every rank has published version 3
         with pytest.raises(OtherVersionError) as refused:
             connection.share(info.endpoints[1])
         assert "version 0 of g is no longer held" in str(refused.value)
