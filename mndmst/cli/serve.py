@@ -75,7 +75,8 @@ def add(commands: Any) -> None:
         "--timeout",
         type=int,
         metavar="SECONDS",
-        help="end if a host is out of reach for as long, 120; 0 waits for ever",
+        help="end if a host is out of reach, or all ranks wait for each other, for as "
+        "long, 120; 0 waits for ever",
     )
     add_quiet(serve)
     serve.set_defaults(process=_serve, holds_signals=True)

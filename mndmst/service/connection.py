@@ -43,8 +43,8 @@ class Connection:
 
     def __init__(self, url: str, token: str, trusted: bytes | None = None) -> None:
         self.url, self._trusted = url, trusted
-        header = (b"authorization", f"Bearer {token}".encode())
-        self._options = flight.FlightCallOptions(headers=[header])
+        self._headers = [(b"authorization", f"Bearer {token}".encode())]
+        self._options = flight.FlightCallOptions(headers=self._headers)
         self._clients: dict[str, Any] = {}
         # The version of the edges of each graph that was read last
         self.versions_read: dict[str, int] = {}
@@ -59,21 +59,34 @@ class Connection:
         self,
         action: str,
         progress: Callable[[str, float], None] | None = None,
+        timeout: float | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
         """Ask for an action and return its result.
 
+        Parameters
+        ----------
+        progress : callable, optional
+            Receives the name of every stage, and the seconds so far.
+        timeout : float, optional
+            Seconds after which the call is given up.
+        **fields
+            Of the request.
+
         Raises
         ------
         ServiceError
-            If the service refuses it, or is gone.
+            If the service refuses it, is gone, or does not answer in time.
         """
+        options = self._options
+        if timeout is not None:
+            options = flight.FlightCallOptions(timeout, headers=self._headers)
         result: dict[str, Any] = {}
         if progress is not None:
             fields["progress"] = True
         with self._errors():
             body = flight.Action(action, to_bytes(fields))
-            for answer in self._client(self.url).do_action(body, self._options):
+            for answer in self._client(self.url).do_action(body, options):
                 result = json.loads(answer.body.to_pybytes())
                 if "progress" in result and progress is not None:
                     progress(result["progress"], result["seconds"])

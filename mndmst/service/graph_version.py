@@ -7,7 +7,7 @@ thread may hold.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -77,6 +77,18 @@ class GraphVersion:
     indexed: bool = False
     view: ForestView | None = None
     ticketed: bool = False
+
+    def for_reads(self) -> "GraphVersion":
+        """Return the parts that tables are read from.
+
+        They are neither on devices nor columns, which a read must not keep in memory.
+        """
+        own = self.weighed
+        if own is not None:
+            workers = tuple(replace(worker, placed=None) for worker in own.workers)
+            own = Weighed(workers, own.dtype)
+        none: Mapping[str, Any] = MappingProxyType({})
+        return replace(self, weighed=own, columns=none, files=none)
 
     @property
     def column_types(self) -> dict[str, str]:

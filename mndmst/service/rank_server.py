@@ -150,9 +150,11 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         """Keep an upload, unless it belongs to another version than the graph has."""
         name, kind = request["upload"], request["kind"]
         version = read_version(reader.schema.metadata)
-        if version is not None:
-            graph = self.executor.graphs[request["graph"]]
-            graph.current.check_upload(graph.name, kind, version)
+        graph = self.executor.graphs[request["graph"]]
+        now = graph.current
+        # This rank may be a moment behind rank 0: a later version is compared later
+        if version is not None and version <= now.number:
+            now.check_upload(graph.name, kind, version)
         self.executor.uploads.receive(name, kind, (chunk.data for chunk in reader))
         if version is not None:
             self.executor.upload_versions.note(name, version)
@@ -189,7 +191,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         elif request["table"] == "edges":
             if "version" not in request:
                 raise ConfigError("the ticket names no version; ask for flight info")
-            version = graph.held(request["version"])
+            version = graph.begin_read(request["version"])
             if version.order is None:
                 raise graph.stale(version.number)
             schema = edge_schema(version.weight_dtype)

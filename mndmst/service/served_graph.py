@@ -119,6 +119,19 @@ class ServedGraph:
                 return version
         raise self.stale(number)
 
+    def begin_read(self, number: int) -> GraphVersion:
+        """Return the version of a ticket for a stream, which keeps it in memory.
+
+        Raises
+        ------
+        StaleVersionError
+            As `held`.
+        """
+        version = self.held(number).for_reads()
+        with self._alive_lock:
+            self._alive.add(version)
+        return version
+
     def stale(self, number: int) -> StaleVersionError:
         """Return the error for a version that is no longer held."""
         return StaleVersionError(
@@ -187,7 +200,7 @@ class ServedGraph:
             indexed=True,
             view=view,
         )
-        before = [version for version in self._held if version.ticketed][:1]
+        before = [v.for_reads() for v in self._held if v.ticketed][:1]
         self._publish(new, *before)
 
     def written(self) -> GraphVersion:

@@ -6,6 +6,7 @@ missing-rank            `release` has rank 0 wait for ranks that do not take par
 late-rank               `release` has rank 0 wait for ranks that compute for seconds
 failing-rank            `release` fails on rank 1 with an error of Python
 slow-job                `release` computes for a minute on every rank
+no-room                 rank 1 has no memory for a second version
 """
 
 import sys
@@ -14,6 +15,7 @@ import time
 from mndmst.__main__ import main
 from mndmst.service import rank_server
 from mndmst.service.executor import Executor
+from mndmst.service.served_graph import ServedGraph
 from mndmst.service.streams import graph_batches
 
 LATE_SECONDS, SLOW_SECONDS = 6.0, 60.0
@@ -55,12 +57,21 @@ def slow_job(self, fields, job):
     return {"released": False}
 
 
+def make_no_room(self):
+    if self.loaded.comm.rank == 1:
+        self.loaded.run.budget.has = lambda nbytes: False
+    make_room(self)
+
+
+make_room = ServedGraph._make_room
 rank_server_table = rank_server.RankServer.table
 fault, *words = sys.argv[1:]
 if fault == "collective-behind-get":
     rank_server.graph_batches = collective_batches
 elif fault == "order-behind-get":
     rank_server.RankServer.table = order_table
+elif fault == "no-room":
+    ServedGraph._make_room = make_no_room
 else:
     releases = {
         "missing-rank": missing_rank,
