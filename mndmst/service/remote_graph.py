@@ -284,7 +284,8 @@ class Graph:
 
     def _query(self, query: str, u: Any, v: Any) -> Any:
         columns = {"u": as_column(u, "u"), "v": as_column(v, "v")}
-        columns = {n: c.astype(np.int64) for n, c in columns.items()}
+        # An empty list is of floats; the service refuses others
+        columns = {n: c if len(c) else c.astype(np.int64) for n, c in columns.items()}
         request = {"graph": self.name, "query": query}
         return self.connection.exchange(request, arrow.table(columns))
 

@@ -17,6 +17,8 @@ pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 import pyarrow as arrow
 from pyarrow import flight
 
+from mndmst.service.connection import ServiceError
+
 pytestmark = [pytest.mark.mpi, pytest.mark.timeout(300)]
 
 TYPES = ("int32", "uint64", "float32", "float64")
@@ -203,6 +205,18 @@ def test_numbers_in_columns(service: Served) -> None:
                         raise arrow.ArrowInvalid(str(error)) from None
 
         assert asked(ask) in ("answered", "refused")
+
+
+@pytest.mark.parametrize(
+    "vertices", [[1.5], [True], np.array([1 << 63], np.uint64), [-1], [30]]
+)
+def test_vertices_of_queries(service: Served, vertices: Any) -> None:
+    with service.connect() as client:
+        graph = client["int32"]
+        for ask in (graph.connected, graph.path_max, graph.path):
+            with pytest.raises(ServiceError, match="vert"):
+                ask(vertices, vertices)
+            assert len(ask([], [])) == 0
 
 
 def test_infinite_weights_are_answered_in_json(tmp_path: Path) -> None:
