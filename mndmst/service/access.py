@@ -213,7 +213,7 @@ def _read(path: Path, most: int, secret: bool) -> bytes:
             found = os.fstat(file.fileno())
             if secret and found.st_uid not in (0, os.geteuid()):
                 raise ConfigError(
-                    f"{path}: belongs to user {found.st_uid}, who can read the secret; "
+                    f"{path}: belongs to user {found.st_uid}, not to you; "
                     "give a file of your own"
                 )
             if secret and stat.S_IMODE(found.st_mode) & 0o077:

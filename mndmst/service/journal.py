@@ -68,7 +68,7 @@ class Journal:
     folder : Path
         Of this graph alone; made if it is not there.
     until : int, optional
-        The last version to continue from; what is behind it is kept in another file.
+        The version to continue from; later batches stay in another file.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ def label_schema(request: Mapping[str, Any], num_vertices: int) -> Any:
     ------
     ConfigError
         If the request gives no rule of clusters, more than one, or one that no forest
-        of so many vertices fits.
+        of this number of vertices fits.
     """
     columns = [("label", arrow.int64())]
     if request["table"] == "clusters":

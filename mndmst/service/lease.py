@@ -1,7 +1,7 @@
 """The right of one service to a folder: a lock on the file `lease` in it.
 
 The service holds it from before it reads anything there until its process ends, however
-it ends. The file says who holds it, and stays.
+it ends. The file names the process that holds it, and stays.
 """
 
 import errno

@@ -167,7 +167,7 @@ _KINDS = {
 }
 
 
-# What is said of a field in place of its meaning
+# Texts for errors, in place of the meaning of a field
 _EXPECTED = {
     "number": "a number, not NaN; integers from -2^63 to 2^64 - 1",
     "count": "an integer from 1 to 2^63 - 1",

@@ -228,7 +228,7 @@ class RecordReader1(RecordReader):
 
 
 def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
-    """Return what reads the records of a file that continues some shards.
+    """Return the reader of a file that continues some shards, by its format.
 
     Parameters
     ----------

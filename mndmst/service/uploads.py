@@ -24,7 +24,7 @@ COLUMNS = {
 }
 # Unused ones are forgotten after as many seconds.
 KEPT_SECONDS = 600.0
-# To look at what the host has free takes a while: it is done once for as many bytes.
+# To ask for the free memory of the host takes a while; it is done once for these bytes.
 UNCHECKED = 16 * MIB
 # Uploads may hold this much beside a graph of any size.
 LEAST = 16 * MIB
@@ -44,7 +44,7 @@ class Uploads:
     Parameters
     ----------
     limit : int
-        Bytes that graphs and uploads may hold; 0 for what the host has.
+        Bytes that graphs and uploads may hold; 0 for the memory of the host.
 
     Attributes
     ----------

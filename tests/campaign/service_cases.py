@@ -66,7 +66,7 @@ def serve(draw: random.Random, folder: Path) -> tuple[int, dict[str, int]]:
         try:
             settle(service, model, seen, pending)
             found = model.edges(model.acknowledged)
-            # What the last one leaves cannot be looked at any more
+            # No service follows the last one and shows which batches it had
             killed = draw.random() < 0.5 and number < services - 1
             clients = begun(draw, service, model, found)
             time.sleep(draw.uniform(*LOAD))
@@ -176,13 +176,13 @@ def end(draw: random.Random, service: Served) -> None:
 
 
 def check(model: Model, seen: list[Observation]) -> None:
-    """Check reads once; those that were checked count on by their kinds."""
+    """Check reads; keep their kinds, to count them, and drop the checks."""
     model.check(seen)
     seen[:] = [each._replace(check=_checked) for each in seen]
 
 
 def _checked(*_: object) -> None:
-    """Accept what was checked before."""
+    """Accept a read that was checked before."""
 
 
 def now(graph: Any) -> tuple[int, Weights]:

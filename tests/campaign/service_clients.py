@@ -1,6 +1,6 @@
 """Clients of a service in threads: some change the graph, others read it.
 
-Every read notes what it has seen and of which version. `Model` checks it later, when
+Every read notes its answer and the version of it. `Model` checks the answer later, when
 the batches of all versions are known.
 """
 
@@ -40,7 +40,7 @@ class Client(threading.Thread):
     done : int
         How many requests were answered.
     problem : Exception or None
-        What has ended it, before it was told to stop.
+        The error that has ended it before it was told to stop.
     """
 
     def __init__(self, service: Served, model: Model, draw: random.Random) -> None:
@@ -166,7 +166,7 @@ class Reader(Client):
         if found is None:
             return
         version, check = found
-        # What was acknowledged before a read began is in it
+        # A read sees every batch that was acknowledged before it began
         if version < least:
             raise AssertionError(f"{name} saw version {version} after {least}")
         self.seen.append(Observation(name, version, check))
@@ -374,7 +374,7 @@ def query(reader: Reader, graph: Any) -> tuple[int, Check]:
 
 
 def facts_of(reader: Reader, graph: Any) -> tuple[int, Check]:
-    """Ask what is known of the graph."""
+    """Ask for the sizes and the version of the graph."""
     info = graph.info()
 
     def check(_model: Model, facts: Facts) -> None:

@@ -1,4 +1,4 @@
-"""The versions of a graph as an oracle knows them, and what each read must give."""
+"""An oracle that knows the versions of a graph, and checks reads against them."""
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -37,7 +37,7 @@ class Batch:
 
 
 class Observation(NamedTuple):
-    """A read: what it was, the version it names, and how it is checked."""
+    """A read: its kind, the version it names, and the check of its answer."""
 
     what: str
     version: int
@@ -137,7 +137,7 @@ class Model:
         return self._states[version]
 
     def facts(self, version: int) -> Facts:
-        """Return what is true of a version."""
+        """Return the edges of a version, with their forest and labels."""
         if version not in self._facts:
             self._facts[version] = Facts(self.n, self.edges(version), self.dtype)
         return self._facts[version]

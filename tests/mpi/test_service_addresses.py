@@ -20,7 +20,7 @@ N = 30
 
 
 def refusal(folder: Path, *words: object) -> str:
-    """Return what a service says that does not start."""
+    """Return the output of a service that does not start."""
     with pytest.raises(pytest.fail.Exception) as told:
         Served(folder, 2, *words)
     assert "Traceback" not in str(told.value)

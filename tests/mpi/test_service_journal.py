@@ -1,4 +1,4 @@
-"""How a service starts with a journal that is damaged, and what its commands say."""
+"""A service with a damaged journal names the record and the way on."""
 
 import contextlib
 import subprocess
@@ -24,7 +24,7 @@ N = 30
 
 @pytest.fixture
 def words(tmp_path: Path) -> tuple[object, ...]:
-    """Return what serves a graph with a journal of three batches."""
+    """Return the words of a command that serves a graph with a journal of 3 batches."""
     write_graph(tmp_path / "g", simple_path(N), 2)
     words = (tmp_path / "g", "--journal", tmp_path / "journal", "-q")
     with served(tmp_path, 1, *words) as service, service.connect() as client:
@@ -34,7 +34,7 @@ def words(tmp_path: Path) -> tuple[object, ...]:
 
 
 def refusal(folder: Path, ranks: int, *words: object) -> str:
-    """Return what a service says that does not start."""
+    """Return the output of a service that does not start."""
     with pytest.raises(pytest.fail.Exception) as told:
         Served(folder, ranks, *words)
     return str(told.value)

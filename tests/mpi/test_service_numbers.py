@@ -69,7 +69,7 @@ def act(service: Served, action: str, body: str) -> Callable[[], Any]:
 
 
 def read(service: Served, body: str) -> Callable[[], Any]:
-    """Return what asks for flight info and reads where it says, and a bare ticket."""
+    """Return a call that asks for flight info and reads its first endpoint."""
     client, options = raw(service)
     descriptor = flight.FlightDescriptor.for_command(body.encode())
 

@@ -55,7 +55,7 @@ def test_memory_of_a_refused_upload(tmp_path: Path, compression: str | None) -> 
                 put(service, large, compression)
             put(service, small, compression)
         deadline = time.monotonic() + 20
-        # gRPC keeps some of what comes uncompressed, however often it comes
+        # gRPC keeps some memory of uncompressed messages, whatever their number
         most = before + large.nbytes * (1 if compression else 3) // 4
         while held() > most and time.monotonic() < deadline:
             time.sleep(0.05)
