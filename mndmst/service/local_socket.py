@@ -10,7 +10,7 @@ import re
 import socket
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..host.errors import ConfigError
@@ -84,15 +84,21 @@ def own_socket(path: Path | None) -> Iterator[OwnSocket]:
     if path is None:
         yield own
         return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):  # a file system may have no locks
-            fcntl.flock(folder, fcntl.LOCK_EX)
+    with _locked(path.parent):
         _check_free(path)
         yield own
         own.made()
-    finally:
-        os.close(folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one service at a time look for a name and take it, where locks work."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # not readable, or without locks
+            file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, file)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _check_free(path: Path) -> None:
