@@ -19,6 +19,7 @@ from typing import Any
 
 from ..comm.communicator import Comm
 from ..comm.meeting import TOKEN_BYTES, Peer, accept, connect, listen, own_address
+from ..comm.watchdog import end_job
 from ..host.errors import ConfigError, MndmstError
 from .stall_watch import ACTIVITY_BYTES, Activity, StallWatch, pause_of
 
@@ -111,7 +112,7 @@ class ControlChannel:
             while self._report(REPORT, activity()):
                 time.sleep(pause_of(seconds))
 
-        Thread(target=report, name="mndmst-report", daemon=True).start()
+        _start(report, "mndmst-report")
 
     def _report(self, kind: bytes, activity: Activity) -> bool:
         """Send a frame to rank 0; return whether the connection took it."""
@@ -159,7 +160,22 @@ class ControlChannel:
                     watch.check()
 
         if self._links:
-            Thread(target=listen, name="mndmst-control", daemon=True).start()
+            _start(listen, "mndmst-control")
+
+
+def _start(target: Callable[[], object], name: str) -> None:
+    """Start a thread whose failure ends the job, for the ranks depend on it."""
+
+    def run() -> None:
+        try:
+            target()
+        except Exception as error:
+            end_job(
+                f"the thread {name} failed ({type(error).__name__}: {error}). This is "
+                "a fault of mndmst: start the service again, and report it."
+            )
+
+    Thread(target=run, name=name, daemon=True).start()
 
 
 class _Frames:

@@ -109,6 +109,8 @@ class Graph:
             If the service cannot do it; the message says why.
         """
         fields: dict[str, Any] = {"graph": self.name}
+        if version is not None and (weights is None or isinstance(weights, str)):
+            raise InputError("a version is for weights that are sent; leave it out")
         if weights is not None:
             fields["weights"] = self._weights(weights, version)
         if maximum:
