@@ -16,8 +16,17 @@ from processes import finish, on_ranks, start
 SECONDS = 120
 
 
+# In the services of tests a thread that calls MPI, and is not the main one, ends all.
+GUARD = {"MNDMST_GUARD_MPI": "1"}
+
+
 class Served:
     """A service that runs.
+
+    Parameters
+    ----------
+    program : tuple
+        Python's arguments before the command `serve`.
 
     Attributes
     ----------
@@ -26,12 +35,18 @@ class Served:
     url, token_file : str
     """
 
-    def __init__(self, folder: Path, ranks: int, *words: object) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        ranks: int,
+        *words: object,
+        program: tuple[object, ...] = ("-m", "mndmst"),
+    ) -> None:
         self.address = folder / "address"
         self.address.unlink(missing_ok=True)
         files = ("--address-file", self.address, "--token-file", folder / "token")
-        serve = ("-m", "mndmst", "serve", *words, *files)
-        self.process = start(on_ranks(ranks, *serve))
+        serve = (*program, "serve", *words, *files)
+        self.process = start(on_ranks(ranks, *serve), **GUARD)
         deadline = time.monotonic() + SECONDS
         while not self.address.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:

@@ -40,6 +40,11 @@ class ChangingRows:
         """The rows as they were when they were last written."""
         return self.rows.csr
 
+    @property
+    def num_arcs(self) -> int:
+        """Arcs of the rows as they are now."""
+        return self.rows.num_arcs - len(self.delta.gone) + len(self.delta.arc)
+
     def own(self, pair: np.ndarray) -> tuple[PlacedArcs, np.ndarray]:
         """Return the arcs of edges that lie in these rows, and whose they are.
 

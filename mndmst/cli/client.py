@@ -49,6 +49,7 @@ def _add_solve(solve: argparse.ArgumentParser) -> None:
     solve.add_argument(
         "--weights", help="column, expression of columns, or .npy file of weights"
     )
+    _add_version(solve, "the file of weights")
     solve.add_argument("--maximum", action="store_true", help="maximum spanning forest")
     solve.add_argument("--below", type=number, help="use edges of a smaller weight")
     solve.add_argument(
@@ -58,6 +59,15 @@ def _add_solve(solve: argparse.ArgumentParser) -> None:
         "--vertices", type=Path, metavar="FILE.npy", help="use edges between these"
     )
     _add_output(solve)
+
+
+def _add_version(action: argparse.ArgumentParser, what: str) -> None:
+    action.add_argument(
+        "--for-version",
+        type=int,
+        metavar="N",
+        help=f"version that {what} is for, as edges prints it; refused for another",
+    )
 
 
 def _add_output(action: argparse.ArgumentParser) -> None:
@@ -78,11 +88,13 @@ def _add_update(update: argparse.ArgumentParser) -> None:
         update.add_argument(
             f"--{name}", type=Path, metavar="FILE", help=f"table ({columns})"
         )
+    _add_version(update, "the batch")
 
 
 def _add_store(store: argparse.ArgumentParser) -> None:
     store.add_argument("column", help="its name")
     store.add_argument("weights", type=Path, help=".npy file, in the order of edges")
+    _add_version(store, "the file")
 
 
 def _client(arguments: argparse.Namespace) -> int:
@@ -140,6 +152,7 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
         below=arguments.below,
         without_edges=without,
         vertices=vertices,
+        version=arguments.for_version,
     )
     if arguments.output is not None:
         write_table(forest.table, arguments.output)
@@ -161,12 +174,15 @@ def _check_table(inputs: Iterable[Path | None], output: Path | None) -> None:
 
 def _edges(service: Any, arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
+    from ..service.connection import version_of
     from ..service.tables import write_table
 
     if arguments.output is None:
         raise ConfigError("edges: give a file with -o")
     _check_table([], arguments.output)
-    write_table(service[arguments.graph].edges(), arguments.output)
+    table = service[arguments.graph].edges()
+    write_table(table, arguments.output)
+    print(f"version={version_of(table)}")
 
 
 def _update(service: Any, arguments: argparse.Namespace) -> None:
@@ -178,11 +194,13 @@ def _update(service: Any, arguments: argparse.Namespace) -> None:
         wanted = ("src", "dst") if name == "delete" else ("src", "dst", "weight")
         if file is not None:
             changes[name] = read_columns(file, wanted)
-    print(f"version={service[arguments.graph].update(**changes)}")
+    graph, version = service[arguments.graph], arguments.for_version
+    print(f"version={graph.update(version=version, **changes)}")
 
 
 def _store(service: Any, arguments: argparse.Namespace) -> None:
     from ..service.tables import read_array
 
     weights = read_array(arguments.weights)
-    service[arguments.graph].store(arguments.column, weights)
+    graph, version = service[arguments.graph], arguments.for_version
+    graph.store(arguments.column, weights, version=version)

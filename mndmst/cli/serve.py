@@ -1,6 +1,7 @@
 """The command `serve`."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,12 @@ def add(commands: Any) -> None:
         help="keep changes there; a service that starts with it has them",
     )
     serve.add_argument(
+        "--journal-until",
+        action="append",
+        metavar="[NAME=]VERSION",
+        help="continue a journal after this version; its file before is kept",
+    )
+    serve.add_argument(
         "--attached",
         action="store_true",
         help="end once standard input does: with the program that writes to it",
@@ -68,13 +75,17 @@ def add(commands: Any) -> None:
         "--timeout",
         type=int,
         metavar="SECONDS",
-        help="end if a host is out of reach for as long, 120; 0 waits for ever",
+        help="end if a host is out of reach, or all ranks wait for each other, for as "
+        "long, 120; 0 waits for ever",
     )
     add_quiet(serve)
     serve.set_defaults(process=_serve, holds_signals=True)
 
 
 def _serve(arguments: argparse.Namespace) -> int:
+    # Arrow's other allocators keep freed memory; it reads this as it is imported
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
     from ..comm.mpi_library import forgo_memory_events
     from ..service.serve import Setting, serve
     from .ranks import begin
@@ -83,9 +94,18 @@ def _serve(arguments: argparse.Namespace) -> int:
     comm, config, progress = begin(arguments)
     with comm.raise_on_all():
         graphs = _named(arguments.graphs)
+        until = _until(arguments, graphs)
     access, token_file = _access(comm, arguments)
-    named = (arguments.address_file, arguments.quiet, arguments.journal)
-    setting = Setting(graphs, access, token_file, *named, arguments.attached)
+    setting = Setting(
+        graphs,
+        access,
+        token_file,
+        arguments.address_file,
+        arguments.quiet,
+        arguments.journal,
+        arguments.attached,
+        until,
+    )
     serve(comm, setting, config, progress)
     return 0
 
@@ -113,10 +133,31 @@ def _named(words: list[str]) -> dict[str, Path]:
     return graphs
 
 
+def _until(arguments: argparse.Namespace, graphs: dict[str, Path]) -> dict[str, int]:
+    """Return the last versions of journals to continue from, by graph."""
+    from ..host.errors import ConfigError
+
+    until: dict[str, int] = {}
+    for word in arguments.journal_until or []:
+        name, equals, number = word.rpartition("=")
+        name = name if equals or len(graphs) > 1 else next(iter(graphs))
+        if name not in graphs or not number.isdecimal() or len(number) > 18:
+            raise ConfigError(
+                f"--journal-until {word}: write [NAME=]VERSION, with one of the graphs "
+                f"{', '.join(graphs)} and a number; the name may be left out if there "
+                "is one graph"
+            )
+        until[name] = int(number)
+    if until and arguments.journal is None:
+        raise ConfigError("--journal-until goes with --journal; give both")
+    return until
+
+
 def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]:
     """Return where to listen and what clients must show. Collective."""
     from ..host.errors import ConfigError
-    from ..service.access import Access, check_open, find_token, read_listen, read_pem
+    from ..service.access import Access, check_open, find_token, read_keys, read_listen
+    from ..service.local_socket import check_name
 
     access, token_file = Access(), None
     alone = comm.is_one_host()
@@ -124,12 +165,12 @@ def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]
         if comm.rank == 0:
             if (arguments.tls_cert is None) != (arguments.tls_key is None):
                 raise ConfigError("--tls-cert and --tls-key need each other; give both")
-            keys = [
-                read_pem(path) if path else b""
-                for path in (arguments.tls_cert, arguments.tls_key)
-            ]
+            keys = (b"", b"")
+            if arguments.tls_cert is not None:
+                keys = read_keys(arguments.tls_cert, arguments.tls_key)
             host, port = read_listen(arguments.listen)
-            access = Access(host, port, arguments.socket, "", *keys)
+            path = arguments.socket and check_name(arguments.socket)
+            access = Access(host, port, path, "", *keys)
             check_open(access, arguments.token_file is not None, arguments.insecure)
             if access.local and not alone:
                 raise ConfigError(
@@ -137,5 +178,5 @@ def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]
                     "on their network, such as 0.0.0.0:0"
                 )
             token, token_file = find_token(arguments.token_file)
-            access = Access(host, port, arguments.socket, token, *keys)
+            access = Access(host, port, path, token, *keys)
     return comm.bcast(access), token_file

@@ -25,19 +25,37 @@ Count = Callable[[int, int], None]
 
 @dataclass
 class Shared:
-    """What all communicators of a rank share: counts, and how to wait."""
+    """What all communicators of a rank share: counts, and how to wait.
+
+    Attributes
+    ----------
+    depth : int
+        Blocks of `waiting` that are open: 0 while the rank computes.
+    steps : int
+        Waits that have begun or ended, and messages that have arrived meanwhile. It
+        stands still while a rank computes, and while it waits in vain.
+    """
 
     bytes_sent: int = 0
     messages_sent: int = 0
     seconds_waited: float = 0.0
     polite: bool = False
+    depth: int = 0
+    steps: int = 0
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Count the seconds that the block takes as waited."""
         begin = time.perf_counter()
-        yield
-        self.seconds_waited += time.perf_counter() - begin
+        self.depth += 1
+        self.steps += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+            self.steps += 1
+            if self.depth == 0:
+                self.seconds_waited += time.perf_counter() - begin
 
 
 def kinds(arrays: Sequence[np.ndarray]) -> list[Kind]:
@@ -117,6 +135,7 @@ def wait(requests: list[Any], shared: Shared, idle: bool = False) -> None:
                     longest = max(LONGEST_PAUSE, min(share, LONGEST_IDLE_PAUSE))
                 pause = min(2 * pause, longest)
             request.Wait()
+            shared.steps += 1
 
 
 def _send(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:

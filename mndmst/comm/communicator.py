@@ -5,8 +5,11 @@ of the number of ranks.
 """
 
 import os
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from threading import current_thread, main_thread
 from typing import Any, overload
 
 import numpy as np
@@ -16,6 +19,11 @@ from ..host.launcher import launched_processes
 from . import bulk, mpi_library
 from .binding import widen_binding
 from .exchange import Coded, exchange
+
+# Set in tests of programs with several threads: a call of MPI from another thread than
+# the main one ends the process.
+GUARDED = os.environ.get("MNDMST_GUARD_MPI", "0") not in ("", "0")
+GUARD_STATUS = 70
 
 
 def world(polite: bool = False) -> "Comm":
@@ -53,7 +61,7 @@ class Comm:
     """
 
     def __init__(self, mpi: Any, shared: bulk.Shared | None = None) -> None:
-        self.mpi = mpi
+        self._mpi = mpi
         self.rank: int = mpi.rank
         self.size: int = mpi.size
         self._shared = shared or bulk.Shared()
@@ -64,6 +72,23 @@ class Comm:
         comm = cls(mpi.Dup())
         comm._shared.polite = comm.lacks_cores() or polite
         return comm
+
+    @property
+    def mpi(self) -> Any:
+        """The communicator of MPI, for the main thread alone."""
+        if GUARDED and current_thread() is not main_thread():
+            _end_unguarded()
+        return self._mpi
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether this rank waits for others now; for any thread."""
+        return self._shared.depth > 0
+
+    @property
+    def steps(self) -> int:
+        """A count that grows with every wait and message; for any thread."""
+        return self._shared.steps
 
     @property
     def bytes_sent(self) -> int:
@@ -123,11 +148,13 @@ class Comm:
 
     def bcast(self, value: Any, root: int = 0) -> Any:
         """Return the root's small Python object on every rank."""
-        return self.mpi.bcast(value, root=root)
+        with self._shared.waiting():
+            return self.mpi.bcast(value, root=root)
 
     def gather(self, value: Any, root: int = 0) -> list[Any] | None:
         """Return the small Python objects of all ranks on the root, else None."""
-        return self.mpi.gather(value, root=root)
+        with self._shared.waiting():
+            return self.mpi.gather(value, root=root)
 
     def allgatherv(self, array: np.ndarray) -> np.ndarray:
         """Return the arrays of all ranks, one after the other, on every rank.
@@ -142,7 +169,8 @@ class Comm:
         for low in range(0, counts.max(), length):
             piece, sizes = array[low : low + length], np.clip(counts - low, 0, length)
             begins = np.minimum(ends - counts + low, ends)
-            self.mpi.Allgatherv(piece, (result, (sizes, begins)))
+            with self._shared.waiting():
+                self.mpi.Allgatherv(piece, (result, (sizes, begins)))
             self.count(piece.nbytes * (self.size - 1), self.size - 1)
         return result
 
@@ -160,17 +188,21 @@ class Comm:
     def split(self, color: int | None) -> "Comm | None":
         """Return the ranks with the same colour, in rank order; None without one."""
         given = mpi_library.load().UNDEFINED if color is None else color
-        part = self.mpi.Split(given, self.rank)
+        with self._shared.waiting():
+            part = self.mpi.Split(given, self.rank)
         return None if color is None else Comm(part, self._shared)
 
     def node(self) -> "Comm":
         """Return the ranks on this rank's machine."""
-        part = self.mpi.Split_type(mpi_library.load().COMM_TYPE_SHARED, self.rank)
+        kind = mpi_library.load().COMM_TYPE_SHARED
+        with self._shared.waiting():
+            part = self.mpi.Split_type(kind, self.rank)
         return Comm(part, self._shared)
 
     def cores(self) -> set[int]:
         """Return the cores that any of these ranks, on one machine, may use."""
-        return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
+        with self._shared.waiting():
+            return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
 
     def hosts(self) -> np.ndarray:
         """Return the host of every rank, named by its first rank. Collective."""
@@ -223,12 +255,14 @@ class Comm:
 
     def send(self, arrays: Sequence[np.ndarray], dest: int) -> None:
         """Send arrays of any length to a rank that calls `recv`."""
-        self.mpi.send(bulk.kinds(arrays), dest)
+        with self._shared.waiting():
+            self.mpi.send(bulk.kinds(arrays), dest)
         self.wait(bulk.send(self.mpi, arrays, dest, self.count))
 
     def recv(self, source: int) -> list[np.ndarray]:
         """Return the arrays that a rank sends with `send`."""
-        arriving = self.mpi.recv(source=source)
+        with self._shared.waiting():
+            arriving = self.mpi.recv(source=source)
         results, requests = bulk.recv(self.mpi, arriving, source)
         self.wait(requests)
         return results
@@ -249,7 +283,8 @@ class Comm:
         finish : callable
             Waits for the end of the exchange, and returns what has arrived.
         """
-        arriving = self.mpi.sendrecv(bulk.kinds(arrays), dest, source=source)
+        with self._shared.waiting():
+            arriving = self.mpi.sendrecv(bulk.kinds(arrays), dest, source=source)
         results, requests = bulk.recv(self.mpi, arriving, source)
         requests += bulk.send(self.mpi, arrays, dest, self.count)
 
@@ -297,3 +332,12 @@ class Comm:
             shared: MndmstError = self.bcast(error, root=first)
             shared.ranks = self.size
             raise shared
+
+
+def _end_unguarded() -> None:
+    """End this process: a thread other than the main one has called MPI."""
+    stack = "".join(traceback.format_stack()[:-2])
+    name = current_thread().name
+    sys.stderr.write(f"{stack}mndmst: the thread {name} calls MPI; only the main may\n")
+    sys.stderr.flush()
+    os._exit(GUARD_STATUS)

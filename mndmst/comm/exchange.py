@@ -14,8 +14,11 @@ from . import bulk
 class Group(Protocol):
     """What an exchange needs of a group of ranks; `Comm` is one."""
 
-    mpi: Any
     size: int
+
+    @property
+    def mpi(self) -> Any:
+        """The communicator of MPI."""
 
     @property
     def count(self) -> Callable[[int, int], None]:

@@ -116,7 +116,7 @@ class Watchdog:
         self.own = own
         self.links = links
         self.seconds = seconds
-        self._end = end or _end
+        self._end = end or end_job
         self._dismissed = False
         for link, _ in links:
             keep_alive(link, seconds)
@@ -203,7 +203,7 @@ def keep_alive(link: socket.socket, seconds: int) -> None:
         link.setsockopt(level, option, value)
 
 
-def _end(message: str) -> NoReturn:
+def end_job(message: str) -> NoReturn:
     """End this process at once; launchers then end the others."""
     if message:
         with contextlib.suppress(OSError):

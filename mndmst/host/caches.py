@@ -1,19 +1,23 @@
 """Directories that only the user can change, for what the program keeps between runs.
 
-What lies in a cache is believed, and compiled code is even executed. So a directory
-serves only if nobody but the user and root can put a file there, or put another
-directory in its place.
+The program trusts the files of a cache, and executes compiled code. So a directory
+serves only if no other user but root can put a file there, or put another directory in
+its place; and a file only if no other user can write to it. Access control lists of
+POSIX count where the system has them.
 """
 
 import atexit
 import errno
+import functools
 import grp
 import os
 import pwd
 import shutil
 import stat
+import struct
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from .errors import ConfigError
@@ -21,6 +25,11 @@ from .launcher import launched_rank
 
 # As many as the kernel follows.
 MOST_LINKS = 40
+# The extended attribute with a list, its head, and its entries: tag, rights, id
+_LIST = "system.posix_acl_access"
+_HEAD, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
+_USER, _OWN_GROUP, _GROUP = 2, 4, 8
+_WRITE = 2
 
 
 def weak_place(directory: Path) -> Path | None:
@@ -59,6 +68,66 @@ def weak_place(directory: Path) -> Path | None:
             place = place.parent
         else:
             place = step
+
+
+def weak_file(file: Path | int) -> bool:
+    """Return whether another user can write to a file, or it is not a regular file.
+
+    Parameters
+    ----------
+    file : Path, or int
+        A descriptor of the file, which is then the one that will be read.
+
+    Raises
+    ------
+    OSError
+        If it cannot be looked at.
+    """
+    facts = os.fstat(file) if isinstance(file, int) else file.lstat()
+    if not stat.S_ISREG(facts.st_mode) or not _trusted(facts.st_uid):
+        return True
+    return _open_to_others(file, facts)
+
+
+def read_trusted(path: Path) -> bytes | None:
+    """Return the contents of a file that no other user can write to; None otherwise.
+
+    The file is opened once, and the check and the reading are of the same open file. A
+    symbolic link is not followed. Of a file that others can write to a line says so.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            if not weak_file(file.fileno()):
+                return file.read()
+    except OSError:
+        return None
+    _tell_of_file(path)
+    return None
+
+
+def has_trusted(path: Path) -> bool:
+    """Return whether a file is there, and no other user can write to it."""
+    try:
+        return not weak_file(path)
+    except OSError:
+        return False
+
+
+def weak_file_in(directory: Path) -> Path | None:
+    """Return a file in a directory that another user can write to, if there is one.
+
+    Raises
+    ------
+    OSError
+        If the directory cannot be read.
+    """
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            path = Path(entry.path)
+            if entry.is_file(follow_symlinks=False) and weak_file(path):
+                return path
+    return None
 
 
 def make_private(directory: Path) -> Path | None:
@@ -127,6 +196,16 @@ def tell_without_cache(refused: tuple[Path, Path] | None) -> None:
         )
 
 
+@functools.cache
+def _tell_of_file(path: Path) -> None:
+    if launched_rank() == 0:
+        sys.stderr.write(
+            f"mndmst: not loading {path}, for others can write to it; its kernel is "
+            f"compiled again. Remove the file, or let no other user write: chmod 644 "
+            f"{path}\n"
+        )
+
+
 def _steps(path: Path) -> list[str]:
     """Return the names on a path, the first one last."""
     return [name for name in reversed(path.parts) if name != "/"]
@@ -145,10 +224,42 @@ def _others_write(place: Path, inside: bool) -> bool:
         raise NotADirectoryError(f"{place} is no directory")
     if not _trusted(facts.st_uid):
         return True
-    open_to_others = facts.st_mode & stat.S_IWOTH or (
-        facts.st_mode & stat.S_IWGRP and not _alone_in(facts.st_gid)
-    )
-    return bool(open_to_others) and (inside or not facts.st_mode & stat.S_ISVTX)
+    if not _open_to_others(place, facts):
+        return False
+    return inside or not facts.st_mode & stat.S_ISVTX
+
+
+def _open_to_others(file: Path | int, facts: os.stat_result) -> bool:
+    """Return whether mode or access control list let another user write."""
+    if facts.st_mode & stat.S_IWOTH:
+        return True
+    if not facts.st_mode & stat.S_IWGRP:  # the mask of a list, if there is one
+        return False
+    entries = list(_entries(file))
+    if not entries:
+        return not _alone_in(facts.st_gid)
+    for tag, rights, number in entries:
+        if not rights & _WRITE:
+            continue
+        if (
+            (tag == _USER and not _trusted(number))
+            or (tag == _GROUP and not _alone_in(number))
+            or (tag == _OWN_GROUP and not _alone_in(facts.st_gid))
+        ):
+            return True
+    return False
+
+
+def _entries(file: Path | int) -> Iterator[tuple[int, int, int]]:
+    """Yield the entries of a file's access control list: tag, rights and id."""
+    read = getattr(os, "getxattr", None)
+    if read is None:  # such as on macOS
+        return
+    try:
+        value = read(file, _LIST)
+    except OSError:  # no list, or the file system has none
+        return
+    yield from _ENTRY.iter_unpack(value[_HEAD.size :])
 
 
 def _trusted(owner: int) -> bool:

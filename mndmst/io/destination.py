@@ -14,7 +14,8 @@ index, and the parts that the index lists and whose headers name the same graph.
 import os
 import re
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -216,6 +217,41 @@ class Destination:
                 parts = {n for n in listed if _is_part(self.path / n, uuid)}
                 return {INDEX_NAME} | parts
         return set()
+
+
+@contextmanager
+def no_new_folders(path: Path) -> Iterator[None]:
+    """Remove the folders that a block has made for a path, if it raises an error.
+
+    A folder that holds anything stays. So does one that was there before: an empty one
+    may have settings of the file system.
+    """
+    made = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+    try:
+        yield
+    except Exception:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def remove_shards(path: Path) -> None:
+    """Remove the shards in a directory, whole or not, and the directory.
+
+    Other files stay, and then the directory does.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be removed.
+    """
+    for file in list(path.iterdir()):
+        own = file.name == INDEX_NAME or part_of_name(file.name) is not None
+        if own or _ON_THE_WAY.fullmatch(file.name):
+            file.unlink()
+    with suppress(OSError):
+        path.rmdir()
 
 
 def _is_part(path: Path, uuid: str) -> bool:

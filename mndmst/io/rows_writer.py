@@ -1,5 +1,6 @@
 """Write rows that lie on ranks as a sharded graph, and name it by its contents."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..graph.order import key_dtype, keys_to_weights
 from ..host.errors import OutputError
-from .destination import Destination
+from .destination import Destination, no_new_folders
 from .external.builders import Ranks
 from .external.lock import locked
 from .external.parts import name_by_content
@@ -73,7 +74,8 @@ def write_rows(
         On every rank, if the directory holds something or cannot be written.
     """
     vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
-    with locked(Ranks(comm), out.resolve(), out):
+    own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()
+    with own, locked(Ranks(comm), out.resolve(), out):
         target = None
         with comm.raise_on_all():
             if comm.rank == 0:

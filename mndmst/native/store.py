@@ -1,6 +1,7 @@
 """The store of compiled kernels: a file for each kernel and the types it is called for.
 
-`places.py` says in which directories it lies.
+`places.py` says in which directories it lies. A file is loaded only if no other user
+can write to it, from the bytes of the same open file whose owner and mode were checked.
 """
 
 import hashlib
@@ -10,6 +11,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+from ..host.caches import has_trusted, read_trusted
 
 # What code calls that is not the C library's: it counts references to arrays, and takes
 # and frees their memory. It is kept under this name, without types.
@@ -51,9 +54,9 @@ def find(places: Iterable[Path], name: str, signature: str) -> Code | None:
 
 
 def has(places: Iterable[Path], name: str, signature: str) -> bool:
-    """Return whether a file of the store is there; it may still be damaged."""
+    """Return whether a file of the store may be loaded; it may still be damaged."""
     file = _file_name(name, signature)
-    return any((place / file).exists() for place in places)
+    return any(has_trusted(place / file) for place in places)
 
 
 def keep(name: str, signature: str, code: Code, directory: Path) -> None:
@@ -75,14 +78,17 @@ def keep(name: str, signature: str, code: Code, directory: Path) -> None:
 
 
 def _read(place: Path, name: str, signature: str) -> Code | None:
+    held = read_trusted(place)
+    if held is None:
+        return None
+    head, _, code = held.partition(b"\n")
     try:
-        head, _, code = place.read_bytes().partition(b"\n")
         facts = json.loads(head)
         expected = name, signature, _digest(code)
         if (facts["name"], facts["signature"], facts["digest"]) != expected:
             return None
         return Code(facts["symbol"], facts["result"], code)
-    except (OSError, ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 

@@ -11,13 +11,14 @@ import ipaddress
 import os
 import secrets
 import socket
+import ssl
 import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..comm.meeting import own_address
-from ..host.errors import ConfigError, InputError
+from ..host.errors import ConfigError
 from ..io.opening import opened
 
 LEAST_TOKEN, MOST_TOKEN = 16, 1024
@@ -135,38 +136,103 @@ def check_open(access: Access, token_given: bool, insecure: bool) -> None:
 
 
 def read_pem(path: Path) -> bytes:
-    """Return a certificate or a key.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    with opened(path) as file:
-        text: bytes = file.read(MOST_PEM_BYTES)
-    if b"-----BEGIN " not in text:
-        raise InputError(f"{path}: is no PEM file; give a certificate or key in PEM")
-    return text
-
-
-def read_token(path: Path) -> str:
-    """Return the token in a file that nobody else can read.
+    """Return a certificate.
 
     Raises
     ------
     ConfigError
-        If others can read it, or it is too short.
+        If there is none.
     """
-    with opened(path) as file:
-        mode = os.fstat(file.fileno()).st_mode
-        token = file.read(MOST_TOKEN + 1).decode(errors="replace").strip()
-    if stat.S_IMODE(mode) & 0o077:
-        raise ConfigError(f"{path}: others may read the token; chmod 600 {path}")
+    return _check_pem(path, _read(path, MOST_PEM_BYTES, secret=False))
+
+
+def read_keys(certificate: Path, key: Path) -> tuple[bytes, bytes]:
+    """Return a certificate and its key, which is in a file that only the user reads.
+
+    Raises
+    ------
+    ConfigError
+        If either is missing, others can read the key, or it is of another certificate.
+    """
+    texts = read_pem(certificate), read_secret(key, MOST_PEM_BYTES)
+    _check_pem(key, texts[1])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password=lambda: "")
+    except ssl.SSLError as error:
+        if "MISMATCH" in (error.reason or ""):
+            raise ConfigError(
+                f"{key}: is the key of another certificate than {certificate}; give "
+                "the two that belong together"
+            ) from error
+        if b"ENCRYPTED" in texts[1]:
+            raise ConfigError(
+                f"{key}: is encrypted, and the service cannot ask for its password; "
+                "give a key without one, in a file of mode 0600"
+            ) from error
+        reason = (error.reason or str(error)).lower().replace("_", " ")
+        raise ConfigError(
+            f"{certificate} and {key} are not a certificate and its key ({reason})"
+        ) from error
+    return texts
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a file that only the user can read.
+
+    Raises
+    ------
+    ConfigError
+        If it is missing, others can read it, or it is too short.
+    """
+    token = read_secret(path, MOST_TOKEN + 1).decode(errors="replace").strip()
     if not LEAST_TOKEN <= len(token) <= MOST_TOKEN or not token.isprintable():
         raise ConfigError(
             f"{path}: a token has {LEAST_TOKEN} to {MOST_TOKEN} printable characters"
         )
     return token
+
+
+def read_secret(path: Path, most: int) -> bytes:
+    """Return the first bytes of a file that only the user can read or write.
+
+    Access control lists show in the mode: its bits of the group are their mask.
+
+    Raises
+    ------
+    ConfigError
+        If it is missing, belongs to another user than this one and root, or others
+        can read or write it.
+    """
+    return _read(path, most, secret=True)
+
+
+def _read(path: Path, most: int, secret: bool) -> bytes:
+    try:
+        with opened(path) as file:
+            found = os.fstat(file.fileno())
+            if secret and found.st_uid not in (0, os.geteuid()):
+                raise ConfigError(
+                    f"{path}: belongs to user {found.st_uid}, not to you; "
+                    "give a file of your own"
+                )
+            if secret and stat.S_IMODE(found.st_mode) & 0o077:
+                raise ConfigError(
+                    f"{path}: others may read the secret in it; chmod 600 {path}"
+                )
+            return bytes(file.read(most))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror}); give another file"
+        ) from error
+
+
+def _check_pem(path: Path, text: bytes) -> bytes:
+    if b"-----BEGIN " not in text:
+        raise ConfigError(
+            f"{path}: is not a PEM file; give a certificate or key in PEM"
+        )
+    return text
 
 
 def find_token(path: Path | None) -> tuple[str, Path]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.errors import ConfigError
+from .access import read_pem, read_token
 from .connection import Connection
 from .remote_graph import Graph
 
@@ -20,8 +21,9 @@ def connect(url: str, token: str | None = None, **options: Any) -> "Service":
     token : str, optional
         What is in the token file.
     **options
-        ``token_file``, a path, in place of a token; ``tls_root``, a path of a
-        certificate (PEM) to trust in place of the system's.
+        ``token_file``, a path, in place of a token, of a file that only the user can
+        read; ``tls_root``, a path of a certificate (PEM) to trust in place of the
+        system's.
 
     Raises
     ------
@@ -34,8 +36,8 @@ def connect(url: str, token: str | None = None, **options: Any) -> "Service":
     if options:
         raise ConfigError(f"connect has no option {next(iter(options))!r}")
     if token is None and token_file is not None:
-        token = Path(token_file).read_text().strip()
-    trusted = None if root is None else Path(root).read_bytes()
+        token = read_token(Path(token_file))
+    trusted = None if root is None else read_pem(Path(root))
     service = Service(Connection(url, token or "", trusted))
     service.list()
     return service

@@ -18,8 +18,16 @@ arrow = optional("pyarrow", "serve", "The client of the service needs")
 BATCH_ROWS = 1 << 20
 
 
+# How often a table is asked for again when changes overtake its tickets
+READ_TRIES = 20
+
+
 class ServiceError(MndmstError):
     """What a service answers to a request that it cannot fulfil; or it is gone."""
+
+
+class OtherVersionError(ServiceError):
+    """A ticket or an upload belongs to another version than the service has."""
 
 
 class Connection:
@@ -35,9 +43,11 @@ class Connection:
 
     def __init__(self, url: str, token: str, trusted: bytes | None = None) -> None:
         self.url, self._trusted = url, trusted
-        header = (b"authorization", f"Bearer {token}".encode())
-        self._options = flight.FlightCallOptions(headers=[header])
+        self._headers = [(b"authorization", f"Bearer {token}".encode())]
+        self._options = flight.FlightCallOptions(headers=self._headers)
         self._clients: dict[str, Any] = {}
+        # The version of the edges of each graph that was read last
+        self.versions_read: dict[str, int] = {}
 
     def close(self) -> None:
         """End all connections."""
@@ -49,21 +59,34 @@ class Connection:
         self,
         action: str,
         progress: Callable[[str, float], None] | None = None,
+        timeout: float | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
         """Ask for an action and return its result.
 
+        Parameters
+        ----------
+        progress : callable, optional
+            Receives the name of every stage, and the seconds so far.
+        timeout : float, optional
+            Seconds after which the call is given up.
+        **fields
+            Of the request.
+
         Raises
         ------
         ServiceError
-            If the service refuses it, or is gone.
+            If the service refuses it, is gone, or does not answer in time.
         """
+        options = self._options
+        if timeout is not None:
+            options = flight.FlightCallOptions(timeout, headers=self._headers)
         result: dict[str, Any] = {}
         if progress is not None:
             fields["progress"] = True
         with self._errors():
             body = flight.Action(action, to_bytes(fields))
-            for answer in self._client(self.url).do_action(body, self._options):
+            for answer in self._client(self.url).do_action(body, options):
                 result = json.loads(answer.body.to_pybytes())
                 if "progress" in result and progress is not None:
                     progress(result["progress"], result["seconds"])
@@ -85,7 +108,25 @@ class Connection:
         return dict(json.loads(info.app_metadata))
 
     def read(self, request: dict[str, Any]) -> Any:
-        """Return a table, from all ranks that have a share of it, at once."""
+        """Return a table of one version, from all ranks that have a share of it.
+
+        A service holds the version of a ticket for a while. If changes overtake the
+        tickets, the table is asked for again.
+
+        Raises
+        ------
+        OtherVersionError
+            If changes always overtake them, or the request names a version.
+        """
+        fixed = "forest" in request or "version" in request
+        for _ in range(1 if fixed else READ_TRIES):
+            try:
+                return self._read_once(request)
+            except OtherVersionError as error:
+                stale = error
+        raise stale
+
+    def _read_once(self, request: dict[str, Any]) -> Any:
         endpoints = self.info(request).endpoints
         if len(endpoints) == 1:
             return self.share(endpoints[0])
@@ -134,8 +175,13 @@ class Connection:
                 for batch in batches_of(table, BATCH_ROWS):
                     writer.write_batch(batch)
                     answers.append(reader.read_chunk().data)
+                    left = batch.num_rows - answers[-1].num_rows
+                    while left > 0:
+                        answers.append(reader.read_chunk().data)
+                        left -= answers[-1].num_rows
                 writer.done_writing()
-        return arrow.Table.from_batches(answers)
+            schema = reader.schema  # names the version
+        return arrow.Table.from_batches(answers, schema)
 
     def _client(self, place: str) -> Any:
         if place not in self._clients:
@@ -164,15 +210,44 @@ class Connection:
                 f"{self.url}: refused the token. Give what is in its token file."
             ) from error
         except flight.FlightUnavailableError as error:
-            raise ServiceError(
-                f"{self.url}: no service answers there ({_line(error)}). It has ended, "
-                "or the address is wrong."
-            ) from error
+            raise ServiceError(f"{self.url}: {_unavailable(str(error))}") from error
+        except flight.FlightCancelledError as error:
+            line = _line(error)
+            if line.endswith("CANCELLED"):  # by gRPC, for the server has ended
+                line = "the service ends, and does not wait for this call"
+            raise ServiceError(f"{self.url}: {line}") from error
+        except arrow.ArrowKeyError as error:
+            raise OtherVersionError(f"{self.url}: {_line(error)}") from error
         except arrow.ArrowException as error:
             raise ServiceError(f"{self.url}: {_line(error)}") from error
 
 
-def _line(error: Exception) -> str:
+def _unavailable(text: str) -> str:
+    """Return why a service cannot be reached, from gRPC's text."""
+    if "certificate verify failed" in text or "CERTIFICATE_VERIFY_FAILED" in text:
+        return (
+            "its certificate is not trusted. Give the certificate that signed it: "
+            "--tls-root, in Python tls_root=."
+        )
+    if "peer certificate" in text:
+        return (
+            "its certificate names other hosts than this address. Use a name that the "
+            "certificate has, or one that is made for this address."
+        )
+    if "wrong version number" in text or "WRONG_VERSION_NUMBER" in text:
+        return "the service there has no TLS. Write grpc+tcp:// in place of grpc+tls://"
+    return (
+        f"no service answers there ({_line(text)}). It has ended, or the address is "
+        "wrong."
+    )
+
+
+def version_of(table: Any) -> int:
+    """Return the version of the graph that a table of the service belongs to."""
+    return int(table.schema.metadata[b"version"])
+
+
+def _line(error: Exception | str) -> str:
     """Return what an error says, without what gRPC adds."""
     text = str(error).partition(". gRPC client debug context")[0]
     text = text.partition(" Detail:")[0]

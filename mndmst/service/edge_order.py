@@ -117,6 +117,14 @@ class EdgeOrder:
         """Return where the edges of some rows are among own edges."""
         return slice(*self._edges[list(rows)].tolist())
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of this order, the rows not included."""
+        arrays = [self._upward, self._edges, self._target, self._counts]
+        for dealt in (self._arrived, *self._own):
+            arrays += [dealt.bucket, dealt.next_place]
+        return sum(array.nbytes for array in arrays)
+
     def of_edges(self, values: np.ndarray) -> np.ndarray:
         """Return the values of own edges, given those of all arcs."""
         rows, edges = self._rows, self._edges

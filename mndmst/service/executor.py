@@ -1,6 +1,6 @@
-"""What every rank does for a request: all ranks together, one request at a time."""
+"""Execute the requests that need all ranks: together, one request at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,16 +9,20 @@ from ..changes.batch import Batch
 from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..io.edges import supported_weights
+from ..io.weight_columns import OWN
 from .expression import columns_of, evaluate
-from .found import Found
-from .held import HeldGraph
+from .graph_version import GraphVersion
 from .jobs import CancelledError, Job, Told
-from .resident import Choice, Weighed, lighter
+from .loaded_graph import EdgeChoice, Weighed, lighter
+from .served_graph import ServedGraph
 from .snapshot import write_snapshot
-from .updates import read_batch
+from .solved_forest import SolvedForest
+from .stall_watch import Activity
+from .updates import KINDS, read_batch
+from .upload_versions import UploadVersions
 from .uploads import Columns, Uploads
 
-# So many forests of solves are kept until clients have read them.
+# Number of forests of solves that are kept for clients to read.
 KEPT_FORESTS = 8
 
 
@@ -31,23 +35,34 @@ class Executor:
 
     Parameters
     ----------
-    graphs : dict of HeldGraph
+    graphs : dict of ServedGraph
         By their names.
     uploads : Uploads
         What clients have sent to this rank.
 
     Attributes
     ----------
-    forests : dict of Found
-        The forests that clients may read, by name; the same names on all ranks.
+    upload_versions : UploadVersions
+        The versions that uploads to this rank belong to.
+    forests : mapping of SolvedForest
+        The forests of solves, by name; the same names on all ranks. It is replaced as
+        a whole, so a thread may read the mapping it has got.
+    busy : bool
+        Whether this rank executes a request.
     """
 
     def __init__(
-        self, comm: Comm, graphs: dict[str, HeldGraph], uploads: Uploads
+        self, comm: Comm, graphs: dict[str, ServedGraph], uploads: Uploads
     ) -> None:
         self.comm, self.graphs, self.uploads = comm, graphs, uploads
-        self.forests: dict[str, Found] = {}
+        self.upload_versions = UploadVersions()
+        self.forests: Mapping[str, SolvedForest] = {}
+        self.busy = False
         self._solved = 0
+
+    def activity(self) -> Activity:
+        """Return what the main thread of this rank does; for any thread."""
+        return Activity.of(self.comm, self.busy)
 
     def execute(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         """Do what a request asks for. Collective.
@@ -89,7 +104,7 @@ class Executor:
 
     def _solve(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
-        graph.refresh()
+        now = graph.written()
         choice = self._choice(graph, fields)
         weighed = self._weighed(graph, fields.get("weights"))
         if choice.below is not None:
@@ -97,64 +112,99 @@ class Executor:
                 lighter(np.empty(0, weighed.dtype), choice.below)
         proceed = self._proceed(job)
         proceed()  # to read a column takes a while
-        found = graph.resident.solve(weighed, choice, Told(job), proceed)
+        facts = now.number, now.num_edges, weighed, choice
+        found = graph.loaded.solve(*facts, Told(job), proceed)
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
-        self.forests[name] = found
-        solved = [n for n in self.forests if n.rpartition(".")[2].isdecimal()]
-        for old in solved[:-KEPT_FORESTS]:
-            del self.forests[old]
-        return {"forest": name, "version": graph.version, **found.totals}
+        kept = [*self.forests.items(), (name, found)][-KEPT_FORESTS:]
+        self.forests = dict(kept)
+        return {"forest": name, **found.summary}
 
     def _forest(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        """Make a forest ready to be read: one of a name, or of the present version."""
+        """Put a forest in order for clients: a named one, or the current version's."""
         graph = self.graphs[fields["graph"]]
-        name = fields.get("forest", graph.version_name)
-        if name == graph.version_name and name not in self.forests:
-            self.forests[name] = graph.forest(Told(job), self._proceed(job))
-            for old in graph.outdated(self.forests):
-                del self.forests[old]
-        with self.comm.raise_on_all():
-            check_there(self.forests, name)
-        self.forests[name].order(graph.resident.run)
-        totals = self.forests[name].totals
-        return {"forest": name, "version": graph.version, **totals}
+        now = graph.current
+        name = fields.get("forest", graph.forest_name(now.number))
+        if graph.version_of_forest(name) == now.number:
+            forest = graph.with_forest(
+                Told(job), self._proceed(job), ticketed=True
+            ).forest
+        else:
+            with self.comm.raise_on_all():
+                forest = self.find_forest(graph, name)
+            if forest.edges is None:
+                forest = forest.in_order(graph.loaded.run)
+                self._replace_forest(name, forest)
+        assert forest is not None
+        return {"forest": name, **forest.summary}
+
+    def find_forest(self, graph: ServedGraph, name: str) -> SolvedForest:
+        """Return a forest of a graph, maybe not in order; for any thread.
+
+        Raises
+        ------
+        ConfigError
+            If no forest has the name any more.
+        """
+        number = graph.version_of_forest(name)
+        forest = None
+        if number is not None:
+            forest = graph.held(number).forest
+        elif name.rpartition(".")[0] == graph.name:
+            forest = self.forests.get(name)
+        if forest is None:
+            raise ConfigError(f"no forest is called {name!r} any more; solve again")
+        return forest
+
+    def _replace_forest(self, name: str, forest: SolvedForest) -> None:
+        """Publish a forest that is in order now; rank 0, last. Collective."""
+        forests = {**self.forests, name: forest}
+        if self.comm.rank:
+            self.forests = forests
+        self.comm.barrier()
+        self.forests = forests
 
     def _release(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        known = self.forests.pop(fields["forest"], None)
-        return {"released": known is not None}
+        name = fields["forest"]
+        graph = self.graphs.get(name.rpartition(".v")[0])
+        number = None if graph is None else graph.version_of_forest(name)
+        if graph is not None and number is not None:
+            return {"released": graph.release_forest(number)}
+        released = name in self.forests
+        self.forests = {n: f for n, f in self.forests.items() if n != name}
+        return {"released": released}
 
     def _store(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
-        graph.refresh()
-        weights = self._uploaded_weights(fields["upload"])
+        weights = self._uploaded_weights(graph, fields["upload"])
         graph.store(fields["column"], weights)
-        return {"column": fields["column"], "type": weights.dtype.name}
+        return {
+            "column": fields["column"],
+            "type": weights.dtype.name,
+            "version": graph.version,
+        }
 
     def _order(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        """Return which edges each rank has, in the order of edges."""
-        graph = self.graphs[fields["graph"]]
-        graph.refresh()
-        order = graph.resident.order
-        return {"counts": self.comm.allgather(order.count).tolist()}
+        """Make the order of edges, and return how many edges each rank has."""
+        version = self.graphs[fields["graph"]].ordered(ticketed=True)
+        return version.order_facts
 
     def _index(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        """Index the forest of the present version on rank 0."""
+        """Index the forest of the current version on rank 0."""
         graph = self.graphs[fields["graph"]]
-        if not graph.indexed:
-            summary = self._forest(fields, job)
-            graph.index(self.forests[summary["forest"]])
-        return {"version": graph.version}
+        version = graph.with_view(Told(job), self._proceed(job))
+        return {"version": version.number}
 
     def _update(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
         batch: Batch | MndmstError | None = None
         if self.comm.rank == 0:
             try:
+                self._check_versions(graph.current, graph.name, fields)
                 batch = read_batch(fields, self.uploads)
             except MndmstError as error:  # all ranks hear of it in place of a batch
                 batch = error
-        if not graph.indexed:
+        if not graph.current.indexed:
             self._index(fields, job)
             self._proceed(job)()
         applied = graph.apply(batch)
@@ -163,8 +213,17 @@ class Executor:
         graph.publish(applied)
         return applied._asdict()
 
+    def _check_versions(
+        self, now: GraphVersion, graph: str, fields: dict[str, Any]
+    ) -> None:
+        """Refuse changes that a client has made for another version (rank 0)."""
+        for field in KINDS:
+            version = self.upload_versions.take(fields.get(field, ""))
+            if version is not None:
+                now.check_upload(graph, "changes", version)
+
     def _append(
-        self, graph: HeldGraph, version: int, batch: Batch | MndmstError | None
+        self, graph: ServedGraph, version: int, batch: Batch | MndmstError | None
     ) -> None:
         """Write a batch to the journal."""
         try:
@@ -174,7 +233,7 @@ class Executor:
         except MndmstError as error:  # memory is ahead of the disk
             raise FatalError(f"{error} The service ends.") from error
 
-    def make(self, graph: HeldGraph, batch: Batch | None) -> None:
+    def make(self, graph: ServedGraph, batch: Batch | None) -> None:
         """Make changes that are in the journal already. Collective."""
         self._index({"graph": graph.name}, None)
         graph.publish(graph.apply(batch))
@@ -199,40 +258,43 @@ class Executor:
             raise FatalError(f"{error} The service ends.") from error
         return {"snapshot": name, "version": graph.version, "uuid": uuid}
 
-    def _weighed(self, graph: HeldGraph, weights: dict[str, str] | None) -> Weighed:
+    def _weighed(self, graph: ServedGraph, weights: dict[str, str] | None) -> Weighed:
         if weights is None:
-            return graph.resident.weighed
+            return graph.column(OWN)
         ((kind, what),) = weights.items()
         if kind == "column":
             return graph.column(what)
         if kind == "upload":
-            return graph.resident.weigh(self._uploaded_weights(what))
+            return graph.weigh(self._uploaded_weights(graph, what))
         with self.comm.raise_on_all():
             names = columns_of(what)
         columns = {name: graph.values(name) for name in names}
+        order = graph.ordered().order
+        assert order is not None
         with self.comm.raise_on_all():
-            values = evaluate(what, columns, graph.resident.order.count)
-        return graph.resident.weigh(values)
+            values = evaluate(what, columns, order.count)
+        return graph.weigh(values)
 
-    def _uploaded_weights(self, name: str) -> np.ndarray:
+    def _uploaded_weights(self, graph: ServedGraph, name: str) -> np.ndarray:
         """Return the weights that a client has sent to all ranks. Collective."""
-        columns = self.uploads.take(name)
+        columns, version = self.uploads.take(name), self.upload_versions.take(name)
         weights = np.empty(0, np.float64)
         with self.comm.raise_on_all():
+            if version is not None:
+                graph.current.check_upload(graph.name, "weights", version)
             if columns is None or list(columns) != ["weight"]:
                 raise InputError(
                     f"no weights {name} have come to rank {self.comm.rank}. Send each "
                     "rank those of its edges."
                 )
             weights = supported_weights("the weights sent", columns["weight"])
-        kinds = self.comm.mpi.allgather(weights.dtype.str)
-        if len(set(kinds)) > 1:
-            error = InputError(f"the weights sent have types {', '.join(kinds)}")
-            error.ranks = self.comm.size
-            raise error
+        kinds = self.comm.gather(weights.dtype.str) or []
+        with self.comm.raise_on_all():
+            if len(set(kinds)) > 1:
+                raise InputError(f"the weights sent have types {', '.join(kinds)}")
         return weights
 
-    def _choice(self, graph: HeldGraph, fields: dict[str, Any]) -> Choice:
+    def _choice(self, graph: ServedGraph, fields: dict[str, Any]) -> EdgeChoice:
         """Return which edges a solve is to use. Collective."""
         without = vertices = None
         if "without_edges" in fields:
@@ -241,9 +303,9 @@ class Executor:
         if "vertices" in fields:
             vertices = self.shared(fields["vertices"], ("vertex",), graph)["vertex"]
         given = {n: fields[n] for n in ("maximum", "below", "digest") if n in fields}
-        return Choice(**given, without=without, vertices=vertices)
+        return EdgeChoice(**given, without=without, vertices=vertices)
 
-    def shared(self, name: str, wanted: tuple[str, ...], graph: HeldGraph) -> Columns:
+    def shared(self, name: str, wanted: tuple[str, ...], graph: ServedGraph) -> Columns:
         """Return on all ranks the columns that a client has sent to rank 0.
 
         Collective.
@@ -257,6 +319,10 @@ class Executor:
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 columns = self.uploads.take(name) or {}
+                version = self.upload_versions.take(name)
+                if version is not None:
+                    kind = "vertices" if wanted == ("vertex",) else "edges"
+                    graph.current.check_upload(graph.name, kind, version)
                 if tuple(columns) != wanted:
                     raise InputError(
                         f"no upload {name} of {', '.join(wanted)} has come to rank 0"
@@ -276,12 +342,6 @@ def check_vertices(vertices: np.ndarray, num_vertices: int) -> None:
         raise InputError(
             f"{wrong[0]} is no vertex; they are numbered from 0 to {num_vertices - 1}"
         )
-
-
-def check_there(forests: dict[str, Found], name: str) -> None:
-    """Raise a ConfigError if no forest has a name."""
-    if name not in forests:
-        raise ConfigError(f"no forest is called {name!r} any more; solve again")
 
 
 def check_known(graphs: dict[str, Any], name: str) -> None:

@@ -6,6 +6,7 @@ apart by its grammar.
 """
 
 import ast
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,8 +15,10 @@ import numpy as np
 from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
 from ..io.edges import supported_weights
+from .protocol import MOST_INTEGER
 
 MOST_CHARACTERS, MOST_NODES, DEEPEST = 1000, 200, 40
+MOST_SIGNED = (1 << 63) - 1
 # What is written, and Arrow's name of it.
 OPERATORS: dict[type, str] = {
     ast.Add: "add_checked", ast.Sub: "subtract_checked",
@@ -66,8 +69,9 @@ def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.nd
         result = _value(_parsed(text), tables, compute)
         if isinstance(result, arrow.Scalar):
             result = arrow.array(np.full(length, result.as_py()))
-    except (arrow.ArrowException, TypeError) as error:
-        raise InputError(f"{text!r} cannot be computed: {error}") from error
+    except (arrow.ArrowException, TypeError, ValueError, ArithmeticError) as error:
+        why = str(error).splitlines()[0]
+        raise InputError(f"{text!r} cannot be computed: {why}") from error
     values = np.asarray(result.to_numpy(zero_copy_only=False))
     return supported_weights(repr(text), values)
 
@@ -86,8 +90,9 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
     if depth == 0 or sum(1 for _ in ast.walk(node)) > MOST_NODES:
         raise ConfigError(f"{text!r} is too long an expression")
     if isinstance(node, ast.Constant):
-        value = node.value
-        fine = type(value) in (int, float) and abs(value) < 1 << 63  # type: ignore
+        fine = type(node.value) in (int, float)
+        if fine:
+            _check_number(node.value)
     elif isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         fine = name in FUNCTIONS and len(node.args) == FUNCTIONS[name][1]
@@ -105,6 +110,17 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
         )
     for child in _parts(node):
         _check(child, text, depth - 1)
+
+
+def _check_number(value: Any) -> None:
+    """Refuse a number that no type of weights has."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError("a number of the expression is larger than any 64-bit float")
+    if isinstance(value, int) and value > MOST_INTEGER:
+        raise ConfigError(
+            f"the integer {str(value)[:40]} of the expression has more than 64 bits; "
+            "write it as a float"
+        )
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
@@ -130,7 +146,9 @@ def _value(node: ast.expr, columns: Mapping[str, Any], compute: Any) -> Any:
     if isinstance(node, ast.Name):
         return columns[node.id]
     if isinstance(node, ast.Constant):
-        return optional("pyarrow", "serve").scalar(node.value)
+        arrow = optional("pyarrow", "serve")
+        wide = isinstance(node.value, int) and node.value > MOST_SIGNED
+        return arrow.scalar(node.value, arrow.uint64() if wide else None)
     if isinstance(node, ast.Call):
         assert isinstance(node.func, ast.Name)
         name = FUNCTIONS[node.func.id][0]

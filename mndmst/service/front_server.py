@@ -3,7 +3,9 @@
 import json
 import sys
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -11,21 +13,61 @@ import numpy as np
 from ..host.errors import ConfigError
 from ..host.extras import optional
 from .access import Access
-from .asked import Asked
+from .answer_memory import AnswerMemory
 from .batches import batches_of
 from .executor import Executor, check_known
+from .forest_view import ForestView
+from .graph_version import GraphVersion
 from .jobs import Jobs
+from .label_tables import label_schema
 from .metrics import Metrics
 from .protocol import ACTIONS, QUERY, TABLE, read_request, to_bytes
-from .queries import Versions, answer, labels
+from .queries import answers, labels
 from .rank_server import RankServer
-from .streams import edge_schema
+from .served_graph import ServedGraph
+from .streams import edge_schema, versioned
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
 arrow = optional("pyarrow", "serve", "The service needs")
 
-# Pairs of vertices in a batch of a query; an answer has as many rows.
+# Pairs of vertices in a batch of a query, and rows in a batch of answers
 MOST_PAIRS = 1 << 22
+# Number of views of a graph that are kept for tickets of labels and clusters
+TICKETED_VIEWS = 4
+
+
+class TicketedViews:
+    """The views that tickets of labels and clusters belong to; thread-safe.
+
+    Rank 0 alone has views, so these need no agreement of ranks.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._views: dict[str, OrderedDict[int, ForestView]] = {}
+
+    def add(self, graph: str, view: ForestView) -> None:
+        """Keep a view, and drop the oldest one beyond `TICKETED_VIEWS`."""
+        with self._lock:
+            views = self._views.setdefault(graph, OrderedDict())
+            views.setdefault(view.version, view)
+            views.move_to_end(view.version)
+            if len(views) > TICKETED_VIEWS:
+                views.popitem(last=False)
+
+    def get(self, graph: ServedGraph, version: int) -> ForestView:
+        """Return the view of a version.
+
+        Raises
+        ------
+        StaleVersionError
+            If it is no longer kept; the message names both versions.
+        """
+        with self._lock:
+            views = self._views.get(graph.name)
+            if views is not None and version in views:
+                return views[version]
+        raise graph.stale(version)
 
 
 class FrontServer(RankServer):
@@ -46,7 +88,8 @@ class FrontServer(RankServer):
     ) -> None:
         self.metrics, self.jobs, self.quiet = Metrics(), jobs, quiet
         self.places: list[str] = []
-        self._versions = Versions(lambda graph: self._do("index", graph))
+        self._ticketed = TicketedViews()
+        self._memory = AnswerMemory(executor.uploads.limit)
         super().__init__(access, executor, self._log)
 
     def _log(self, request: str, graph: str, status: str, seconds: float) -> None:
@@ -114,75 +157,120 @@ class FrontServer(RankServer):
 
     def _describe(self, request: dict[str, Any]) -> dict[str, Any]:
         graph = self.executor.graphs[request["graph"]]
-        run = graph.resident.run
+        version = graph.current
         return {
             "graph": graph.name,
-            "version": graph.version,
-            "uuid": run.graph.uuid,
-            "num_vertices": run.num_vertices,
-            "num_edges": run.num_edges,
-            "weight_type": graph.resident.weighed.dtype.name,
-            "columns": graph.columns,
+            "version": version.number,
+            "uuid": graph.loaded.run.graph.uuid,
+            "num_vertices": graph.num_vertices,
+            "num_edges": version.num_edges,
+            "weight_type": version.weight_dtype.name,
+            "columns": version.column_types,
+            "edges_since": version.edges_since,
+            "versions_in_memory": [
+                {"version": alive.number, "bytes": alive.nbytes}
+                for alive in _by_number(graph)
+            ],
         }
 
     def _metrics(self) -> str:
         executor = self.executor
+        graphs = executor.graphs.values()
         gauges = {
             "jobs_waiting": len(self.jobs),
             "received_bytes": executor.uploads.received_bytes,
             "forests_kept": len(executor.forests),
+            "answer_bytes": self._memory.held,
+            "versions_in_memory": sum(len(_by_number(graph)) for graph in graphs),
+            "version_bytes": sum(v.nbytes for g in graphs for v in _by_number(g)),
         }
         versions = {name: graph.version for name, graph in executor.graphs.items()}
         return self.metrics.text(gauges, versions)
 
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:
-        """Say where a table can be read."""
+        """Return the endpoints of a table."""
         with self.noted("flight-info") as request:
             request |= read_request("flight info", descriptor.command or b"", TABLE)
             check_known(self.executor.graphs, request["graph"])
             return self._info(request)
 
     def _info(self, request: dict[str, Any]) -> Any:
-        """Return the endpoints of a table; make what they stream, if it is missing."""
+        """Return the endpoints of a table, once all ranks have made it."""
         graph = self.executor.graphs[request["graph"]]
-        dtype, ranks = graph.resident.weighed.dtype, range(self.executor.comm.size)
-        details: dict[str, Any] = {}
+        ranks = range(self.executor.comm.size)
         if request["table"] == "forest":
-            found = self.executor.forests.get(request.get("forest", ""))
-            if found is not None and found.edges is not None:
-                details = {"forest": request["forest"], **found.totals}
-            else:
-                named = {"forest": request["forest"]} if "forest" in request else {}
-                details = self._do("forest", graph.name, **named)
-                request |= {"forest": details["forest"]}
+            details = self._forest_details(graph, request.get("forest"))
+            request["forest"] = details["forest"]
             schema = edge_schema(np.dtype(details["weight_type"]))
             rows = int(details["forest_edges"])
         elif request["table"] == "edges":
-            details = self._do("order", graph.name)
-            schema, rows = edge_schema(dtype), sum(details["counts"])
+            details = self._order_details(graph, request.get("version"))
+            request["version"] = details["version"]
+            schema = edge_schema(graph.loaded.weight_dtype)
+            rows = sum(details["counts"])
         elif request["table"] in ("labels", "clusters"):
-            schema = arrow.schema([("label", arrow.int64())])
+            schema = label_schema(request, graph.num_vertices)
+            view = self._view(graph, request.get("version"))
+            self._ticketed.add(graph.name, view)
+            request["version"] = view.version
+            details = {"version": view.version}
             rows, ranks = graph.num_vertices, range(1)
         else:
             raise ConfigError(f"no table is called {request['table']!r}")
         ticket = flight.Ticket(to_bytes(request))
-        # No place: where this was asked for
+        # An endpoint without a location is read where its flight info came from
         places = [[self.places[rank]] if rank else [] for rank in ranks]
         endpoints = [flight.FlightEndpoint(ticket, place) for place in places]
         descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
+        schema = versioned(schema, graph.name, details["version"])
         return flight.FlightInfo(
             schema, descriptor, endpoints, rows, -1, app_metadata=to_bytes(details)
         )
 
+    def _forest_details(self, graph: ServedGraph, name: str | None) -> dict[str, Any]:
+        """Return the name and the summary of a forest that is in order."""
+        now = graph.current
+        own = graph.forest_name(now.number)
+        if name is None or name == own:
+            forest = now.forest if now.ticketed else None
+        else:
+            forest = self.executor.find_forest(graph, name)
+        if forest is not None and forest.edges is not None:
+            return {"forest": name or own, **forest.summary}
+        named = {} if name is None else {"forest": name}
+        return self._do("forest", graph.name, **named)
+
+    def _order_details(self, graph: ServedGraph, number: int | None) -> dict[str, Any]:
+        """Return a version that has an order, and the edges of each rank."""
+        version = graph.current if number is None else graph.held(number)
+        if _has_tickets_of_edges(version):
+            return version.order_facts
+        if number not in (None, graph.version):
+            raise graph.stale(version.number)
+        details = self._do("order", graph.name)
+        if number not in (None, details["version"]):
+            raise graph.stale(version.number)
+        return details
+
     def table(self, request: dict[str, Any]) -> Any:
-        """Return the stream of rank 0's share, or of what it alone has."""
+        """Return the stream of rank 0's share, or of a table that it alone has."""
         if request["table"] not in ("labels", "clusters"):
             return super().table(request)
-        index = self._newest(request["graph"]).index()
-        return flight.RecordBatchStream(labels(index, request))
+        graph = self.executor.graphs[request["graph"]]
+        view = self._view(graph, request.get("version"))
+        table = labels(view.index(), request)
+        schema = versioned(table.schema, graph.name, view.version)
+        return flight.RecordBatchStream(table.cast(schema))
 
-    def _newest(self, name: str) -> Asked:
-        return self._versions.newest(self.executor.graphs[name])
+    def _view(self, graph: ServedGraph, number: int | None) -> ForestView:
+        """Return the view of a version with tickets, or of the current version."""
+        if not graph.current.indexed:
+            self._do("index", graph.name)
+        view = graph.current.view  # every version that follows has one
+        assert view is not None
+        if number in (None, view.version):
+            return view
+        return self._ticketed.get(graph, number)
 
     def do_exchange(
         self, context: Any, descriptor: Any, reader: Any, writer: Any
@@ -191,18 +279,35 @@ class FrontServer(RankServer):
         with self.noted("exchange") as request:
             request |= read_request("query", descriptor.command or b"", QUERY)
             check_known(self.executor.graphs, request["graph"])
-            asked = self._newest(request["graph"])
+            graph = self.executor.graphs[request["graph"]]
+            view = self._view(graph, None)
+            note = json.dumps({"version": view.version}).encode()
             begun = False
             for chunk in reader:
                 if chunk.data is None:
                     continue
-                table = answer(asked, request["query"], *_pairs(chunk.data))
-                if not begun:
-                    writer.begin(table.schema)
-                    begun = True
-                note = json.dumps({"version": asked.version}).encode()
-                for batch in batches_of(table, MOST_PAIRS):
-                    writer.write_with_metadata(batch, note)
+                pairs = _pairs(chunk.data)
+                for table in answers(view, request["query"], *pairs, self._memory):
+                    if not begun:
+                        schema = versioned(table.schema, graph.name, view.version)
+                        writer.begin(schema)
+                        begun = True
+                    for batch in batches_of(table, MOST_PAIRS):
+                        writer.write_with_metadata(batch, note)
+
+
+def _by_number(graph: ServedGraph) -> list[GraphVersion]:
+    """Return the newest value of each version that is in memory, oldest first."""
+    known: dict[int, GraphVersion] = {}
+    for version in graph.alive():
+        other = known.get(version.number)
+        if other is None or version.nbytes > other.nbytes:
+            known[version.number] = version
+    return [known[number] for number in sorted(known)]
+
+
+def _has_tickets_of_edges(version: GraphVersion) -> bool:
+    return version.ticketed and version.order is not None
 
 
 def _pairs(batch: Any) -> tuple[np.ndarray, np.ndarray]:

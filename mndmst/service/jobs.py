@@ -28,11 +28,13 @@ class Job:
         The request; `action` says what is asked for.
     cancelled : bool
         Whether it need not be answered.
+    begun : bool
+        Whether the ranks execute it, or have done so.
     """
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
-        self.cancelled = False
+        self.cancelled = self.begun = False
         self.asked = time.monotonic()
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -75,7 +77,8 @@ class Jobs:
         self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._lock = Lock()
         self._known: dict[str, Job] = {}
-        self._closed = False
+        self._endings: list[Job] = []
+        self._closed = self._ended = False
 
     def __len__(self) -> int:
         return self._waiting.qsize()
@@ -86,45 +89,84 @@ class Jobs:
         Raises
         ------
         ConfigError
-            If too many wait, or the service ends.
+            If too many wait, another has the same id, or the service ends.
         """
-        job = Job(fields)
+        job, request = Job(fields), fields.get("request")
         with self._lock:
             if self._closed:
                 raise ConfigError("the service is ending; start it again, and ask then")
             if len(self) >= MOST_WAITING:
                 raise ConfigError(f"{MOST_WAITING} requests wait; ask again later")
-            if "request" in fields:
-                self._known[fields["request"]] = job
+            if request in self._known:
+                raise ConfigError(f"request {request} is there already; draw an id")
+            if request is not None:
+                self._known[request] = job
             self._waiting.put(job)
         return job
 
     def close(self) -> Job:
-        """Take no more jobs; the last one ends the service."""
+        """Take no more jobs; return one that ends when all others have been executed.
+
+        Any number of clients and signals may close the jobs.
+        """
         job = Job({"action": "shutdown"})
         with self._lock:
-            self._closed = True
-            self._waiting.put(job)
+            if self._ended:
+                job.end({"ended": True})
+                return job
+            self._endings.append(job)
+            if not self._closed:
+                self._closed = True
+                self._waiting.put(job)
         return job
 
+    def end(self, error: MndmstError | None = None) -> None:
+        """End all jobs that have not been answered: the service ends.
+
+        Parameters
+        ----------
+        error : MndmstError, optional
+            The reason, if the service cannot go on.
+        """
+        with self._lock:
+            self._closed = self._ended = True
+            waiting: list[Job] = []
+            while not self._waiting.empty():
+                waiting.append(self._waiting.get())
+            for job in waiting:
+                if job not in self._endings and not job.cancelled:
+                    job.end(error or ConfigError("the service has ended"))
+            for job in self._endings:
+                job.end(error or {"ended": True})
+            self._endings.clear()
+
     def cancel(self, request: str) -> bool:
-        """Cancel a job; return whether it was there."""
+        """Cancel a job; return whether it was there.
+
+        A job that waits is answered at once, a job that the ranks execute at its next
+        step.
+        """
         with self._lock:
             job = self._known.get(request)
-        if job is None:
-            return False
-        job.cancelled = True
+            if job is None:
+                return False
+            job.cancelled = True
+            if not job.begun:
+                del self._known[request]
+                job.end(CancelledError())
         return True
 
     def next(self) -> Job:
         """Wait for a job that has not been cancelled, without using the processor."""
-        while (job := self._waiting.get()).cancelled:
-            self.forget(job)
-            job.end(CancelledError())
-        return job
+        while True:
+            job = self._waiting.get()
+            with self._lock:
+                if not job.cancelled:
+                    job.begun = True
+                    return job
 
     def forget(self, job: Job) -> None:
-        """Forget a job that has ended."""
+        """Forget a job that has been executed."""
         with self._lock:
             self._known.pop(job.fields.get("request", ""), None)
 

@@ -2,46 +2,55 @@
 
 A folder for each graph::
 
+    lease             which service has the folder; see `lease`
     graph             the uuid of the graph that it began with
-    journal-V         the batches after version V, one record each
+    journal-V         the batches after version V, one record each; see `records`
+    journal-V.kept-X  a journal that `--journal-until` has replaced
     snapshot-V-TOKEN  shards of version V; while they are written the name ends in .tmp
 
-A record is its length, version and CRC-32, and then the batch as an Arrow stream. It is
-on disk before the batch is acknowledged. A record that is cut short at the end belongs
-to a batch that nobody was told of, and is removed. A snapshot gets its name when it is
-complete, and begins a new journal. Whoever opens that removes what it replaces, which
-gets a temporary name before, and what a snapshot that was cut off has left.
+A batch is on disk before it is acknowledged. A snapshot gets its name when it is
+complete, and begins a new journal. A service that starts removes older journals and
+snapshots, which get temporary names before, and all that a service which was killed has
+left under temporary names. It removes only files that have the names and beginnings of
+its own.
 """
 
-import fcntl
-import io
 import os
 import re
-import shutil
-import struct
-import zlib
+import secrets
+import stat
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
-
-import numpy as np
+from typing import BinaryIO, NamedTuple
 
 from ..changes.batch import Batch
-from ..host.errors import InputError, OutputError
-from ..host.extras import optional
-from ..io.destination import new_token
+from ..host.errors import InputError
+from ..io.destination import new_token, remove_shards
 from ..io.layout import flush_to_disk, writing
 from ..io.opening import read_small
 from ..io.shards import open_graph
 from ..io.whole_file import whole_file
+from .lease import Lease
+from .records import (
+    MAGIC,
+    MAGIC_1,
+    RecordReader,
+    RecordReader1,
+    foreign,
+    header,
+    pack,
+    reader,
+    record,
+    unpack,
+)
 
-arrow = optional("pyarrow", "serve", "The journal needs")
-
-_HEAD = struct.Struct("<QQI")
 _NAME = re.compile(r"(journal|snapshot)-(\d+)(-[0-9a-f]{16}(\.tmp)?)?")
+_ON_THE_WAY = re.compile(r"(graph|journal-\d+)\.tmp-[0-9a-f]{12}")
 UNFINISHED = ".tmp"
-MAGIC = b"mndmst-journal 1 "
-UUID_BYTES = 36
+ORIGIN = "graph"
+UUID_LINE = re.compile(rb"[0-9a-f-]{0,36}\n?")
 
 
 class Found(NamedTuple):
@@ -58,19 +67,27 @@ class Journal:
     ----------
     folder : Path
         Of this graph alone; made if it is not there.
+    until : int, optional
+        The version to continue from; later batches stay in another file.
 
     Attributes
     ----------
     base : int
         The version after which it goes on.
+
+    Raises
+    ------
+    OutputError
+        If another service has the folder, or it cannot be written.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, until: int | None = None) -> None:
+        self.folder, self._until = folder, until
         self.base = 0
         self._file: BinaryIO | None = None
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
+        self._lease = Lease(folder)
 
     def begin(self, original: Path) -> Found:
         """Return the shards that the journal continues: the newest snapshot's, if any.
@@ -85,12 +102,15 @@ class Journal:
         InputError
             If the journal belongs to another graph.
         """
-        origin, uuid = self.folder / "graph", open_graph(original, check=False).uuid
+        origin, uuid = self.folder / ORIGIN, open_graph(original, check=False).uuid
         if not origin.exists():
+            if not self._versions("journal"):
+                self._make(self.folder / "journal-0", uuid)
             with whole_file(origin) as file:
                 file.write_text(uuid + "\n")
         elif read_small(origin).decode(errors="replace").strip() != uuid:
-            raise _foreign(self.folder)
+            raise foreign(self.folder)
+        self._sweep()
         complete = {
             version: path
             for version, path in self._versions("snapshot")
@@ -104,7 +124,7 @@ class Journal:
     def open(self, version: int, uuid: str) -> Iterator[Batch]:
         """Open the journal after a version, and yield the batches in it.
 
-        What is older, and what is not finished, is removed.
+        It removes older files, and cuts an unfinished record behind the last batch.
 
         Parameters
         ----------
@@ -116,27 +136,119 @@ class Journal:
         InputError
             If it belongs to another graph, or is damaged.
         OutputError
-            If it cannot be written, or another service has it.
+            If it cannot be written.
         """
         path = self.folder / f"journal-{version}"
-        header = MAGIC + uuid.encode().ljust(UUID_BYTES) + b"\n"
         if not path.exists():
-            with whole_file(path) as new:
-                new.write_bytes(header)
+            # A snapshot that was cut off has an older journal beside it
+            older = [number for number, _ in self._versions("journal")]
+            if not older and self._until != version:
+                raise InputError(
+                    f"{path}: is missing, with all batches after version {version}. "
+                    "Restore it from a copy, or continue without them: serve "
+                    f"--journal-until {self.folder.name}={version}"
+                )
+            self._make(path, uuid)
+        if self._until is not None:
+            self._keep_until(path, uuid, version, self._until)
+            self._until = None
         with writing(path):
             file = path.open("r+b")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise OutputError(
-                    f"{path}: another service has this journal. End that one, or give "
-                    "another --journal."
-                ) from error
+        try:
+            records = self._reader(path, file, uuid, version)
+            if isinstance(records, RecordReader1):
+                self._rewrite(records, path, uuid, None)
+                file.close()
+                with writing(path):
+                    file = path.open("r+b")
+                records = self._reader(path, file, uuid, version)
+        except BaseException:
+            file.close()
+            raise
         self._file, self.base = file, version
-        if file.read(len(header)) != header:
-            raise _foreign(path)
         self._remove_before(version)
-        return self._batches(path, version)
+        return self._batches(records)
+
+    def _make(self, path: Path, uuid: str) -> None:
+        """Make a journal without records."""
+        with whole_file(path) as new:
+            new.write_bytes(header(uuid))
+
+    def _reader(
+        self, path: Path, file: BinaryIO, uuid: str, version: int
+    ) -> RecordReader:
+        try:
+            return reader(path, file, uuid, version)
+        except ValueError as error:
+            last = _last_version(RecordReader(path, file, version))
+            raise InputError(
+                f"{path}: is damaged: {error}. Restore the file from a copy, or "
+                f"continue after version {last}, up to which its records are whole: "
+                f"serve --journal-until {self.folder.name}={last} keeps this file "
+                "under another name."
+            ) from error
+
+    def _keep_until(self, path: Path, uuid: str, version: int, until: int) -> None:
+        """Replace a journal by its batches up to a version; keep it under a name."""
+        records = None
+        with path.open("rb") as file:
+            if until < version:
+                raise InputError(
+                    f"{self.folder}: --journal-until {until} is before the snapshot of "
+                    f"version {version}. Give {version} or more."
+                )
+            if until > version:
+                try:
+                    records = reader(path, file, uuid, version)
+                except ValueError:  # each record has checksums of its own
+                    records = RecordReader(path, file, version)
+            kept = path.with_name(f"{path.name}.kept-{secrets.token_hex(6)}")
+            with writing(kept):
+                os.link(path, kept)
+            try:
+                self._rewrite(records, path, uuid, until)
+            except BaseException:
+                with suppress(OSError):
+                    if path.samefile(kept):  # it has not been replaced
+                        kept.unlink()
+                raise
+        _tell(
+            f"{path}: continues after version {until}; the file before is {kept.name}"
+        )
+
+    def _rewrite(
+        self,
+        records: RecordReader | None,
+        path: Path,
+        uuid: str,
+        until: int | None,
+    ) -> None:
+        """Write the records up to a version, or all, as a whole new file.
+
+        Raises
+        ------
+        InputError
+            If there are fewer, or one of them is damaged.
+        """
+        with whole_file(path) as new, new.open("wb") as file:
+            file.write(header(uuid))
+            while records is not None and records.version != until:
+                body = records.next()
+                if body is None:
+                    break
+                file.write(record(body.version, body.packed))
+            if until is not None and records is not None and records.version < until:
+                raise InputError(
+                    f"{path}: has no version {until}; the last one is "
+                    f"{records.version}. Give --journal-until that one."
+                )
+
+    def _sweep(self) -> None:
+        """Remove files that a service which was killed was about to name."""
+        with writing(self.folder):
+            for path in self.folder.iterdir():
+                if _ON_THE_WAY.fullmatch(path.name) and _is_own(path):
+                    path.unlink()
 
     def _remove_before(self, version: int) -> None:
         """Remove what was before a version, and snapshots that are not finished."""
@@ -149,33 +261,37 @@ class Journal:
                 if path.suffix != UNFINISHED and number < version:
                     path = path.rename(f"{path}{UNFINISHED}")
                 if path.suffix == UNFINISHED:
-                    shutil.rmtree(path)
+                    remove_shards(path)
 
-    def _batches(self, path: Path, version: int) -> Iterator[Batch]:
-        file = self._file
-        assert file is not None
-        size = os.fstat(file.fileno()).st_size
-        while (place := file.tell()) < size:
-            head = file.read(_HEAD.size)
-            length, number, total = _HEAD.unpack(head.ljust(_HEAD.size, b"\0"))
-            if length > size - place - _HEAD.size or len(head) < _HEAD.size:
-                break  # the batch was not acknowledged
-            body = file.read(length)
-            if zlib.crc32(head[: _HEAD.size - 4] + body) != total:
-                if file.tell() == size:
-                    break  # so was this one
+    def _batches(self, records: RecordReader) -> Iterator[Batch]:
+        while (body := records.next()) is not None:
+            try:
+                batch = unpack(body.packed, body.where)
+            except ValueError as error:
                 raise InputError(
-                    f"{path}: the record of version {number} is damaged. Copy the file "
-                    "again from where it is whole."
-                )
-            version += 1
-            if number != version:
-                raise InputError(f"{path}: has version {number} after {version - 1}.")
-            yield _unpacked(body)
-        with writing(path):
-            file.seek(place)
-            file.truncate()
-            os.fsync(file.fileno())
+                    f"{body.where} is damaged: its checksum is right, but its body is "
+                    f"not a batch ({error}). {self.way_on(body.version)}"
+                ) from error
+            yield batch
+        size = records.size
+        if records.place < size:
+            with writing(records.path):
+                records.file.truncate(records.place)
+                os.fsync(records.file.fileno())
+            _tell(
+                f"{records.path}: cut the last {size - records.place:,} bytes, from "
+                f"byte {records.place:,} on, behind version {records.version}: the "
+                "unfinished write of a batch that was not acknowledged"
+            )
+        records.file.seek(records.place)
+
+    def way_on(self, version: int) -> str:
+        """Return how to continue where the record of a version cannot be used."""
+        return (
+            "Restore the file from a copy, or continue without it: serve "
+            f"--journal-until {self.folder.name}={version - 1} keeps this file under "
+            "another name."
+        )
 
     def append(self, version: int, batch: Batch) -> None:
         """Put a batch on disk.
@@ -187,10 +303,8 @@ class Journal:
         """
         file = self._file
         assert file is not None
-        body = _packed(batch)
-        head = _HEAD.pack(len(body), version, 0)[:-4]
         with writing(Path(file.name)):
-            file.write(head + struct.pack("<I", zlib.crc32(head + body)) + body)
+            file.write(record(version, pack(batch)))
             file.flush()
             os.fsync(file.fileno())
 
@@ -231,6 +345,7 @@ class Journal:
         if self._file is not None:
             self._file.close()
             self._file = None
+        self._lease.close()
 
     def _versions(self, kind: str) -> list[tuple[int, Path]]:
         found = [(_NAME.fullmatch(path.name), path) for path in self.folder.iterdir()]
@@ -241,23 +356,24 @@ class Journal:
         ]
 
 
-def _foreign(path: Path) -> InputError:
-    return InputError(
-        f"{path}: is the journal of another graph. Give another --journal, or the "
-        "graph that it belongs to."
-    )
+def _is_own(path: Path) -> bool:
+    """Return whether a file begins as one of a journal's own files does."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        return False
+    with path.open("rb") as file:
+        begin = file.read(len(MAGIC))
+    if path.name.startswith(ORIGIN):
+        return UUID_LINE.fullmatch(begin) is not None
+    return any(magic.startswith(begin) for magic in (MAGIC, MAGIC_1))
 
 
-def _packed(batch: Batch) -> bytes:
-    columns = {n: np.asarray(getattr(batch, n)) for n in ("op", "src", "dst", "weight")}
-    table = arrow.table(columns)
-    sink = io.BytesIO()
-    with arrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
+def _last_version(records: RecordReader) -> int:
+    """Return the last version up to which all records are whole."""
+    with suppress(InputError):
+        while records.next() is not None:
+            pass
+    return records.version
 
 
-def _unpacked(body: bytes) -> Batch:
-    table: Any = arrow.ipc.open_stream(body).read_all()
-    op, src, dst, weight = (table[n].to_numpy() for n in table.column_names)
-    return Batch(op, src, dst, weight, source="the journal")
+def _tell(text: str) -> None:
+    sys.stderr.write(f"mndmst: {text}\n")

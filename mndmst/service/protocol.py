@@ -12,9 +12,18 @@ record batches.
   descriptor's command is a `TABLE`.
 - `do_get`: reads the share of a rank; the ticket is that of the endpoint.
 - `do_exchange`: answers batches of vertices with batches of answers. The descriptor's
-  command is a `QUERY`.
+  command is a `QUERY`. A batch of vertices gets one batch of answers or more, which
+  together have as many rows.
+
+Every table, every answer and every result of an action names the `version` of the graph
+that it belongs to: tables and answers in the metadata of their schemas. An upload may
+name one there, too. Tickets belong to one version each.
 
 The order of edges is that of (src, dst) with src < dst, each edge once.
+
+Rank 0 checks all numbers of a request before other ranks hear of it. JSON has no number
+that is not finite: in answers "Infinity", "-Infinity" and "NaN" stand for these, in
+requests the first two.
 """
 
 import json
@@ -26,6 +35,11 @@ from typing import Any, NamedTuple
 from ..host.errors import ConfigError
 
 MOST_REQUEST_BYTES = 1 << 20
+# The integers that some type of weights has
+LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 64) - 1
+# Counts are kept in 64 bits
+MOST_COUNT = (1 << 63) - 1
+_INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
@@ -102,6 +116,7 @@ UPLOAD = {
 TABLE = {
     "graph": _GRAPH,
     "table": Field("text", True, "edges, forest, labels or clusters"),
+    "version": Field("version", False, "the version that the table belongs to"),
     "forest": Field("text", False, "the forest that a solve named"),
     "below": Field("number", False, "labels of components of lighter edges only"),
     "count": Field("count", False, "so many clusters"),
@@ -115,9 +130,19 @@ QUERY = {
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return not (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, str):
+        return value in _INFINITE
+    if _is_whole(value):
+        return bool(LEAST_INTEGER <= value <= MOST_INTEGER)
+    return isinstance(value, float) and not math.isnan(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_whole(value) and 1 <= value <= MOST_COUNT
 
 
 def _is_weights(value: Any) -> bool:
@@ -135,9 +160,18 @@ _KINDS = {
     "text": lambda v: isinstance(v, str) and len(v) <= 1000,
     "flag": lambda v: isinstance(v, bool),
     "number": _is_number,
-    "count": lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 1,
+    "count": _is_count,
+    "version": lambda v: _is_whole(v) and 0 <= v <= MOST_COUNT,
     "weights": _is_weights,
     "then": lambda v: isinstance(v, dict) and isinstance(v.get("action"), str),
+}
+
+
+# Texts for errors, in place of the meaning of a field
+_EXPECTED = {
+    "number": "a number, not NaN; integers from -2^63 to 2^64 - 1",
+    "count": "an integer from 1 to 2^63 - 1",
+    "version": "a version: an integer from 0 on",
 }
 
 
@@ -179,12 +213,32 @@ def read_request(
             if field.required:
                 raise ConfigError(f"{what}: {name} is missing ({field.meaning})")
         elif not _KINDS[field.kind](values[name]):
+            expected = _EXPECTED.get(field.kind, field.meaning)
             raise ConfigError(
-                f"{what}: {name} is {str(values[name])[:80]!r}; give {field.meaning}"
+                f"{what}: {name} is {str(values[name])[:80]!r}; give {expected}"
             )
+        elif field.kind == "number" and isinstance(values[name], str):
+            values[name] = _INFINITE[values[name]]
     return values
 
 
 def to_bytes(value: Mapping[str, Any]) -> bytes:
-    """Return a JSON object as bytes."""
-    return json.dumps(value).encode()
+    """Return a JSON object as bytes; strings stand for numbers that are not finite."""
+    return json.dumps(_finite(value), allow_nan=False).encode()
+
+
+def to_number(value: float | str) -> int | float:
+    """Return a number of an answer; see `to_bytes`."""
+    return float(value) if isinstance(value, str) else value
+
+
+def _finite(value: Any) -> Any:
+    """Return a value of JSON, with strings for numbers that are not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        names = {math.inf: "Infinity", -math.inf: "-Infinity"}
+        return names.get(value, "NaN")
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

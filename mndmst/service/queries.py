@@ -1,11 +1,6 @@
-"""Questions about a forest, answered on rank 0 from one version.
+"""Queries on a forest, answered on rank 0 from one version."""
 
-Requests side by side ask the newest one. Who has begun with a version ends with it.
-"""
-
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from threading import Lock
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,65 +16,73 @@ from ..cluster.linkage import (
 from ..host.errors import ConfigError
 from ..host.extras import optional
 from ..tree.index import ForestIndex
-from .asked import Asked
-from .held import HeldGraph
+from .answer_memory import AnswerMemory
+from .forest_view import ForestView
+from .label_tables import cluster_rule
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
+# Edges in a batch of paths, unless one path has more
+PATH_EDGES = 1 << 18
+# Memory of an edge in an answer: its position, three columns, and copies of the ends
+PATH_EDGE_BYTES = 64
 
-class Versions:
-    """The newest versions of graphs that have been asked about.
+
+def answers(
+    view: ForestView, query: str, u: np.ndarray, v: np.ndarray, memory: AnswerMemory
+) -> Iterator[Any]:
+    """Yield tables that together have a row for each pair of vertices.
 
     Parameters
     ----------
-    make : callable
-        Takes the name of a graph, and has all ranks make its `present`.
-    """
-
-    def __init__(self, make: Callable[[str], object]) -> None:
-        self._make = make
-        self._locks: dict[str, Lock] = defaultdict(Lock)
-        self._known: dict[str, Asked] = {}
-
-    def newest(self, graph: HeldGraph) -> Asked:
-        """Return the newest version of a graph; index it if nobody has."""
-        with self._locks[graph.name]:
-            if graph.present is None:
-                self._make(graph.name)
-            assert graph.present is not None
-            known = self._known.get(graph.name)
-            if known is None or known.version != graph.present.version:
-                known = self._known[graph.name] = Asked(graph.present)
-            return known
-
-
-def answer(asked: Asked, query: str, u: np.ndarray, v: np.ndarray) -> Any:
-    """Return a table with a row for each pair of vertices.
+    memory : AnswerMemory
+        Counts paths as long as the caller works on them.
 
     Raises
     ------
     ConfigError
-        If there is no such query.
+        If there is no such query, or a path does not fit the memory.
     InputError
         If there is no such vertex.
     """
     if query == "connected":
-        return arrow.table({"connected": asked.connected(u, v)})
-    if query == "path_max":
-        position, *found = asked.path_max(u, v)
+        yield arrow.table({"connected": view.connected(u, v)})
+    elif query == "path_max":
+        position, *found = view.path_max(u, v)
         missing = position < 0
         columns = _edges(found, np.where(missing, 0, position), len(u))
-        return arrow.table(
-            {n: arrow.array(c, mask=missing) for n, c in columns.items()}
+        yield arrow.table({n: arrow.array(c, mask=missing) for n, c in columns.items()})
+    elif query == "path":
+        yield from _paths(view.index(), u, v, memory)
+    else:
+        raise ConfigError(
+            f"no query is called {query!r}; give connected, path_max or path"
         )
-    if query == "path":
-        index = asked.index()
-        offsets, edges = index.path(u, v)
-        columns = _edges((index.src, index.dst, index.weight), edges, 0)
-        values = arrow.StructArray.from_arrays(*_swapped(columns))
-        paths = arrow.LargeListArray.from_arrays(offsets, values)
-        return arrow.table({"path": paths})
-    raise ConfigError(f"no query is called {query!r}; give connected, path_max or path")
+
+
+def _paths(
+    index: ForestIndex, u: np.ndarray, v: np.ndarray, memory: AnswerMemory
+) -> Iterator[Any]:
+    """Yield the paths of pairs in tables of at most `PATH_EDGES` edges, or one path."""
+    u, v = index.pairs(u, v)
+    ends = np.cumsum(index.path_lengths(u, v))
+    begin = done = 0
+    while begin < len(u) or begin == 0:
+        end = int(np.searchsorted(ends, done + PATH_EDGES, side="right"))
+        end = min(max(end, begin + 1), len(u))
+        edges = int(ends[end - 1]) - done if end else 0
+        with memory.hold(PATH_EDGE_BYTES * edges, f"{edges:,} edges of paths"):
+            yield _path_table(index, u[begin:end], v[begin:end])
+        begin, done = max(end, 1), done + edges
+
+
+def _path_table(index: ForestIndex, u: np.ndarray, v: np.ndarray) -> Any:
+    """Return a table with the path of each pair."""
+    offsets, edges = index.path(u, v)
+    columns = _edges((index.src, index.dst, index.weight), edges, 0)
+    arrays = [arrow.array(column) for column in columns.values()]
+    values = arrow.StructArray.from_arrays(arrays, list(columns))
+    return arrow.table({"path": arrow.LargeListArray.from_arrays(offsets, values)})
 
 
 def labels(index: ForestIndex, request: dict[str, Any]) -> Any:
@@ -94,34 +97,28 @@ def labels(index: ForestIndex, request: dict[str, Any]) -> Any:
         below = request.get("below")
         found = index.labels if below is None else index.cut(below)
         return arrow.table({"label": found.astype(np.int64)})
-    rules = [name for name in ("count", "height", "min_size") if name in request]
-    if len(rules) != 1:
-        raise ConfigError("clusters: give one of count, height and min_size")
+    rule = cluster_rule(request)
     forest = _forest(index)
-    value = request[rules[0]]
-    if rules[0] == "min_size":
+    value = request[rule]
+    if rule == "min_size":
         tree = condensed_tree(single_linkage(forest), value)
         label, probability = flat_clusters(tree, False)
         return arrow.table({"label": label, "probability": probability})
-    cut = clusters_by_count if rules[0] == "count" else clusters_within
+    cut = clusters_by_count if rule == "count" else clusters_within
     return arrow.table({"label": numbered(cut(forest, value))})
 
 
 def _edges(
-    columns: Sequence[np.ndarray], places: np.ndarray, least: int
+    columns: Sequence[np.ndarray], positions: np.ndarray, least: int
 ) -> dict[str, np.ndarray]:
-    """Return edges at some places of the columns src, dst and weight."""
+    """Return the edges at some positions of the columns src, dst and weight."""
     src, dst, weight = columns
-    if len(src) == 0:  # nothing to take from; whoever asks hides it
+    if len(src) == 0:  # there is no edge to take, and the caller hides the rows
         nothing = np.zeros(least, np.int64)
         return {"src": nothing, "dst": nothing, "weight": nothing.astype(weight.dtype)}
-    src, dst = src[places].astype(np.int64), dst[places].astype(np.int64)
+    src, dst = src[positions].astype(np.int64), dst[positions].astype(np.int64)
     ends = {"src": np.minimum(src, dst), "dst": np.maximum(src, dst)}
-    return ends | {"weight": weight[places]}
-
-
-def _swapped(columns: dict[str, np.ndarray]) -> tuple[list[Any], list[str]]:
-    return [arrow.array(column) for column in columns.values()], list(columns)
+    return ends | {"weight": weight[positions]}
 
 
 def _forest(index: ForestIndex) -> Forest:

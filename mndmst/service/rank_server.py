@@ -4,17 +4,26 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 from ..host.errors import ConfigError, MndmstError
 from ..host.extras import optional
 from .access import Access
 from .executor import Executor, check_known
+from .graph_version import StaleVersionError
 from .jobs import CancelledError
+from .local_socket import own_socket
+from .open_connections import cut_connections
 from .protocol import TABLE, UPLOAD, read_request, to_bytes
-from .streams import edge_schema, forest_batches, graph_batches
+from .streams import edge_schema, forest_batches, graph_batches, versioned
+from .upload_versions import read_version
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
+arrow = optional("pyarrow", "serve", "The service needs")
+
+# Calls whose connections are cut end in this time, unless they compute.
+CUT_SECONDS = 60.0
 
 # Told of each request: its name, its graph, how it ended, and its seconds.
 Note = Callable[[str, str, str, float], None]
@@ -39,6 +48,9 @@ class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[name-defined]
 class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     """Answers what concerns one rank.
 
+    gRPC calls its methods on threads of its own. They read versions and forests, which
+    are immutable, and never communicate with other ranks.
+
     Parameters
     ----------
     access : Access
@@ -50,21 +62,46 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
     def __init__(self, access: Access, executor: Executor, note: Note) -> None:
         pairs = [(access.certificate, access.key)] if access.certificate else None
-        try:
-            super().__init__(
-                access.location(executor.comm.rank),
-                middleware={"token": TokenCheck(access)},
-                tls_certificates=pairs,
-            )
-        except Exception as error:  # Arrow's own, or gRPC's text in an OSError
-            where = access.location(executor.comm.rank)
-            reason = str(error).splitlines()[0][:200]
-            raise ConfigError(
-                f"cannot listen at {where} ({reason}). Give another address or port."
-            ) from error
-        if access.path is not None:
-            access.socket_of(executor.comm.rank).chmod(0o600)
-        self.executor, self._note = executor, note
+        rank = executor.comm.rank
+        with own_socket(access.socket_of(rank) if access.path else None) as socket:
+            try:
+                super().__init__(
+                    access.location(rank),
+                    middleware={"token": TokenCheck(access)},
+                    tls_certificates=pairs,
+                )
+            except Exception as error:  # Arrow's own, or gRPC's text in an OSError
+                where, reason = access.location(rank), str(error).splitlines()[0][:200]
+                raise ConfigError(
+                    f"cannot listen at {where} ({reason}). Give another address or "
+                    "port."
+                ) from error
+        self.executor, self._note, self._access = executor, note, access
+        self._socket = socket
+
+    def remove_socket(self) -> None:
+        """Remove the socket in the file system that this rank has listened at."""
+        self._socket.remove()
+
+    def end(self, patience: float) -> bool:
+        """End the server: wait for calls of clients for a while, then cut them off.
+
+        Returns
+        -------
+        bool
+            Whether all calls have ended.
+        """
+        path = None
+        if self._access.path is not None:
+            path = self._access.socket_of(self.executor.comm.rank)
+        port = self.port
+        ending = Thread(target=self.shutdown, name="mndmst-ending", daemon=True)
+        ending.start()
+        ending.join(patience)
+        if ending.is_alive():
+            cut_connections(port, path)
+            ending.join(CUT_SECONDS)
+        return not ending.is_alive()
 
     @contextmanager
     def noted(self, request: str) -> Iterator[dict[str, Any]]:
@@ -79,9 +116,12 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         except CancelledError as error:
             status = "cancelled"
             raise flight.FlightCancelledError(str(error)) from None
+        except StaleVersionError as error:
+            status = "stale"
+            raise arrow.ArrowKeyError(str(error)) from None
         except MndmstError as error:
             status = "refused"
-            raise optional("pyarrow", "serve").ArrowInvalid(str(error)) from None
+            raise arrow.ArrowInvalid(str(error)) from None
         except GeneratorExit:
             status = "left"
             raise
@@ -97,12 +137,27 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         with self.noted("put") as request:
             request |= read_request("put", descriptor.command or b"", UPLOAD)
             check_known(self.executor.graphs, request["graph"])
-            batches = (chunk.data for chunk in reader)
-            self.executor.uploads.receive(request["upload"], request["kind"], batches)
+            self._receive(request, reader)
+            if context.is_cancelled():  # the client has gone in the middle
+                self.executor.uploads.take(request["upload"])
+                raise ConfigError("the upload was cut off; send it again")
         if "then" in request:
             action = request["then"].pop("action")
             for event in self.events(action, to_bytes(request["then"])):
                 writer.write(to_bytes(event))
+
+    def _receive(self, request: dict[str, Any], reader: Any) -> None:
+        """Keep an upload, unless it belongs to another version than the graph has."""
+        name, kind = request["upload"], request["kind"]
+        version = read_version(reader.schema.metadata)
+        graph = self.executor.graphs[request["graph"]]
+        now = graph.current
+        # This rank may be a moment behind rank 0: a later version is compared later
+        if version is not None and version <= now.number:
+            now.check_upload(graph.name, kind, version)
+        self.executor.uploads.receive(name, kind, (chunk.data for chunk in reader))
+        if version is not None:
+            self.executor.upload_versions.note(name, version)
 
     def events(self, action: str, body: bytes) -> Iterator[dict[str, Any]]:
         """Return what an action answers: here that only rank 0 takes them."""
@@ -122,20 +177,26 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         Raises
         ------
         ConfigError
-            If there is no such table.
+            If there is no such table, or its version is no longer held.
         """
         graph = self.executor.graphs[request["graph"]]
         if request["table"] == "forest":
-            found = self.executor.forests.get(request.get("forest", ""))
-            known = request.get("forest", "").startswith(f"{graph.name}.")
-            if found is None or found.edges is None or not known:
+            forest = self.executor.find_forest(graph, request.get("forest", ""))
+            if forest.edges is None:
                 raise ConfigError(
-                    "that forest is not there; ask for its flight info, or solve again"
+                    "that forest is not in order; ask for its flight info first"
                 )
-            batches = forest_batches(found.edges, found.dtype)
-            return flight.GeneratorStream(edge_schema(found.dtype), batches)
-        if request["table"] == "edges":
-            resident = graph.resident
-            schema = edge_schema(resident.weighed.dtype)
-            return flight.GeneratorStream(schema, graph_batches(resident))
-        raise ConfigError(f"no table is called {json.dumps(request['table'])} here")
+            schema = versioned(edge_schema(forest.dtype), graph.name, forest.version)
+            batches = forest_batches(forest.edges, forest.dtype)
+        elif request["table"] == "edges":
+            if "version" not in request:
+                raise ConfigError("the ticket names no version; ask for flight info")
+            version = graph.begin_read(request["version"])
+            if version.order is None:
+                raise graph.stale(version.number)
+            schema = edge_schema(version.weight_dtype)
+            schema = versioned(schema, graph.name, version.number)
+            batches = graph_batches(version)
+        else:
+            raise ConfigError(f"no table is called {json.dumps(request['table'])} here")
+        return flight.GeneratorStream(schema, batches)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..api.forest import Forest, labels_of
 from .connection import Connection
+from .protocol import to_number
 
 
 class RemoteForest(Forest):
@@ -36,8 +37,7 @@ class RemoteForest(Forest):
     @cached_property
     def total_weight(self) -> int | float:
         """The sum of the weights: exact for integers, else correctly rounded."""
-        weight: int | float = self.details["weight"]  # type: ignore[attr-defined]
-        return weight
+        return to_number(self.details["weight"])  # type: ignore[attr-defined]
 
     @cached_property
     def table(self) -> Any:

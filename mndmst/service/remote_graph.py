@@ -13,7 +13,7 @@ from ..api.inputs import as_column
 from ..host.errors import InputError
 from ..host.extras import optional
 from .batches import batches_of
-from .connection import Connection
+from .connection import Connection, OtherVersionError, version_of
 from .remote_forest import RemoteForest
 
 arrow = optional("pyarrow", "serve", "The client of the service needs")
@@ -47,9 +47,14 @@ class Graph:
     def edges(self) -> Any:
         """Return all edges as an Arrow table: src, dst, weight, in the order of edges.
 
-        Weights that are sent to `solve` or `store` are in the same order.
+        The table is one version of the graph, and the metadata of its schema has the
+        number. Weights that are sent to `solve` or `store` are in the same order. The
+        connection remembers the version of the table it has read last, and sends it
+        with weights.
         """
-        return self.connection.read({"graph": self.name, "table": "edges"})
+        table = self.connection.read({"graph": self.name, "table": "edges"})
+        self.connection.versions_read[self.name] = version_of(table)
+        return table
 
     @property
     def forest(self) -> RemoteForest:
@@ -67,6 +72,7 @@ class Graph:
         below: float | None = None,
         without_edges: Pairs | None = None,
         vertices: Any = None,
+        version: int | None = None,
         progress: Callable[[str, float], None] | None = None,
     ) -> RemoteForest:
         """Compute a forest with other weights, or of fewer edges.
@@ -84,6 +90,9 @@ class Graph:
             Ends of edges to leave out.
         vertices : array-like of integers, optional
             Use edges between these vertices only; the others are trees by themselves.
+        version : int, optional
+            The version whose order of edges `weights` follow; by default that of the
+            table which this connection has read last by `edges`.
         progress : callable, optional
             Told the name of every stage, and the seconds so far.
 
@@ -94,12 +103,16 @@ class Graph:
 
         Raises
         ------
+        OtherVersionError
+            If edges have come or gone since the version of the weights.
         MndmstError
             If the service cannot do it; the message says why.
         """
         fields: dict[str, Any] = {"graph": self.name}
+        if version is not None and (weights is None or isinstance(weights, str)):
+            raise InputError("a version is for weights that are sent; leave it out")
         if weights is not None:
-            fields["weights"] = self._weights(weights)
+            fields["weights"] = self._weights(weights, version)
         if maximum:
             fields["maximum"] = True
         if below is not None:
@@ -112,9 +125,15 @@ class Graph:
         details = self.connection.ask("solve", progress, **fields)
         return RemoteForest(self.connection, self.name, details)
 
-    def store(self, name: str, weights: Any) -> None:
-        """Keep weights as a column of the graph, for later calls of `solve`."""
-        upload = self._send_weights(weights)
+    def store(self, name: str, weights: Any, *, version: int | None = None) -> None:
+        """Keep weights as a column of the graph, for later calls of `solve`.
+
+        Parameters
+        ----------
+        version : int, optional
+            See `solve`.
+        """
+        upload = self._send_weights(weights, version)
         self.connection.ask("store", graph=self.name, column=name, upload=upload)
 
     def insert(self, src: Any, dst: Any, weight: Any) -> int:
@@ -129,18 +148,26 @@ class Graph:
         """Change weights of edges; return the new version."""
         return self.update(set_weights=(src, dst, weight))
 
-    def update(self, **changes: tuple[Any, ...]) -> int:
+    def update(self, *, version: int | None = None, **changes: tuple[Any, ...]) -> int:
         """Apply insertions, deletions and changed weights as a whole.
 
         Parameters
         ----------
         insert, set_weights : (src, dst, weight), optional
         delete : (src, dst), optional
+        version : int, optional
+            The version that the changes are for: the service refuses them if the graph
+            has another.
 
         Returns
         -------
         int
             The version that has the changes.
+
+        Raises
+        ------
+        OtherVersionError
+            If the graph has another version than the one given.
         """
         if not changes:
             raise InputError("no changes; give insert, delete or set_weights")
@@ -152,7 +179,8 @@ class Graph:
             then[kind] = secrets.token_hex(16)
             last = {"then": then} if len(then) == len(changes) + 2 else {}
             given = dict(zip(names, columns, strict=True))
-            result = self._put(sent, then[kind], _table(given), None, **last)
+            table = _versioned(_table(given), version)
+            result = self._put(sent, then[kind], table, None, **last)
         return int(result["version"])
 
     def snapshot(self) -> dict[str, Any]:
@@ -208,26 +236,36 @@ class Graph:
         request = {"graph": self.name, "table": "clusters", **rule}
         return np.asarray(self.connection.read(request)["label"].to_numpy())
 
-    def _weights(self, weights: Any) -> dict[str, str]:
+    def _weights(self, weights: Any, version: int | None) -> dict[str, str]:
         if isinstance(weights, str):
             column = weights in self.info()["columns"]
             return {"column" if column else "expression": weights}
-        return {"upload": self._send_weights(weights)}
+        return {"upload": self._send_weights(weights, version)}
 
-    def _send_weights(self, weights: Any) -> str:
-        """Send every rank the weights of its edges; return what they are called."""
+    def _send_weights(self, weights: Any, version: int | None) -> str:
+        """Send every rank the weights of its edges; return the name of the upload."""
         values, name = as_column(weights, "weights"), secrets.token_hex(16)
         info = self.connection.info({"graph": self.name, "table": "edges"})
-        counts = self.connection.metadata(info)["counts"]
+        details = self.connection.metadata(info)
+        counts = details["counts"]
+        now = details["version"]
+        if version is None:
+            version = self.connection.versions_read.get(self.name, now)
+        if not details["edges_since"] <= version <= now:
+            raise OtherVersionError(
+                f"the weights belong to version {version} of {self.name}, and the "
+                f"graph has version {now}, whose order of edges is another. Read the "
+                "edges again."
+            )
         if len(values) != sum(counts):
             raise InputError(
-                f"there are {len(values):,} weights and {sum(counts):,} edges; give "
-                "one for each, in the order of Graph.edges()"
+                f"there are {len(values):,} weights and {sum(counts):,} edges in "
+                f"version {now}; give one for each, in the order of Graph.edges()"
             )
 
         def send(endpoint: Any, bounds: tuple[int, int]) -> None:
             part = arrow.table({"weight": values[slice(*bounds)]})
-            self._put("weights", name, part, endpoint)
+            self._put("weights", name, _versioned(part, version), endpoint)
 
         shares = pairwise(accumulate(counts, initial=0))
         with ThreadPoolExecutor(len(counts), "mndmst-send") as pool:
@@ -235,7 +273,7 @@ class Graph:
         return name
 
     def _send(self, kind: str, columns: dict[str, Any]) -> str:
-        """Send columns to rank 0; return what they are called."""
+        """Send columns to rank 0; return the name of the upload."""
         name = secrets.token_hex(16)
         self._put(kind, name, _table(columns), None)
         return name
@@ -248,9 +286,17 @@ class Graph:
 
     def _query(self, query: str, u: Any, v: Any) -> Any:
         columns = {"u": as_column(u, "u"), "v": as_column(v, "v")}
-        columns = {n: c.astype(np.int64) for n, c in columns.items()}
+        # An empty list is of floats; the service refuses others
+        columns = {n: c if len(c) else c.astype(np.int64) for n, c in columns.items()}
         request = {"graph": self.name, "query": query}
         return self.connection.exchange(request, arrow.table(columns))
+
+
+def _versioned(table: Any, version: int | None) -> Any:
+    """Return a table whose schema names the version it belongs to, if there is one."""
+    if version is None:
+        return table
+    return table.replace_schema_metadata({"version": str(version)})
 
 
 def _table(columns: dict[str, Any]) -> Any:

@@ -1,20 +1,25 @@
 """START HERE: the service, as every rank runs it.
 
-Rank 0 takes requests from its Flight server's threads, one after the other, and wakes
-the other ranks for each. All ranks execute it together, as they would in a run, and
-sleep until the next. Queries need rank 0 alone, and its threads answer them meanwhile.
+Rank 0 takes jobs from its Flight server's threads, one after the other, and wakes the
+other ranks for each. The main threads of all ranks execute it together, as they would
+in a run, and sleep until the next. They alone communicate by MPI. The threads of the
+Flight servers read versions of graphs, which never change, and answer queries and
+stream tables meanwhile.
 """
 
 import contextlib
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Thread
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..comm.communicator import Comm
-from ..host.errors import MndmstError, StoppedError
+from ..comm.watchdog import end_job
+from ..host.errors import InputError, MndmstError, StoppedError
 from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
@@ -22,18 +27,23 @@ from ..io.whole_file import whole_file
 from ..run.compile import compile_kernels
 from ..run.config import Config
 from .access import Access
+from .control_channel import ControlChannel
 from .executor import Executor, FatalError
 from .front_server import FrontServer
-from .held import HeldGraph
 from .jobs import Job, Jobs
 from .journal import Found as Start
 from .journal import Journal
 from .protocol import to_bytes
 from .rank_server import RankServer
+from .served_graph import ServedGraph
+from .stall_watch import StallWatch
 from .uploads import Uploads
-from .wake import Wake
 
 REPLAYS_TOLD = 1000
+# Calls of clients may go on for this time once the service ends.
+LAST_CALLS_SECONDS = 10.0
+# A service whose client program has gone ends its jobs in this time, or is ended.
+ATTACHED_SECONDS = 10.0
 
 
 class Setting(NamedTuple):
@@ -55,6 +65,8 @@ class Setting(NamedTuple):
         Keeps all batches of changes, for a service to come.
     attached : bool
         End once the standard input of rank 0 does.
+    journal_until : mapping of int
+        For graphs by name, the last version of the journal to continue from.
     """
 
     graphs: Mapping[str, Path]
@@ -64,6 +76,7 @@ class Setting(NamedTuple):
     quiet: bool = False
     journal: Path | None = None
     attached: bool = False
+    journal_until: Mapping[str, int] = MappingProxyType({})
 
 
 def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> None:
@@ -80,24 +93,24 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     jobs, told = Jobs(), (config, progress)
     executor = Executor(comm, {}, Uploads(config.memory))
     for name, path in setting.graphs.items():
-        graph = _loaded(comm, name, path, setting.journal, told)
+        graph = _loaded(comm, name, path, setting, told)
         executor.graphs[name] = graph
+        executor.uploads.graph_bytes += graph.current.nbytes
         _replay(executor, graph, progress)
     give_back_freed()
-    wake = Wake.of(comm)
+    channel = ControlChannel.of(comm)
     with _server(comm, setting, executor, jobs) as server:
         places = comm.gather(setting.access.reachable(comm.rank, server.port))
         if isinstance(server, FrontServer):
             server.places = list(places or [])
             _announce(setting, server.places[0], progress)
-            if setting.attached:
-                Thread(target=_wait_for_end, args=(jobs.close,), daemon=True).start()
-            wake.listen_for_stop(jobs.close)
-            stop_signals.listen(jobs.close)
-            _lead(executor, jobs, wake)
+            _listen_for_ends(executor, jobs, channel, setting.attached, config.timeout)
+            _lead(executor, jobs, channel)
         else:
-            stop_signals.listen(wake.ask_to_stop)
-            _follow(executor, wake)
+            stop_signals.listen(channel.ask_to_stop)
+            if config.timeout:
+                channel.report_activity(executor.activity, config.timeout)
+            _follow(executor, channel)
     number = comm.max(stop_signals.received)
     stop_signals.finish()  # the launcher may send more of them
     if number:
@@ -112,29 +125,30 @@ def _loaded(
     comm: Comm,
     name: str,
     path: Path,
-    folder: Path | None,
+    setting: Setting,
     told: tuple[Config, Progress],
-) -> HeldGraph:
+) -> ServedGraph:
     """Read a graph, or the newest snapshot of it, and find its journal. Collective."""
     journal, found = None, Start(path, 0)
     with comm.raise_on_all():
-        if comm.rank == 0 and folder is not None:
-            journal = Journal(folder / name)
+        if comm.rank == 0 and setting.journal is not None:
+            until = setting.journal_until.get(name)
+            journal = Journal(setting.journal / name, until)
             found = journal.begin(path)
     found = comm.bcast(found)
-    graph = HeldGraph.load(comm, name, found.path, *told, version=found.version)
-    weights = graph.resident.run.graph.weight_dtype
+    graph = ServedGraph.load(comm, name, found.path, *told, version=found.version)
+    weights = graph.loaded.run.graph.weight_dtype
     compile_kernels(comm, "update", weights, told[1].say)
-    graph.journal, graph.journaled = journal, folder is not None
+    graph.journal, graph.journaled = journal, setting.journal is not None
     return graph
 
 
-def _replay(executor: Executor, graph: HeldGraph, progress: Progress) -> None:
+def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
     """Make the changes in the journal of a graph. Collective."""
     comm, batches = executor.comm, None
     with comm.raise_on_all():
         if graph.journal is not None:
-            uuid = graph.resident.run.graph.uuid
+            uuid = graph.loaded.run.graph.uuid
             batches = graph.journal.open(graph.version, uuid)
     while True:
         with comm.raise_on_all():
@@ -143,12 +157,22 @@ def _replay(executor: Executor, graph: HeldGraph, progress: Progress) -> None:
             return
         if graph.version % REPLAYS_TOLD == 0:
             progress.stage(f"journal of {graph.name}: version {graph.version}")
-        executor.make(graph, batch)
+        try:
+            executor.make(graph, batch)
+        except InputError as error:  # the batch does not fit the graph
+            if graph.journal is not None:
+                way_on = graph.journal.way_on(graph.version + 1)
+                error.args = (f"{error} {way_on}",)
+            raise
 
 
 @contextlib.contextmanager
 def _server(comm: Comm, setting: Setting, executor: Executor, jobs: Jobs):  # type: ignore[no-untyped-def]
-    """Listen on every rank; end the listening after the block."""
+    """Listen on every rank; end the listening after the block.
+
+    After an error no call of a client is waited for: this rank's own end lets the
+    other ranks end.
+    """
     servers: list[RankServer] = []
     with comm.raise_on_all():
         if comm.rank == 0:
@@ -156,19 +180,52 @@ def _server(comm: Comm, setting: Setting, executor: Executor, jobs: Jobs):  # ty
             servers.append(FrontServer(access, executor, jobs, setting.quiet))
         else:
             servers.append(RankServer(setting.access, executor, lambda *_: None))
+    patience = 0.0
     try:
         yield servers[0]
+        patience = LAST_CALLS_SECONDS
     finally:
-        servers[0].shutdown()
-        if setting.access.path is not None:
-            setting.access.socket_of(comm.rank).unlink(missing_ok=True)
+        failed = FatalError("the service has failed; its output says why")
+        jobs.end(None if patience else failed)
+        ended = servers[0].end(patience)
+        servers[0].remove_socket()
+        if not ended:
+            end_job("a call of a client does not end, and the service ends without it")
+
+
+def _listen_for_ends(
+    executor: Executor,
+    jobs: Jobs,
+    channel: ControlChannel,
+    attached: bool,
+    timeout: int,
+) -> None:
+    """Let signals, lost clients and stalled ranks end the service (rank 0)."""
+    watch = StallWatch(executor.comm.size, timeout, end_job)
+
+    def stop() -> None:
+        watch.hurry()
+        jobs.close()
+
+    if attached:
+        Thread(target=_wait_for_end, args=(stop,), daemon=True).start()
+    channel.listen(stop, watch, executor.activity)
+    stop_signals.listen(stop)
 
 
 def _wait_for_end(stop: Callable[[], object]) -> None:
-    """Call a function once nobody holds the other end of standard input."""
+    """End the service once no process holds the other end of standard input.
+
+    Then there is no client to wait for an answer, so a long job is not waited for.
+    """
     while sys.stdin.buffer.read(1 << 16):
         pass
     stop()
+    time.sleep(ATTACHED_SECONDS)
+    end_job(
+        f"the program that started the service has ended, and a job has not in "
+        f"{ATTACHED_SECONDS:g} s"
+    )
 
 
 def _announce(setting: Setting, place: str, progress: Progress) -> None:
@@ -185,13 +242,12 @@ def _announce(setting: Setting, place: str, progress: Progress) -> None:
     progress.say(f"serving {', '.join(setting.graphs)}")
 
 
-def _lead(executor: Executor, jobs: Jobs, wake: Wake) -> None:
+def _lead(executor: Executor, jobs: Jobs, channel: ControlChannel) -> None:
     """Execute the jobs on rank 0, and wake the others for each."""
     while True:
         job = jobs.next()
-        wake.send(job.fields)
+        channel.send(job.fields)
         if job.fields["action"] == "shutdown":
-            job.end({"ended": True})
             return
         try:
             answer = _attempt(executor, job.fields, job)
@@ -202,11 +258,11 @@ def _lead(executor: Executor, jobs: Jobs, wake: Wake) -> None:
         job.end(answer)
 
 
-def _follow(executor: Executor, wake: Wake) -> None:
+def _follow(executor: Executor, channel: ControlChannel) -> None:
     """Execute the jobs that rank 0 sends."""
     while True:
-        fields = wake.receive()
-        if fields is None or fields["action"] == "shutdown":
+        fields = channel.receive()
+        if fields["action"] == "shutdown":
             return
         _attempt(executor, fields, None)
 
@@ -214,10 +270,11 @@ def _follow(executor: Executor, wake: Wake) -> None:
 def _attempt(
     executor: Executor, fields: dict[str, Any], job: Job | None
 ) -> dict[str, Any] | MndmstError:
-    """Return what comes of a job, or the error that all ranks have raised.
+    """Return the result of a job, or the error that all ranks have raised.
 
     An error of this rank alone ends the service: the others wait for it.
     """
+    executor.busy = True
     try:
         return executor.execute(fields, job)
     except FatalError as error:
@@ -227,3 +284,5 @@ def _attempt(
         if error.ranks < executor.comm.size:
             raise
         return error
+    finally:
+        executor.busy = False

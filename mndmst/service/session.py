@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -117,10 +118,10 @@ class Session:
             time.sleep(LOOK_SECONDS)
 
     def close(self) -> None:
-        """End the ranks."""
+        """End the ranks, also those that do not answer any more."""
         if self.service is not None:
             with suppress(ServiceError):
-                self.service.shutdown()
+                self.service.connection.ask("shutdown", timeout=ENDING_SECONDS)
             self.service.close()
             self.service = None
         process, self._process = self._process, None
@@ -133,7 +134,8 @@ class Session:
                 process.terminate()  # the launcher takes its ranks with it
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(ENDING_SECONDS)
-                process.kill()
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if self._folder.name:
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,26 +1,39 @@
 """Write a graph as it is now as shards, one for each rank."""
 
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights, stored_id_dtype
-from ..io.destination import Destination
+from ..host.errors import OutputError
+from ..io.destination import Destination, remove_shards
 from ..io.shard_writer import OriginalIds, ShardWriter
-from .filters import joined_rows
-from .held import HeldGraph
+from .served_graph import ServedGraph
 
 
-def write_snapshot(comm: Comm, graph: HeldGraph, folder: Path) -> str:
+def write_snapshot(comm: Comm, graph: ServedGraph, folder: Path) -> str:
     """Write a graph to a new directory; return its uuid. Collective.
 
     Raises
     ------
     OutputError
-        On every rank, if it cannot be written; the directory then has no index.
+        On every rank, if it cannot be written; the directory is then removed.
     """
-    graph.refresh()
-    run, vtxdist = graph.resident.run, graph.resident.run.directory.vtxdist
+    try:
+        return _write(comm, graph, folder)
+    except OutputError:
+        if comm.rank == 0:
+            with suppress(OSError):
+                remove_shards(folder)
+        raise
+
+
+def _write(comm: Comm, graph: ServedGraph, folder: Path) -> str:
+    version = graph.written()
+    assert version.weighed is not None
+    rows, dtype = version.weighed.rows, version.weight_dtype
+    run, vtxdist = graph.loaded.run, graph.loaded.run.directory.vtxdist
     name = f"{run.graph.uuid} version {graph.version}"
     named = run.graph.uuid
     if graph.version:
@@ -34,11 +47,10 @@ def write_snapshot(comm: Comm, graph: HeldGraph, folder: Path) -> str:
         if comm.rank == 0:
             target.claim(comm.size)
     target = comm.bcast(target)
-    facts = run.num_vertices, graph.resident.weighed.dtype, vtxdist, named
+    facts = run.num_vertices, dtype, vtxdist, named
     with ShardWriter(target, *facts, original=original) as writer:
         with comm.raise_on_all():
-            rows = joined_rows(graph.resident.weighed.workers)
-            weights = keys_to_weights(rows.keys, graph.resident.weighed.dtype)
+            weights = keys_to_weights(rows.keys, dtype)
             ids = rows.indices.astype(stored_id_dtype(run.num_vertices))
             writer.write_part(comm.rank, rows.indptr, ids, weights)
         with comm.raise_on_all():

@@ -1,4 +1,8 @@
-"""What a rank streams: its share of a table, in batches of bounded size."""
+"""Streams of a rank's share of a table, in batches of bounded size.
+
+A stream takes the value that it reads when it begins, and reads nothing else. Its
+schema names the version that the table belongs to.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,11 +12,16 @@ import numpy as np
 from ..graph.model import EdgeList
 from ..graph.order import keys_to_weights
 from ..host.extras import optional
-from .resident import Resident
+from .graph_version import GraphVersion
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
 BATCH_ROWS = 1 << 18
+
+
+def versioned(schema: Any, graph: str, version: int) -> Any:
+    """Return a schema whose metadata names a graph and its version."""
+    return schema.with_metadata({"graph": graph, "version": str(version)})
 
 
 def edge_schema(dtype: np.dtype) -> Any:
@@ -31,15 +40,15 @@ def forest_batches(edges: EdgeList, dtype: np.dtype) -> Iterator[Any]:
         yield _batch(schema, edges.u[part], edges.v[part], weights)
 
 
-def graph_batches(resident: Resident) -> Iterator[Any]:
-    """Yield the edges of the graph that begin at this rank's rows, in order.
+def graph_batches(version: GraphVersion) -> Iterator[Any]:
+    """Yield the edges of a version that begin at this rank's rows, in order.
 
-    The order must have been made.
+    The version must have its order of edges.
     """
-    order, dtype = resident.order, resident.weighed.dtype
-    schema, keys = edge_schema(dtype), resident.rows.keys
-    for src, dst, key in order.batches(keys, BATCH_ROWS):
-        yield _batch(schema, src, dst, keys_to_weights(key, dtype))
+    assert version.order is not None and version.weighed is not None
+    schema, keys = edge_schema(version.weight_dtype), version.weighed.rows.keys
+    for src, dst, key in version.order.batches(keys, BATCH_ROWS):
+        yield _batch(schema, src, dst, keys_to_weights(key, version.weight_dtype))
 
 
 def _batch(schema: Any, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Any:

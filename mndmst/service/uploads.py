@@ -1,14 +1,19 @@
-"""Columns that clients have sent, and that a request will use."""
+"""Columns that clients have sent, and that a request will use.
+
+`--memory` limits the bytes that uploads hold beside the graphs, and not the size of the
+process, in which libraries keep freed memory. A refused upload holds nothing.
+"""
 
 import time
 from collections.abc import Iterable
-from threading import Lock
+from threading import Lock, Timer
 from typing import Any
 
 import numpy as np
 
 from ..host.errors import ConfigError, InputError
-from ..host.memory import MIB, free_bytes, held_bytes
+from ..host.extras import optional
+from ..host.memory import MIB, free_bytes, give_back_freed
 
 # What each kind of upload has; the weights may be of any type.
 COLUMNS = {
@@ -19,10 +24,16 @@ COLUMNS = {
 }
 # Unused ones are forgotten after as many seconds.
 KEPT_SECONDS = 600.0
-# So much may come between two looks at what is free, which take a while.
+# To ask for the free memory of the host takes a while; it is done once for these bytes.
 UNCHECKED = 16 * MIB
+# Uploads may hold this much beside a graph of any size.
+LEAST = 16 * MIB
+# gRPC lets the messages of an upload go some time after it has been refused.
+GIVE_BACK_SECONDS = 2.0
 # A request with a column needs as many times its bytes.
 COPIES = 4
+
+MOST_SIGNED = (1 << 63) - 1
 
 Columns = dict[str, np.ndarray]
 
@@ -33,11 +44,19 @@ class Uploads:
     Parameters
     ----------
     limit : int
-        Bytes that this process may hold; 0 for what the host has.
+        Bytes that graphs and uploads may hold; 0 for the memory of the host.
+
+    Attributes
+    ----------
+    graph_bytes : int
+        Bytes that the rows of the graphs hold.
+    received_bytes : int
+        Of all uploads so far.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.graph_bytes = 0
         self.received_bytes = 0
         self._lock = Lock()
         self._held: dict[str, tuple[float, Columns]] = {}
@@ -69,12 +88,17 @@ class Uploads:
                 with self._lock:
                     self._coming += batch.nbytes
                 nbytes += batch.nbytes
-                if nbytes >= unchecked:
+                if self.limit or nbytes >= unchecked:
                     self._check_room(nbytes)
                     unchecked = nbytes + UNCHECKED
                 for column, pieces in parts.items():
                     pieces.append(_values(batch, column))
             columns = {c: _joined(c, pieces) for c, pieces in parts.items()}
+        except ConfigError:
+            timer = Timer(GIVE_BACK_SECONDS, give_back_freed)
+            timer.daemon = True
+            timer.start()
+            raise
         finally:
             with self._lock:
                 self._coming -= nbytes
@@ -99,11 +123,11 @@ class Uploads:
             sizes = [c.nbytes for _, held in self._held.values() for c in held.values()]
             needed = COPIES * (sum(sizes) + self._coming)
         if self.limit:
-            enough = held_bytes() + needed
-            if enough > self.limit:
+            if needed > max(LEAST, self.limit - self.graph_bytes):
+                enough = (self.graph_bytes + needed) // MIB + 1
                 raise ConfigError(
                     f"--memory {self.limit:,} is too little for uploads of {nbytes:,} "
-                    f"bytes; --memory {enough // MIB + 1}MiB would do"
+                    f"bytes; --memory {enough}MiB would do"
                 )
         elif needed > free_bytes():
             raise ConfigError(
@@ -122,15 +146,21 @@ def _values(batch: Any, name: str) -> np.ndarray:
     column = batch.column(place)
     if column.null_count:
         raise InputError(f"the column {name!r} has missing values. Leave them out.")
-    try:
-        values: np.ndarray = column.to_numpy(zero_copy_only=False)
-    except Exception as error:  # Arrow has types that NumPy knows nothing of
-        raise InputError(f"the column {name!r} has type {column.type}") from error
-    wanted = "iuf" if name == "weight" else "iu"
-    if values.dtype.kind not in wanted:
+    # Other types may unpack to far more bytes than the batch has
+    types = optional("pyarrow", "serve").types
+    fine = types.is_integer(column.type)
+    fine |= name == "weight" and types.is_floating(column.type)
+    if not fine:
         what = "numbers" if name == "weight" else "integers"
         raise InputError(f"the column {name!r} has type {column.type}; give {what}.")
-    return values if name == "weight" else values.astype(np.int64, copy=False)
+    values: np.ndarray = column.to_numpy(zero_copy_only=False)
+    if name == "weight":
+        return values
+    if values.dtype == np.uint64 and len(values) and values.max() > MOST_SIGNED:
+        raise InputError(
+            f"the column {name!r} names vertex {values.max()}; ids are below 2^63"
+        )
+    return values.astype(np.int64, copy=False)
 
 
 def _joined(name: str, pieces: list[np.ndarray]) -> np.ndarray:

@@ -119,6 +119,28 @@ class ForestIndex:
         heaviest_between(self.links, self.order, u, v, heaviest)
         return heaviest
 
+    def path_lengths(self, u: Any, v: Any) -> np.ndarray:
+        """Return the number of edges on the path between each pair of vertices.
+
+        Parameters
+        ----------
+        u, v : array-like of integers, shape (pairs,)
+
+        Returns
+        -------
+        ndarray of int64, shape (pairs,)
+            0 where both are the same vertex or no path exists.
+
+        Raises
+        ------
+        InputError
+            If there is no such vertex.
+        """
+        u, v = self.pairs(u, v)
+        lengths = np.zeros(len(u), np.int64)
+        path_lengths(self.rooted, u, v, lengths)
+        return lengths
+
     def path(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the edges on the path between the vertices of each pair.
 
@@ -141,8 +163,7 @@ class ForestIndex:
         """
         u, v = self.pairs(u, v)
         offsets = np.zeros(len(u) + 1, np.int64)
-        path_lengths(self.rooted, u, v, offsets[1:])
-        np.cumsum(offsets, out=offsets)
+        np.cumsum(self.path_lengths(u, v), out=offsets[1:])
         edges = np.empty(offsets[-1], np.uint32)
         write_paths(self.rooted, u, v, offsets, edges)
         return offsets, edges

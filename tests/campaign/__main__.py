@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from mndmst.comm.leftovers import remove_leftovers
@@ -17,7 +18,9 @@ from .results import MINUTE, Results
 from .stock import make_stock
 
 # The share of the time that each kind of cases gets
-SHARES = {"solves": 0.4, "kills": 0.25, "damages": 0.25, "disks": 0.1}
+SHARES = {
+    "solves": 0.3, "kills": 0.2, "damages": 0.15, "disks": 0.1, "services": 0.25,
+}  # fmt: skip
 
 
 class Campaign:
@@ -38,10 +41,11 @@ class Campaign:
 
     def run(self, minutes: float) -> None:
         """Do cases until the minutes are over; then the last one comes to its end."""
-        spent, number = dict.fromkeys(SHARES, 0.0), dict.fromkeys(SHARES, 0)
+        kinds = [kind for kind in SHARES if kind != "services" or has_services()]
+        spent, number = dict.fromkeys(kinds, 0.0), dict.fromkeys(kinds, 0)
         end = time.monotonic() + MINUTE * minutes
         while (begin := time.monotonic()) < end:
-            kind = min(SHARES, key=lambda kind: spent[kind] / SHARES[kind])
+            kind = min(kinds, key=lambda kind: spent[kind] / SHARES[kind])
             if kind == "solves":
                 number[kind] = solves.run_many(self.results, number[kind], end - begin)
             else:
@@ -60,6 +64,7 @@ class Campaign:
         return {
             "solves": lambda case: solves.run_one(self.results, case),
             "kills": lambda case: kills.run_one(self.results, case),
+            "services": lambda case: run_service(self.results, case),
             "damages": lambda case: damages.run_one(
                 self.results, case, self._commands, self.stock()
             ),
@@ -74,6 +79,18 @@ class Campaign:
             self._stock.mkdir()
             make_stock(self._stock, self._commands)
         return self._stock
+
+
+def has_services() -> bool:
+    """Return whether the package that services need is installed."""
+    return find_spec("pyarrow") is not None
+
+
+def run_service(results: Results, case: Case) -> None:
+    """Do a case of services, whose modules need an optional package."""
+    from . import service_cases
+
+    service_cases.run_one(results, case)
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ class Results:
         self.seed = seed
         self.failures: list[str] = []
         self._counts: collections.Counter[tuple[str, str]] = collections.Counter()
+        self._parts: collections.Counter[tuple[str, str]] = collections.Counter()
         self._begin = self._told = time.monotonic()
 
     def add(self, case: Case, outcome: str, error: Exception | None = None) -> None:
@@ -28,6 +29,10 @@ class Results:
         if now >= self._told + MINUTE:
             self._told = now
             self.say(f"{(now - self._begin) / MINUTE:.0f} min: {self.line()}")
+
+    def count(self, case: Case, outcome: str, number: int) -> None:
+        """Count parts of a case that has been added."""
+        self._parts[case.kind, outcome] += number
 
     def line(self) -> str:
         """Return the counts of all kinds in a line."""
@@ -44,7 +49,7 @@ class Results:
 
     def tell(self) -> None:
         """Print a table of the counts, and how to repeat each failure."""
-        for (kind, outcome), count in sorted(self._counts.items()):
+        for (kind, outcome), count in sorted((self._counts | self._parts).items()):
             self.say(f"{kind:8} {count:6}  {outcome}")
         self.say(self.line())
         for failure in self.failures:

@@ -3,11 +3,11 @@
 import os
 from pathlib import Path
 
-from ...host.caches import fresh_directory, tell_once, weak_place
+from ...host.caches import fresh_directory, tell_once, weak_file_in, weak_place
 
 
 def use_cache_of_ones_own() -> None:
-    """Point CuPy to a directory that only this user can write to, before it compiles.
+    """Point CuPy to a cache that no other user can change, before it compiles.
 
     Raises
     ------
@@ -18,6 +18,8 @@ def use_cache_of_ones_own() -> None:
     directory = Path(given) if given else Path.home() / ".cupy" / "kernel_cache"
     try:
         weak = weak_place(directory)
+        if weak is None and directory.exists():
+            weak = weak_file_in(directory)
     except OSError:
         return  # CuPy then cannot read it either
     if weak:

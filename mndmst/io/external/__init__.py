@@ -13,10 +13,11 @@ Intermediate files are in a directory beside the output. They stay there if the
 processes are killed; a restart then makes the parts that are missing.
 """
 
+from contextlib import nullcontext
 from typing import Any
 
 from ...host.progress import Progress
-from ..destination import Destination
+from ..destination import Destination, no_new_folders
 from ..edge_file import EdgeFile
 from ..shards import ShardedGraph, open_graph
 from .builders import Builders
@@ -53,7 +54,8 @@ def partition(builders: Builders, file: EdgeFile, options: Options) -> ShardedGr
     with builders.raise_on_all():
         options.check()
     progress = Progress(builders.rank == 0 and not options.quiet)
-    with locked(builders, options.place, options.out) as has_locks:
+    own = no_new_folders(options.place) if builders.rank == 0 else nullcontext()
+    with own, locked(builders, options.place, options.out) as has_locks:
         if not has_locks:
             progress.say(
                 f"{options.out}: its file system has no locks, so another run that "

@@ -19,6 +19,7 @@ from ...host.errors import ConfigError, InputError, OutputError
 from ..destination import Destination
 from ..edge_file import EdgeFile
 from ..layout import (
+    GRAPH_FORMAT,
     INDEX_NAME,
     MADE_FROM,
     MALFORMED,
@@ -100,6 +101,8 @@ def prepare(
         return Found.GRAPH, target
     if token is None:
         target = Destination(options.out, options.overwrite)
+        if options.restart and not options.overwrite:
+            _refuse_finished(options.out)
         target.claim(options.parts)
         make_work(options.work, target.token)
         return Found.NOTHING, target
@@ -117,6 +120,21 @@ def prepare(
             "file system has no locks to tell. If none is, remove the directory."
         )
     return Found.NOTHING, _begin_anew(options, before)
+
+
+def _refuse_finished(out: Path) -> None:
+    """Raise an OutputError if a directory has a graph that another run has finished."""
+    with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
+        if read_attribute(file, "format") != GRAPH_FORMAT:
+            return
+        by = "from another file or with other options"
+        if MADE_FROM not in file.attrs:
+            by = "by a run without --restart, which notes no input"
+        raise OutputError(
+            f"{out}: has a finished graph, made {by}, so --restart cannot tell that it "
+            "is the one wanted. Keep that graph, give --overwrite to replace it, or "
+            "give another directory."
+        )
 
 
 def _begin_anew(options: Options, before: Destination) -> Destination:

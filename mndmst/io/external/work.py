@@ -19,7 +19,7 @@ ORDER, NEW_IDS, VERTICES = "order.npy", "new-id.npy", "vertices.npy"
 _MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
 _FILES = re.compile(
     r"(plan|naming|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
-    r"|(order|new-id|vertices|vertices-\d+-\d+)\.npy"
+    r"|(order|new-id|vertices|vertices-\d+-\d+)\.npy|input(\.[a-z0-9-]+)+"
 )
 # What is added to a name, before or behind, while a file is written
 _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
@@ -28,6 +28,11 @@ _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
 def part_note(work: Path, part: int) -> Path:
     """Return where it is noted that a part is done, and what it holds."""
     return work / f"part-{part}.json"
+
+
+def mark_of(work: Path, token: str) -> Path:
+    """Return the empty file that says which run has made a directory."""
+    return work / f"mndmst-work-{token}"
 
 
 def read_token(work: Path) -> str | None:
@@ -54,7 +59,7 @@ def make_work(work: Path, token: str) -> None:
                 "something that mndmst has not made. Move it away."
             )
         work.mkdir(exist_ok=True)
-        (work / f"mndmst-work-{token}").touch(exist_ok=False)
+        mark_of(work, token).touch(exist_ok=False)
 
 
 def remove_work(work: Path, token: str) -> None:
@@ -68,7 +73,7 @@ def remove_work(work: Path, token: str) -> None:
         for path in sorted(work.iterdir(), key=lambda path: path.name != PLAN):
             if _FILES.fullmatch(_ON_THE_WAY.sub("", path.name)):
                 path.unlink()
-        (work / f"mndmst-work-{token}").unlink()
+        mark_of(work, token).unlink()
         work.rmdir()
 
 

@@ -1,8 +1,10 @@
 """What commands say of their results, and what they refuse before they begin."""
 
 import gzip
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,7 +104,51 @@ def test_mistakes_in_standard_input_name_it(tmp_path):
     assert str(tmp_path / "graph.") not in run.stderr
     run = partition(EDGES, tmp_path / "graph", "--restart")
     assert run.returncode == 1 and "does not go with --restart" in run.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_copy_of_standard_input_is_swept(tmp_path, end):
+    """The next run removes the copy of a killed run, but not that of a running one."""
+    out, work = tmp_path / "graph", tmp_path / "graph.input-work"
+    command = [sys.executable, "-m", "mndmst", "partition", "-", str(out)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, env=environment(), **pipes) as run:
+        run.stdin.write(b"0 1 5\n" * 400_000)  # more than it copies at a time
+        run.stdin.flush()
+        deadline = time.monotonic() + 60
+        while not list(work.glob("input.*")) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        other = partition(EDGES, out)
+        assert other.returncode == 1
+        assert f"{out}: another run copies standard input" in other.stderr
+        run.send_signal(end)
+        run.communicate(timeout=60)
+    assert list(work.glob("input.*"))
+    (work / "notes").write_text("theirs")
+    other = partition(EDGES, out)
+    assert other.returncode == 1
+    assert "holds something" in other.stderr
+    assert [path.name for path in work.iterdir()] == ["notes"]
+    (work / "notes").unlink()
+    assert partition(EDGES, out).returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["graph"]
+
+
+@pytest.mark.parametrize("before", ["nothing", "a folder"])
+def test_a_partition_that_fails_leaves_no_new_folder(tmp_path, mndmst, before):
+    out = tmp_path / "some/where/graph"
+    if before == "a folder":
+        out.mkdir(parents=True)
+    (tmp_path / "edges.txt").write_text("0 1 5\n1 x 3\n")
+    for command in (
+        ("partition", tmp_path / "edges.txt", out),
+        ("partition", "-", out),
+    ):
+        run = partition(b"0 x 5\n", out) if "-" in command else mndmst(*command)
+        assert run.returncode == 1
+        assert out.exists() == (before == "a folder")
+        assert (tmp_path / "some").exists() == out.exists()
 
 
 @pytest.mark.mpi

@@ -1,6 +1,7 @@
 """Caches lie where nobody else can change them, all the way from the root on."""
 
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,14 @@ import pytest
 
 from mndmst.backends.cuda.cache import use_cache_of_ones_own
 from mndmst.host import caches
-from mndmst.host.caches import fresh_directory, make_private, weak_place
+from mndmst.host.caches import (
+    fresh_directory,
+    has_trusted,
+    make_private,
+    read_trusted,
+    weak_file,
+    weak_place,
+)
 from mndmst.host.errors import ConfigError
 
 STRANGER = 12345
@@ -66,6 +74,82 @@ def test_a_group_of_several(place: Path) -> None:
     assert weak_place(place) == place
     os.chown(place, 0, 0)
     assert weak_place(place) is None
+
+
+def acl(path: Path, *named: tuple[int, int, int], mask: int = 7) -> None:
+    """Give a file a list: the owner may all, the group read, and some others."""
+    entries = [(1, 7, -1), *named, (4, 5, -1), (16, mask, -1), (32, 0, -1)]
+    value = struct.pack("<I", 2)
+    value += b"".join(struct.pack("<HHi", *entry) for entry in sorted(entries))
+    try:
+        os.setxattr(path, "system.posix_acl_access", value)
+    except (OSError, AttributeError) as error:
+        pytest.skip(f"no access control lists here: {error}")
+
+
+@pytest.mark.parametrize("tag", [2, 8])  # a user, a group
+@pytest.mark.parametrize("above", [False, True])
+def test_an_access_control_list_of_a_directory(
+    place: Path, tag: int, above: bool
+) -> None:
+    whose = place.parent if above else place
+    acl(whose, (tag, 7, STRANGER))
+    assert whose.stat().st_mode & 0o077 == 0o070
+    assert weak_place(place) == whose
+    assert make_private(place / "three") == whose
+
+
+def test_lists_that_let_no_other_user_write(place: Path) -> None:
+    acl(place, (2, 5, STRANGER))  # reads
+    assert weak_place(place) is None
+    acl(place, (2, 7, STRANGER), mask=5)  # the mask takes it away
+    assert weak_place(place) is None
+    acl(place, (2, 7, os.geteuid()))
+    assert weak_place(place) is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "weak"),
+    [(0o600, False), (0o644, False), (0o755, False), (0o666, True), (0o602, True)],
+)
+def test_files(place: Path, mode: int, weak: bool) -> None:
+    file = place / "file"
+    file.write_bytes(b"code")
+    file.chmod(mode)
+    assert weak_file(file) == weak
+    assert has_trusted(file) != weak
+    assert read_trusted(file) == (None if weak else b"code")
+
+
+@as_root
+@pytest.mark.parametrize("how", ["owner", "group", "list of a user", "list of a group"])
+def test_files_that_others_can_write_to(place: Path, how: str) -> None:
+    file = place / "file"
+    file.write_bytes(b"code")
+    file.chmod(0o664)
+    assert read_trusted(file) == b"code"  # the group of root alone
+    if how == "owner":
+        file.chmod(0o600)
+        os.chown(file, STRANGER, STRANGER)
+    elif how == "group":
+        os.chown(file, 0, STRANGER)
+    else:
+        acl(file, (2 if how == "list of a user" else 8, 6, STRANGER))
+    assert weak_file(file)
+    assert not has_trusted(file)
+    assert read_trusted(file) is None
+    with file.open("rb") as opened:
+        assert weak_file(opened.fileno())
+
+
+def test_what_is_no_file_of_its_own(place: Path) -> None:
+    (place / "file").write_bytes(b"code")
+    (place / "link").symlink_to("file")
+    os.mkfifo(place / "pipe")
+    (place / "folder").mkdir()
+    for name in ("link", "pipe", "folder", "none"):
+        assert read_trusted(place / name) is None
+        assert not has_trusted(place / name)
 
 
 def test_links_are_followed(place: Path, tmp_path: Path) -> None:
@@ -126,3 +210,16 @@ def test_kernels_of_the_device(
     use_cache_of_ones_own()
     assert os.environ["CUPY_CACHE_DIR"] != str(place)
     assert f"others can change {place}" in capsys.readouterr().err
+
+
+def test_a_kernel_of_the_device_that_others_can_write_to(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(place))
+    (place / "kernel.cubin").write_bytes(b"code")
+    use_cache_of_ones_own()
+    assert os.environ["CUPY_CACHE_DIR"] == str(place)
+    (place / "kernel.cubin").chmod(0o666)
+    use_cache_of_ones_own()
+    assert os.environ["CUPY_CACHE_DIR"] != str(place)
+    assert f"others can change {place}/kernel.cubin" in capsys.readouterr().err

@@ -128,13 +128,17 @@ def test_one_command_goes_on_whatever_is_there(
 def test_a_restart_does_not_take_another_graph_for_finished(tmp_path):
     edges = random_edges(200, 900)
     made(tmp_path / "graph", edges, restart=True)
-    with pytest.raises(OutputError, match="is not empty"):
+    with pytest.raises(OutputError, match="finished graph, made from another file or"):
         made(tmp_path / "graph", edges, restart=True, parts=3)
     made(tmp_path / "graph", edges, restart=True, overwrite=True, parts=3)
     assert open_graph(tmp_path / "graph").num_parts == 3
     made(tmp_path / "plain", edges)
-    with pytest.raises(OutputError, match="is not empty"):
+    with pytest.raises(OutputError, match="finished graph, made by a run without --re"):
         made(tmp_path / "plain", edges, restart=True)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/index.h5").write_text("theirs")
+    with pytest.raises(OutputError, match="is not empty"):
+        made(tmp_path / "notes", edges, restart=True)
 
 
 def test_a_record_does_not_change_the_graph(tmp_path):

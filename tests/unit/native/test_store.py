@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mndmst.host import caches
 from mndmst.native import places, store
 from mndmst.native.store import Code
 
@@ -64,6 +65,50 @@ def test_damaged_code_is_not_loaded(tmp_path: Path, damage: str) -> None:
             "empty": b"",
         }[damage]
     )
+    assert store.find([tmp_path], NAME, "i8[]") is None
+
+
+def test_code_that_others_can_write_to_is_not_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.keep(NAME, "i8[]", CODE, tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.chmod(0o666)
+    assert store.find([tmp_path], NAME, "i8[]") is None
+    assert not store.has([tmp_path], NAME, "i8[]")
+    assert store.find([tmp_path], NAME, "i8[]") is None
+    said = capsys.readouterr().err
+    assert said.count(f"not loading {file}, for others can write to it") == 1
+    store.keep(NAME, "i8[]", CODE, tmp_path)  # as it is compiled again
+    assert file.stat().st_mode & 0o777 == 0o644
+    assert store.find([tmp_path], NAME, "i8[]") == CODE
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_code_of_another_user_is_not_loaded(tmp_path: Path) -> None:
+    store.keep(NAME, "i8[]", CODE, tmp_path)
+    (file,) = tmp_path.iterdir()
+    os.chown(file, 12345, 12345)
+    assert store.find([tmp_path], NAME, "i8[]") is None
+
+
+def test_a_file_that_is_exchanged_while_it_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code comes from the file that was checked, whatever has its name then."""
+    store.keep(NAME, "i8[]", CODE, tmp_path)
+    (file,) = tmp_path.iterdir()
+    check = caches.weak_file
+
+    def exchanging(opened: Path | int) -> bool:
+        weak = check(opened)
+        (tmp_path / "other").write_bytes(b"other code")
+        (tmp_path / "other").replace(file)
+        return weak
+
+    monkeypatch.setattr(caches, "weak_file", exchanging)
+    assert store.find([tmp_path], NAME, "i8[]") == CODE
+    monkeypatch.undo()
     assert store.find([tmp_path], NAME, "i8[]") is None
 
 

@@ -48,6 +48,38 @@ def test_what_is_no_expression_of_columns(text: str) -> None:
         columns_of(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e300", 1e300),
+        ("min(b, 1.7e308)", B),
+        ("1e300 * 1e-300", 1.0),
+        ("9223372036854775808", 1 << 63),
+        ("18446744073709551615", (1 << 64) - 1),
+        ("-1e300 * b", -1e300 * B),
+        ("0.1e-320 * 0", 0.0),
+        ("b * 0 + 1e308", np.full(4, 1e308)),
+    ],
+)
+def test_large_numbers(text: str, value: object) -> None:
+    columns = dict.fromkeys(columns_of(text), B)
+    found = evaluate(text, columns, 4)
+    np.testing.assert_array_equal(found, np.broadcast_to(value, 4))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1e309 * a", "larger than any 64-bit float"),
+        ("18446744073709551616", "has more than 64 bits; write it as a float"),
+        ("a + " + "9" * 900, "has more than 64 bits"),
+    ],
+)
+def test_numbers_that_no_type_has(text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        columns_of(text)
+
+
 @pytest.mark.parametrize("text", ["a * 2000000000", "abs(a - 2147483647 - 3) * a * a"])
 def test_overflow_is_an_error(text: str) -> None:
     large = np.full(4, np.iinfo(np.int64).max // 2)

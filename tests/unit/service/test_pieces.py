@@ -99,11 +99,30 @@ def test_uploads() -> None:
     with pytest.raises(InputError, match="no batch"):
         uploads.receive("b", "weights", [])
     assert uploads.take("b") is None
-    small = Uploads(1)
-    with pytest.raises(ConfigError, match=r"--memory 1 is too little .* would do"):
-        small.receive("c", "weights", batches(25))
-    assert small.take("c") is None
+    with pytest.raises(InputError, match="9223372036854775808; ids are below"):
+        ids = arrow.table({"vertex": np.array([5, 1 << 63], np.uint64)})
+        uploads.receive("c", "vertices", ids.to_batches())
+    with pytest.raises(InputError, match="has type dictionary"):
+        coded = arrow.array([1.5, 2.5]).dictionary_encode()
+        uploads.receive("d", "weights", arrow.table({"weight": coded}).to_batches())
+
+
+def test_a_refused_upload_holds_nothing() -> None:
+    """The limit counts the bytes of uploads, whatever the size of the process is."""
+    small = Uploads(400 << 20)
+    small.graph_bytes = 300 << 20
+    large = arrow.table({"weight": np.zeros(4 << 20)}).to_batches()
+    for name in ("a", "b", "c"):
+        text = r"--memory 419,430,400 is too little .* --memory 429MiB would do"
+        with pytest.raises(ConfigError, match=text):
+            small.receive(name, "weights", large)
+        assert small.take(name) is None
+        assert small.receive("few", "weights", batches(3)) == 3
     assert small._coming == 0
+    small.graph_bytes = 500 << 20  # requests have some room beside any graph
+    assert small.receive("few", "weights", batches(3)) == 3
+    with pytest.raises(ConfigError, match="would do"):
+        small.receive("d", "weights", large)
 
 
 def test_jobs() -> None:

@@ -1,0 +1,299 @@
+"""A graph loaded on the ranks: the facts that no batch of changes alters.
+
+A `LoadedGraph` never changes. Its methods take the rows of one version and compute from
+them: the order of edges, the rows with other weights, the forest of chosen edges. Every
+rank calls them from its main thread.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..backends.base import Backend
+from ..comm.communicator import Comm
+from ..comm.directory import Directory
+from ..graph.model import EdgeList, Rows
+from ..graph.order import keys_to_weights
+from ..host.errors import ConfigError, InputError
+from ..host.progress import Progress
+from ..pipeline import contract
+from ..run.config import Config
+from ..run.report import Report
+from ..run.run import Run, State, Worker
+from ..steps.part_graph import part_graph
+from ..steps.workers import place
+from .edge_order import EdgeOrder
+from .filters import (
+    count_edges,
+    joined_rows,
+    mark_between,
+    mark_edges,
+    with_arcs,
+    with_keys,
+)
+from .solved_forest import SolvedForest
+
+
+@dataclass(frozen=True)
+class EdgeChoice:
+    """The edges that a solve uses, and the forest that it computes of them.
+
+    Attributes
+    ----------
+    maximum : bool
+        Whether to compute the maximum spanning forest.
+    below : int, float or None
+        Use edges of a smaller weight only.
+    without : pair of ndarray of int64, or None
+        Edges to leave out, by their ends; the same on all ranks.
+    vertices : ndarray of int64, or None
+        Use edges between these only; the same on all ranks.
+    digest : bool
+        Whether to compute the digest.
+    """
+
+    maximum: bool = False
+    below: int | float | None = None
+    without: tuple[np.ndarray, np.ndarray] | None = None
+    vertices: np.ndarray | None = None
+    digest: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """The rows of a rank with some weights, on their devices.
+
+    Attributes
+    ----------
+    workers : tuple of Worker
+    dtype : dtype
+        Type of the weights.
+    """
+
+    workers: tuple[Worker, ...]
+    dtype: np.dtype
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of this rank as one piece."""
+        return joined_rows(self.workers)
+
+    @property
+    def num_arcs(self) -> int:
+        """Arcs in the rows of this rank."""
+        return sum(worker.rows.num_arcs for worker in self.workers)
+
+
+class _Device(NamedTuple):
+    """A device of this rank and the vertices [first, last) of its rows."""
+
+    backend: Backend
+    first: int
+    last: int
+
+
+class LoadedGraph:
+    """A graph on the ranks, without the rows of any version.
+
+    Parameters
+    ----------
+    run : Run
+        As `part_graph` returns it.
+
+    Attributes
+    ----------
+    run : Run
+        Without workers: those belong to versions.
+    id_dtype, key_dtype : dtype
+        Types of the neighbours and of the sort keys of arcs.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = replace(run, workers=())
+        self.weight_dtype = run.graph.weight_dtype
+        rows = run.workers[0].rows
+        self.id_dtype, self.key_dtype = rows.indices.dtype, rows.keys.dtype
+        self._devices = [
+            _Device(w.backend, w.rows.first, w.rows.last) for w in run.workers
+        ]
+
+    @classmethod
+    def load(
+        cls, comm: Comm, path: str | Path, config: Config, progress: Progress
+    ) -> tuple["LoadedGraph", Weighed]:
+        """Read a graph and return it with its rows. Collective.
+
+        Raises
+        ------
+        MndmstError
+            As `part_graph`.
+        """
+        run = part_graph(comm, path, config, Report(comm, progress))
+        return cls(run), Weighed(run.workers, run.graph.weight_dtype)
+
+    @property
+    def comm(self) -> Comm:
+        """All ranks."""
+        return self.run.comm
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the graph."""
+        return self.run.num_vertices
+
+    @property
+    def no_edges(self) -> EdgeList:
+        """A list of no edges."""
+        return EdgeList.empty(self.id_dtype, self.key_dtype)
+
+    def on_devices(self, rows: Rows) -> Weighed:
+        """Return rows of the same vertices with the graph's own weights."""
+        workers = [
+            Worker(backend, rows.cut(first - rows.first, last - rows.first))
+            for backend, first, last in self._devices
+        ]
+        return Weighed(place(tuple(workers), self.run.report), self.weight_dtype)
+
+    def order_of(self, weighed: Weighed) -> EdgeOrder:
+        """Return the order of edges of some rows. Collective.
+
+        Raises
+        ------
+        ConfigError
+            On every rank, if the rows are not in memory.
+        """
+        self.check_in_memory()
+        vtxdist, threads = self.run.directory.vtxdist, self.run.threads
+        return EdgeOrder(self.comm, weighed.rows, vtxdist, threads)
+
+    def weigh(self, own: Weighed, order: EdgeOrder, weights: np.ndarray) -> Weighed:
+        """Give the edges that begin here other weights. Collective.
+
+        Parameters
+        ----------
+        own : Weighed
+            The rows of the version.
+        order : EdgeOrder
+            The order of edges of these rows.
+        weights : ndarray, one of `WEIGHT_DTYPES`, the same type on all ranks
+            In the order of edges.
+
+        Raises
+        ------
+        InputError
+            On every rank, if a weight is NaN or some are missing.
+        """
+        with self.comm.raise_on_all():
+            if len(weights) != order.count:
+                raise InputError(
+                    f"rank {self.comm.rank} has {order.count:,} edges, and got "
+                    f"{len(weights):,} weights. Send one for each, in the order of "
+                    "the table 'edges'."
+                )
+        return self.with_arc_keys(own, order.spread(weights), weights.dtype)
+
+    def with_arc_keys(self, own: Weighed, keys: np.ndarray, dtype: np.dtype) -> Weighed:
+        """Return rows with other sort keys of all arcs."""
+        workers = with_keys(own.workers, keys)
+        return Weighed(place(workers, self.run.report), dtype)
+
+    def run_over(self, num_edges: int) -> Run:
+        """Return the facts of a run over a version that has some number of edges."""
+        return replace(self.run, num_edges=num_edges)
+
+    def solve(
+        self,
+        version: int,
+        num_edges: int,
+        weighed: Weighed,
+        choice: EdgeChoice,
+        progress: Progress,
+        proceed: Callable[[], None],
+    ) -> SolvedForest:
+        """Compute the forest of the chosen edges of one version. Collective.
+
+        Parameters
+        ----------
+        version, num_edges : int
+            The number of the version, and its edges.
+        weighed : Weighed
+            Its rows.
+        progress : Progress
+            Receives the name of every stage.
+        proceed : callable
+            See `pipeline.contract`.
+        """
+        run = replace(
+            self.run_over(num_edges),
+            graph=replace(self.run.graph, weight_dtype=weighed.dtype),
+            state=State(Directory(self.comm, self.run.directory.vtxdist)),
+            report=Report(self.comm, progress),
+            workers=weighed.workers,
+        )
+        run = self._chosen(run, choice)
+        begin = run.report.seconds
+        contract(run, proceed)
+        seconds = run.comm.max(run.report.seconds - begin)
+        parts = run.state.forest_edges
+        if choice.maximum:
+            parts = [EdgeList(edges.u, edges.v, ~edges.key) for edges in parts]
+        elif choice.below is not None:
+            weights = [keys_to_weights(edges.key, weighed.dtype) for edges in parts]
+            light = [lighter(each, choice.below) for each in weights]
+            parts = [e.take(few) for e, few in zip(parts, light, strict=True)]
+        found = SolvedForest.of(run, version, parts, weighed.dtype)
+        found = found.with_facts(seconds=seconds)
+        return found.with_digest(run) if choice.digest else found
+
+    def _chosen(self, run: Run, choice: EdgeChoice) -> Run:
+        """Return a run over the edges that must be chosen before the forest.
+
+        Edges that are not below a weight may go afterwards: the forest of the lighter
+        edges is part of the forest of all.
+        """
+        dtype = run.graph.weight_dtype
+        cut = choice.without is not None or choice.vertices is not None
+        if not (cut or choice.maximum):
+            return run
+        self.check_in_memory()
+        workers, num_edges = run.workers, run.num_edges
+        rows = joined_rows(workers)
+        keep = np.ones(rows.num_arcs, np.bool_)
+        if choice.without is not None:
+            keep &= ~mark_edges(rows, *choice.without)
+        if choice.vertices is not None:
+            keep &= mark_between(rows, choice.vertices)
+        if choice.maximum and choice.below is not None:
+            keep &= lighter(keys_to_weights(rows.keys, dtype), choice.below)
+        if not keep.all():
+            workers = with_arcs(workers, keep)
+        num_edges = run.comm.sum(count_edges(workers))
+        if choice.maximum:
+            workers = with_keys(workers, ~joined_rows(workers).keys)
+        workers = tuple(replace(worker, placed=None) for worker in workers)
+        return replace(run, workers=place(workers, run.report), num_edges=num_edges)
+
+    def check_in_memory(self) -> None:
+        """Refuse a request that needs the rows in memory; the same on all ranks."""
+        run = self.run
+        if run.comm.max(int(run.stored is not None)):
+            error = run.budget.exceeded(
+                run.graph.path, "the rows of a rank, which it needs", run.comm.size
+            )
+            error.ranks = run.comm.size
+            raise error
+
+
+def lighter(weights: np.ndarray, bound: int | float) -> np.ndarray:
+    """Return the mask of weights that are smaller than a bound, compared exactly."""
+    if weights.dtype.kind == "f":
+        if isinstance(bound, int) and abs(bound) > 1 << 53:
+            raise ConfigError(f"{bound} is no float; give a bound of at most 2^53")
+        return weights < np.float64(bound)
+    if math.isinf(bound):
+        return np.full(len(weights), bound > 0)
+    return weights < math.ceil(bound)

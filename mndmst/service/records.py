@@ -1,0 +1,288 @@
+"""The file of a journal: a header, and a record for each batch of changes.
+
+The header is a line with the uuid of the shards that the file continues, and a CRC-32.
+A record is::
+
+    marker     4 bytes
+    length     of the body, 8 bytes
+    version    that the batch makes, 8 bytes
+    body sum   CRC-32 of the body
+    head sum   CRC-32 of the 24 bytes before it
+    body       the batch as an Arrow stream
+    end        4 bytes, none of them zero
+
+A record is on disk before the next one begins, so a failure leaves at most one
+unfinished record, at the end of the file. Two kinds of tails are unfinished writes: the
+beginning of a record; and one whose end is zeros, from a sector's boundary on or all of
+it, which a power cut leaves where the file system has noted the new length of the file
+before the data. A service cuts such a tail and says so. Everything else is damage, and
+the service refuses it, because the damaged record and all after it may have been
+acknowledged.
+
+Format 1, of earlier versions, has no checksum of its own for a length. A file of it is
+read if it ends with a whole record, and then written anew in the present format.
+"""
+
+import io
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from ..changes.batch import OPERATIONS, Batch
+from ..host.errors import InputError
+from ..host.extras import optional
+
+arrow = optional("pyarrow", "serve", "The journal needs")
+
+MAGIC, MAGIC_1 = b"mndmst-journal 2 ", b"mndmst-journal 1 "
+UUID_BYTES = 36
+HEADER_BYTES = len(MAGIC) + UUID_BYTES + len(" 01234567\n")
+HEADER_1_BYTES = len(MAGIC_1) + UUID_BYTES + len("\n")
+MARKER, END = b"\xf5Jrn", b"\xfaEnd"
+_HEAD = struct.Struct("<4sQQII")
+_HEAD_1 = struct.Struct("<QQI")
+_SUM = struct.Struct("<I")
+# The smallest unit that a disk writes as a whole
+SECTOR = 512
+COLUMNS = ("op", "src", "dst", "weight")
+
+
+def header(uuid: str) -> bytes:
+    """Return the first line of a journal that continues shards with a uuid."""
+    line = MAGIC + uuid.encode().ljust(UUID_BYTES)
+    return line + f" {zlib.crc32(line):08x}\n".encode()
+
+
+def record(version: int, body: bytes) -> bytes:
+    """Return the record of a batch that has been packed."""
+    facts = _HEAD.pack(MARKER, len(body), version, zlib.crc32(body), 0)[: -_SUM.size]
+    return facts + _SUM.pack(zlib.crc32(facts)) + body + END
+
+
+def pack(batch: Batch) -> bytes:
+    """Return a batch as an Arrow stream."""
+    table = arrow.table({name: np.asarray(getattr(batch, name)) for name in COLUMNS})
+    sink = io.BytesIO()
+    with arrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def unpack(body: bytes, where: str) -> Batch:
+    """Return the batch in a record's body.
+
+    Raises
+    ------
+    ValueError
+        If the body is no batch.
+    """
+    try:
+        table: Any = arrow.ipc.open_stream(body).read_all()
+        if tuple(table.column_names) != COLUMNS:
+            raise ValueError(f"has the columns {', '.join(table.column_names)}")
+        op, src, dst, weight = (table[name].to_numpy() for name in COLUMNS)
+    except (arrow.ArrowException, OSError, MemoryError, OverflowError) as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+    kinds = op.dtype.kind, src.dtype.kind, dst.dtype.kind, weight.dtype.kind
+    if any(kind not in "iu" for kind in kinds[:3]) or kinds[3] not in "iuf":
+        raise ValueError("has columns of other types")
+    if not np.isin(op, list(OPERATIONS.values())).all():
+        raise ValueError("has an unknown operation")
+    return Batch(op, src, dst, weight, source=where)
+
+
+class Body(NamedTuple):
+    """A record that is whole: its version, the packed batch, and its place in words."""
+
+    version: int
+    packed: bytes
+    where: str
+
+
+@dataclass
+class RecordReader:
+    """Reads the records of a file one after the other.
+
+    Attributes
+    ----------
+    path : Path
+    file : binary file
+        Behind the header.
+    version : int
+        Of the last record that was read; at first the version that the file continues.
+    place : int
+        The byte behind that record.
+    count : int
+        How many records have been read.
+    """
+
+    path: Path
+    file: BinaryIO
+    version: int
+    place: int = HEADER_BYTES
+    count: int = 0
+
+    def next(self) -> Body | None:
+        """Return the next record; None behind the last one that is whole.
+
+        Raises
+        ------
+        InputError
+            If there is damage; see the module.
+        """
+        left = self.size - self.place
+        if left <= 0:
+            return None
+        self.file.seek(self.place)
+        head = self.file.read(_HEAD.size)
+        facts = _facts(head)
+        if facts is None:
+            self._check_unfinished("its head does not match its checksum")
+            return None
+        length, version, total = facts
+        end = _HEAD.size + length + len(END)
+        if end > left:
+            self._check_unfinished("its end is missing")
+            return None
+        body, mark = self.file.read(length), self.file.read(len(END))
+        if zlib.crc32(body) != total or mark != END:
+            self._check_unfinished("it does not match its checksum")
+            return None
+        return self._whole(version, body, end)
+
+    def damage(self, why: str) -> InputError:
+        """Return the error for the record behind the last one."""
+        name, last = self.path.parent.name, self.version
+        return InputError(
+            f"{self.path}: record {self.count + 1} (byte {self.place:,}, version "
+            f"{last + 1}) is damaged: {why}. The batches up to version {last} are "
+            "whole. Restore the file from a copy, or continue from there: serve "
+            f"--journal-until {name}={last} keeps this file under another name."
+        )
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return os.fstat(self.file.fileno()).st_size
+
+    def _whole(self, version: int, body: bytes, nbytes: int) -> Body:
+        """Note a record whose checksums are right."""
+        if version != self.version + 1:
+            raise self.damage(f"it has version {version}")
+        where = f"{self.path}: record {self.count + 1} (byte {self.place:,}, version"
+        self.version, self.place = version, self.place + nbytes
+        self.count += 1
+        return Body(version, body, f"{where} {version})")
+
+    def _check_unfinished(self, why: str) -> None:
+        """Raise an InputError for a tail that cannot be an unfinished write."""
+        self.file.seek(self.place)
+        tail = self.file.read()
+        written = len(tail.rstrip(b"\0"))
+        if written == 0:
+            return
+        boundary = -(-(self.place + written) // SECTOR) * SECTOR - self.place
+        part = tail[:boundary]
+        head = part[: _HEAD.size]
+        facts = _facts(head)
+        if len(part) < _HEAD.size:
+            fits = MARKER.startswith(head[: len(MARKER)])
+        else:
+            # A record that ends in the file is unfinished only if zeros end it
+            fits = facts is not None and facts[1] == self.version + 1
+            if facts is not None:
+                end = _HEAD.size + facts[0] + len(END)
+                fits &= end > len(tail) or (end == len(tail) and boundary < end)
+        if not fits or _has_head(part[1:]):
+            raise self.damage(why)
+
+
+@dataclass
+class RecordReader1(RecordReader):
+    """Reads the records of a file of format 1, which must be whole."""
+
+    place: int = HEADER_1_BYTES
+
+    def next(self) -> Body | None:
+        """Return the next record; None at the end; see `RecordReader.next`."""
+        left = self.size - self.place
+        if left <= 0:
+            return None
+        self.file.seek(self.place)
+        head = self.file.read(_HEAD_1.size)
+        length, version, total = _HEAD_1.unpack(head.ljust(_HEAD_1.size, b"\0"))
+        if len(head) < _HEAD_1.size or length > left - _HEAD_1.size:
+            raise self.damage(
+                "the file is of format 1 and does not end with a whole record, which "
+                "an unfinished write explains as well as damage"
+            )
+        body = self.file.read(length)
+        if zlib.crc32(head[: -_SUM.size] + body) != total:
+            raise self.damage("it does not match its checksum")
+        return self._whole(version, body, _HEAD_1.size + length)
+
+
+def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
+    """Return the reader of a file that continues some shards, by its format.
+
+    Parameters
+    ----------
+    uuid : str
+        Of the shards.
+    version : int
+        Which they have.
+
+    Raises
+    ------
+    InputError
+        If the file continues other shards.
+    ValueError
+        If its header is damaged; it says how.
+    """
+    file.seek(0)
+    line = file.read(HEADER_BYTES)
+    if line.startswith(MAGIC_1):
+        wanted, found = uuid.encode().ljust(UUID_BYTES), line[len(MAGIC_1) :]
+        if found[:UUID_BYTES] != wanted:
+            raise foreign(path)
+        return RecordReader1(path, file, version)
+    end = len(MAGIC) + UUID_BYTES
+    total = f" {zlib.crc32(line[:end]):08x}\n".encode()
+    if not line.startswith(MAGIC) or line[end:] != total:
+        raise ValueError("the header (byte 0) does not match its checksum")
+    if line != header(uuid):
+        raise foreign(path)
+    return RecordReader(path, file, version)
+
+
+def foreign(path: Path) -> InputError:
+    """Return the error for a journal of another graph."""
+    return InputError(
+        f"{path}: is the journal of another graph. Give another --journal, or the "
+        "graph that it belongs to."
+    )
+
+
+def _facts(head: bytes) -> tuple[int, int, int] | None:
+    """Return length, version and body sum of a head; None if it is damaged."""
+    if len(head) < _HEAD.size:
+        return None
+    marker, length, version, body_sum, total = _HEAD.unpack(head)
+    if marker != MARKER or zlib.crc32(head[: -_SUM.size]) != total:
+        return None
+    return length, version, body_sum
+
+
+def _has_head(data: bytes) -> bool:
+    """Return whether a whole head stands anywhere in some bytes."""
+    place = data.find(MARKER)
+    while place >= 0:
+        if _facts(data[place : place + _HEAD.size]) is not None:
+            return True
+        place = data.find(MARKER, place + 1)
+    return False

@@ -1,0 +1,387 @@
+"""A graph that clients know by a name: its versions, and the batches that make them.
+
+The main thread of each rank makes versions and publishes each by replacing one
+reference. Other threads call `current` or `held` once and read the value they get.
+All ranks hold the same versions, because every rank publishes and drops them at the
+same points of the same sequence of jobs.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from ..changes.batch import Batch
+from ..changes.changing import Applied, ChangingForest
+from ..changes.current import CurrentForest
+from ..changes.rows import ChangingRows
+from ..comm.communicator import Comm
+from ..graph.order import keys_to_weights
+from ..host.errors import ConfigError, MndmstError
+from ..host.progress import Progress
+from ..io.weight_columns import OWN, WeightColumn, find_columns
+from ..run.config import Config
+from ..tree.index import ForestIndex
+from .edge_order import EdgeOrder
+from .forest_view import ForestView
+from .graph_version import GraphVersion, StaleVersionError
+from .journal import Journal
+from .loaded_graph import EdgeChoice, LoadedGraph, Weighed
+from .solved_forest import SolvedForest
+
+
+class ServedGraph:
+    """The held versions of one graph, and its journal.
+
+    The newest version is always held. One older version is held beside it: the last
+    one that clients got tickets for. A read that has begun holds its version by itself.
+
+    Attributes
+    ----------
+    name : str
+    loaded : LoadedGraph
+    journal : Journal or None
+        On rank 0, if there is one.
+    journaled : bool
+        Whether rank 0 has one.
+    """
+
+    def __init__(self, name: str, loaded: LoadedGraph, version: GraphVersion) -> None:
+        self.name, self.loaded = name, loaded
+        self.journaled = False
+        self.journal: Journal | None = None
+        self._alive: WeakSet[GraphVersion] = WeakSet()
+        self._alive_lock = Lock()
+        self._changing: ChangingForest | None = None
+        self._held: tuple[GraphVersion, ...] = ()
+        self._publish(version)
+
+    @classmethod
+    def load(
+        cls,
+        comm: Comm,
+        name: str,
+        path: Path,
+        config: Config,
+        progress: Progress,
+        version: int = 0,
+    ) -> "ServedGraph":
+        """Read a graph that has some version. Collective; raises as `part_graph`."""
+        loaded, weighed = LoadedGraph.load(comm, path, config, progress)
+        files: dict[str, WeightColumn] = {}
+        with comm.raise_on_all():
+            if comm.rank == 0:
+                files = find_columns(loaded.run.graph)
+        first = GraphVersion(
+            number=version,
+            edges_since=version,
+            num_edges=loaded.run.num_edges,
+            num_arcs=comm.sum(weighed.num_arcs),
+            weight_dtype=loaded.weight_dtype,
+            files=MappingProxyType(comm.bcast(files)),
+            weighed=weighed,
+        )
+        return cls(name, loaded, first)
+
+    # For every thread
+
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the graph."""
+        return self.loaded.num_vertices
+
+    @property
+    def current(self) -> GraphVersion:
+        """The newest version."""
+        return self._held[0]
+
+    @property
+    def version(self) -> int:
+        """The number of the newest version."""
+        return self.current.number
+
+    def held(self, number: int) -> GraphVersion:
+        """Return the version of a ticket.
+
+        Raises
+        ------
+        StaleVersionError
+            If it is no longer held; the message names both versions.
+        """
+        held = self._held
+        for version in held:
+            if version.number == number:
+                return version
+        raise self.stale(number)
+
+    def begin_read(self, number: int) -> GraphVersion:
+        """Return the version of a ticket for a stream, which keeps it in memory.
+
+        Raises
+        ------
+        StaleVersionError
+            As `held`.
+        """
+        version = self.held(number).for_reads()
+        with self._alive_lock:
+            self._alive.add(version)
+        return version
+
+    def stale(self, number: int) -> StaleVersionError:
+        """Return the error for a version that is no longer held."""
+        return StaleVersionError(
+            f"version {number} of {self.name} is no longer held, and the graph has "
+            f"version {self.version}. Ask for the flight info again."
+        )
+
+    def forest_name(self, number: int) -> str:
+        """Return the name of the forest of a version."""
+        return f"{self.name}.v{number}"
+
+    def version_of_forest(self, forest: str) -> int | None:
+        """Return the version that the name of a forest says, None for other names."""
+        graph, _, number = forest.rpartition(".v")
+        return int(number) if graph == self.name and number.isdecimal() else None
+
+    def alive(self) -> list[GraphVersion]:
+        """Return the versions in memory, those that open reads hold included."""
+        with self._alive_lock:
+            return list(self._alive)
+
+    # For the main thread of every rank: collective
+
+    def apply(self, batch: Batch | MndmstError | None) -> Applied:
+        """Make changes, which no request sees before `publish`. Collective.
+
+        The current version has been indexed.
+
+        Parameters
+        ----------
+        batch : Batch, or MndmstError
+            On rank 0; see `ChangingForest.apply`.
+
+        Raises
+        ------
+        MndmstError
+            On every rank, if a change cannot be made; then none has been.
+        """
+        if self._changing is None:
+            self.loaded.check_in_memory()
+            now = self.current
+            assert now.weighed is not None
+            index = None if now.view is None else now.view.forest.index
+            facts = now.weighed.rows, now.weight_dtype, index, now.number
+            self._changing = ChangingForest(self.loaded.comm, *facts)
+        return self._changing.apply(batch)
+
+    def publish(self, applied: Applied) -> None:
+        """Publish the version that a batch has made. Collective."""
+        assert self._changing is not None
+        old, forest = self.current, self._changing.forest
+        num_arcs = self.loaded.comm.sum(self._changing.rows.num_arcs)
+        # A new weight replaces parallel edges by one: then no edge comes or goes, but
+        # the order of edges has fewer places
+        moved = applied.inserted or applied.deleted or num_arcs != old.num_arcs
+        none: MappingProxyType[str, Any] = MappingProxyType({})
+        view = None if forest is None else ForestView(applied.version, forest)
+        new = GraphVersion(
+            number=applied.version,
+            edges_since=applied.version if moved else old.edges_since,
+            num_edges=old.num_edges + applied.inserted - applied.deleted,
+            num_arcs=num_arcs,
+            weight_dtype=old.weight_dtype,
+            files=none if moved else old.files,
+            columns=none if moved else old.columns,
+            indexed=True,
+            view=view,
+        )
+        before = [v.for_reads() for v in self._held if v.ticketed][:1]
+        self._publish(new, *before)
+
+    def written(self) -> GraphVersion:
+        """Return the current version with its rows. Collective."""
+        now = self.current
+        if now.weighed is not None:
+            return now
+        assert self._changing is not None
+        self._make_room()
+        rows = self._changing.rows.current()
+        self._changing.rows = ChangingRows(rows)
+        own = self.loaded.on_devices(rows)
+        # The order of edges is the same, so are the positions of arcs
+        columns = {
+            name: self.loaded.with_arc_keys(own, column.rows.keys, column.dtype)
+            for name, column in now.columns.items()
+        }
+        return self._now(weighed=own, columns=MappingProxyType(columns))
+
+    def ordered(self, ticketed: bool = False) -> GraphVersion:
+        """Return the current version with its order of edges. Collective.
+
+        Parameters
+        ----------
+        ticketed : bool
+            Whether clients get tickets for its edges.
+        """
+        now = self.written()
+        if now.order is None:
+            order = self.loaded.order_of(_own(now))
+            counts = tuple(self.loaded.comm.allgather(order.count).tolist())
+            now = self._now(order=order, counts=counts)
+        return self._ticketed() if ticketed else now
+
+    def with_forest(
+        self, progress: Progress, proceed: Callable[[], None], ticketed: bool = False
+    ) -> GraphVersion:
+        """Return the current version with its forest, in order. Collective."""
+        now = self.current
+        if now.forest is None:
+            now = self._now(forest=self._forest(now, progress, proceed))
+        return self._ticketed() if ticketed else now
+
+    def _forest(
+        self, now: GraphVersion, progress: Progress, proceed: Callable[[], None]
+    ) -> SolvedForest:
+        """Return the forest of the current version, in order. Collective."""
+        loaded = self.loaded
+        if self._changing is None:
+            choice, edges = EdgeChoice(digest=True), now.num_edges
+            return loaded.solve(now.number, edges, _own(now), choice, progress, proceed)
+        found = loaded.no_edges if now.view is None else now.view.forest.edges()
+        run = loaded.run_over(now.num_edges)
+        forest = SolvedForest.of(run, now.number, [found], now.weight_dtype)
+        return forest.with_digest(run)
+
+    def with_view(
+        self, progress: Progress, proceed: Callable[[], None]
+    ) -> GraphVersion:
+        """Return the current version, which rank 0 can query. Collective."""
+        if self.current.indexed:
+            return self.current
+        forest = self.with_forest(progress, proceed).forest
+        assert forest is not None and forest.edges is not None
+        comm, edges = self.loaded.comm, forest.edges
+        counts = np.zeros(comm.size, np.int64)
+        counts[0] = len(edges)
+        _, (u, v, key) = comm.alltoallv(counts, edges.u, edges.v, edges.key)
+        view = None
+        with comm.raise_on_all():
+            if comm.rank == 0:
+                weight = keys_to_weights(key, forest.dtype)
+                index = ForestIndex(self.num_vertices, u, v, weight)
+                view = ForestView(forest.version, CurrentForest.of(index))
+        return self._now(indexed=True, view=view)
+
+    def release_forest(self, number: int) -> bool:
+        """Drop the forest of a held version; return whether there was one."""
+        found = False
+        held = []
+        for version in self._held:
+            if version.number == number and version.forest is not None:
+                version, found = replace(version, forest=None), True
+            held.append(version)
+        self._publish(*held)
+        return found
+
+    def column(self, name: str) -> Weighed:
+        """Return the current rows with the weights of a column. Collective.
+
+        A column stays with the version, and with later ones until edges come or go.
+
+        Raises
+        ------
+        ConfigError
+            On every rank, if there is no column of that name.
+        InputError
+            On every rank, if its file is damaged.
+        """
+        if name == OWN:
+            return _own(self.written())
+        if name not in self.current.columns:
+            self.store(name, self._read(name))
+        return self.current.columns[name]
+
+    def values(self, name: str) -> np.ndarray:
+        """Return a column's weights of the edges that begin here. Collective."""
+        if name != OWN and name not in self.current.columns:
+            return self._read(name)
+        weighed, order = self.column(name), _order(self.ordered())
+        return keys_to_weights(order.of_edges(weighed.rows.keys), weighed.dtype)
+
+    def weigh(self, weights: np.ndarray) -> Weighed:
+        """Return the current rows with other weights. Collective."""
+        now = self.ordered()
+        return self.loaded.weigh(_own(now), _order(now), weights)
+
+    def store(self, name: str, weights: np.ndarray) -> None:
+        """Keep weights of the edges that begin here as a column. Collective."""
+        with self.loaded.comm.raise_on_all():
+            if name == OWN:
+                raise ConfigError(f"{OWN!r} is the graph's own; give another name")
+        weighed = self.weigh(weights)
+        columns = {**self.current.columns, name: weighed}
+        self._now(columns=MappingProxyType(columns))
+
+    def _read(self, name: str) -> np.ndarray:
+        """Return the weights in the file of a column. Collective."""
+        files = self.current.files
+        with self.loaded.comm.raise_on_all():
+            if name not in files:
+                raise ConfigError(
+                    f"{self.name} has no column {name!r}; there are "
+                    f"{', '.join(self.current.column_types)}. Columns end where edges "
+                    "come or go."
+                )
+        order = _order(self.ordered())
+        with self.loaded.comm.raise_on_all():
+            return files[name].read(order.first, order.first + order.count)
+        raise AssertionError("the block returns or raises")
+
+    def _make_room(self) -> None:
+        """Drop the older version if its rows and new ones do not fit. Collective."""
+        older = self._held[1:]
+        if not older:
+            return
+        needed = sum(version.nbytes for version in older)
+        if self.loaded.comm.max(int(not self.loaded.run.budget.has(needed))):
+            self._publish(self.current)
+
+    def _ticketed(self) -> GraphVersion:
+        """Return the current version as one that clients have tickets for."""
+        return self.current if self.current.ticketed else self._now(ticketed=True)
+
+    def _now(self, **parts: Any) -> GraphVersion:
+        """Publish the current version with more parts; return it. Collective."""
+        now = replace(self.current, **parts)
+        self._publish(now, *self._held[1:])
+        return now
+
+    def _publish(self, *versions: GraphVersion) -> None:
+        """Replace the held versions, the newest first. Collective.
+
+        Rank 0, whose threads give tickets, is the last to hold a version with tickets:
+        every other rank has it when a client comes with one.
+        """
+        with self._alive_lock:
+            self._alive.update(versions)
+        comm = self.loaded.comm
+        if comm.rank:
+            self._held = versions
+        if versions[0].ticketed:
+            comm.barrier()
+        self._held = versions
+
+
+def _own(version: GraphVersion) -> Weighed:
+    assert version.weighed is not None
+    return version.weighed
+
+
+def _order(version: GraphVersion) -> EdgeOrder:
+    assert version.order is not None
+    return version.order

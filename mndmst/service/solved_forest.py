@@ -1,0 +1,87 @@
+"""A solved forest, kept on the ranks until every client has read it.
+
+Ranks find edges in no order, and a client that asks for a weight or compares two solves
+reads no edge. So the ranks put the edges in order when a client asks for them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..graph.model import EdgeList
+from ..io.totals import forest_digest, total_of_keys
+from ..run.run import Run
+from ..steps.write import send_to_owners
+
+Summary = Mapping[str, int | float | str]
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedForest:
+    """One forest of one version of a graph: an immutable value.
+
+    Attributes
+    ----------
+    version : int
+        The version of the graph that the forest belongs to.
+    dtype : dtype
+        Type of the weights.
+    summary : mapping
+        The facts that the service sends to clients.
+    edges : EdgeList or None
+        The edges that begin at this rank's rows, in order; None until the ranks have
+        put them in order.
+    parts : list of EdgeList
+        The edges that this rank has found, for the main thread alone; `in_order` takes
+        them out of the list, so that no edge is in memory twice.
+    """
+
+    version: int
+    dtype: np.dtype
+    summary: Summary
+    parts: list[EdgeList]
+    edges: EdgeList | None = None
+
+    @classmethod
+    def of(
+        cls, run: Run, version: int, parts: list[EdgeList], dtype: np.dtype
+    ) -> "SolvedForest":
+        """Return a forest with its summary. Collective.
+
+        Parameters
+        ----------
+        run : Run
+            Over the edges of the graph that the forest spans.
+        """
+        keys = [edges.key for edges in parts]
+        count = run.comm.sum(sum(len(part) for part in keys))
+        summary: Summary = {
+            "version": version,
+            "num_vertices": run.num_vertices,
+            "num_edges": run.num_edges,
+            "forest_edges": count,
+            "trees": run.num_vertices - count,
+            "weight": total_of_keys(run.comm, keys, dtype, run.threads),
+            "weight_type": dtype.name,
+        }
+        return cls(version, dtype, summary, parts)
+
+    def with_facts(self, **facts: int | float | str) -> "SolvedForest":
+        """Return the forest with more facts in its summary."""
+        return replace(self, summary={**self.summary, **facts})
+
+    def in_order(self, run: Run) -> "SolvedForest":
+        """Return the forest with each edge on its smaller end's owner. Collective."""
+        if self.edges is not None:
+            return self
+        return replace(
+            self, edges=send_to_owners(run.directory, self.parts, run.threads)
+        )
+
+    def with_digest(self, run: Run) -> "SolvedForest":
+        """Return the forest in order, with its digest in the summary. Collective."""
+        ordered = self.in_order(run)
+        assert ordered.edges is not None
+        digest = forest_digest(run.comm, ordered.edges.u, ordered.edges.v)
+        return ordered.with_facts(digest=digest)

@@ -1,0 +1,83 @@
+"""The program with a fault planted into its service: `planted_program.py FAULT serve …`
+
+collective-behind-get   a table is made collectively by the thread that streams it
+order-behind-get        the order of edges is made by the thread that streams it
+missing-rank            `release` has rank 0 wait for ranks that do not take part
+late-rank               `release` has rank 0 wait for ranks that compute for seconds
+failing-rank            `release` fails on rank 1 with an error of Python
+slow-job                `release` computes for a minute on every rank
+no-room                 rank 1 has no memory for a second version
+"""
+
+import sys
+import time
+
+from mndmst.__main__ import main
+from mndmst.service import rank_server
+from mndmst.service.executor import Executor
+from mndmst.service.served_graph import ServedGraph
+from mndmst.service.streams import graph_batches
+
+LATE_SECONDS, SLOW_SECONDS = 6.0, 60.0
+
+
+def collective_batches(version):
+    version.order.comm.barrier()
+    yield from graph_batches(version)
+
+
+def order_table(self, request):
+    graph = self.executor.graphs[request["graph"]]
+    graph.loaded.order_of(graph.current.weighed)
+    return rank_server_table(self, request)
+
+
+def missing_rank(self, fields, job):
+    if self.comm.rank == 0:
+        self.comm.barrier()
+    return {"released": False}
+
+
+def late_rank(self, fields, job):
+    if self.comm.rank:
+        time.sleep(LATE_SECONDS)
+    self.comm.barrier()
+    return {"released": False}
+
+
+def failing_rank(self, fields, job):
+    if self.comm.rank == 1:
+        raise IndexError("planted")
+    self.comm.barrier()
+    return {"released": False}
+
+
+def slow_job(self, fields, job):
+    time.sleep(SLOW_SECONDS)
+    return {"released": False}
+
+
+def make_no_room(self):
+    if self.loaded.comm.rank == 1:
+        self.loaded.run.budget.has = lambda nbytes: False
+    make_room(self)
+
+
+make_room = ServedGraph._make_room
+rank_server_table = rank_server.RankServer.table
+fault, *words = sys.argv[1:]
+if fault == "collective-behind-get":
+    rank_server.graph_batches = collective_batches
+elif fault == "order-behind-get":
+    rank_server.RankServer.table = order_table
+elif fault == "no-room":
+    ServedGraph._make_room = make_no_room
+else:
+    releases = {
+        "missing-rank": missing_rank,
+        "late-rank": late_rank,
+        "failing-rank": failing_rank,
+        "slow-job": slow_job,
+    }
+    Executor._release = releases[fault]
+sys.exit(main(words))

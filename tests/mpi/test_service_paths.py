@@ -1,0 +1,61 @@
+"""Paths are streamed: the service holds a part of an answer at a time."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import simple_path, write_graph
+from services import Served, raw, served
+
+pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
+
+import pyarrow as arrow
+import pyarrow.compute
+from pyarrow import flight
+
+pytestmark = pytest.mark.mpi
+
+N, PAIRS, MIB = 20_000, 1500, 1 << 20
+# All paths take more than this many bytes, of which the service may hold this share.
+ALL, SHARE = 100 * MIB, 3
+
+
+def peak(service: Served) -> int:
+    status = Path(f"/proc/{service.ranks()[0]}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
+
+
+def test_paths_are_answered_in_batches(tmp_path: Path) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    u, v = np.random.default_rng(1).integers(0, N, (2, PAIRS))
+    lengths = np.abs(u - v)
+    with (
+        served(tmp_path, 1, tmp_path / "g", "-q", "--memory", "1GiB") as service,
+        service.connect() as graphs,
+    ):
+        assert len(graphs["g"].path([0, 5], [N - 1, 5])[0]) == N - 1
+        before = peak(service)
+        client, options = raw(service)
+        command = json.dumps({"graph": "g", "query": "path"})
+        descriptor = flight.FlightDescriptor.for_command(command)
+        writer, reader = client.do_exchange(descriptor, options)
+        pairs = arrow.table({"u": u, "v": v})
+        received, nbytes, batches = [], 0, 0
+        with writer:
+            writer.begin(pairs.schema)
+            writer.write_table(pairs)
+            while len(received) < PAIRS:
+                batch = reader.read_chunk().data
+                received += arrow.compute.list_value_length(batch["path"]).to_pylist()
+                nbytes += batch.nbytes
+                batches += 1
+            writer.done_writing()
+        assert received == lengths.tolist()
+        assert reader.schema.metadata[b"version"] == b"0"
+        assert batches > 10 and nbytes > ALL
+        assert peak(service) - before < nbytes // SHARE
+        # The Python client puts the batches together
+        few = graphs["g"].path(u[:100], v[:100])
+        assert [len(path) for path in few] == lengths[:100].tolist()

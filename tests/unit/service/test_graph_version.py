@@ -1,0 +1,58 @@
+"""A version never changes, and says which uploads belong to it."""
+
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="the service needs pyarrow")
+
+from mndmst.host.errors import InputError
+from mndmst.service.graph_version import GraphVersion, StaleVersionError
+from mndmst.service.upload_versions import UploadVersions, read_version
+
+VERSION = GraphVersion(
+    number=7, edges_since=4, num_edges=9, num_arcs=18, weight_dtype=np.dtype(np.int32)
+)
+
+
+def test_no_part_of_a_version_can_be_replaced() -> None:
+    for part in fields(GraphVersion):
+        with pytest.raises(FrozenInstanceError):
+            setattr(VERSION, part.name, None)
+    for mapping in (VERSION.columns, VERSION.files):
+        with pytest.raises(TypeError):
+            mapping["name"] = None  # type: ignore[index]
+    more = replace(VERSION, ticketed=True)
+    assert not VERSION.ticketed and more.ticketed and more != VERSION
+
+
+@pytest.mark.parametrize("kind", ("weights", "edges", "vertices", "changes"))
+def test_uploads_of_another_version_are_refused(kind: str) -> None:
+    """Weights belong to all versions with the same order of edges."""
+    fine = range(4, 8) if kind == "weights" else (7,)
+    for version in range(12):
+        if version in fine:
+            VERSION.check_upload("g", kind, version)
+            continue
+        with pytest.raises(StaleVersionError) as refused:
+            VERSION.check_upload("g", kind, version)
+        assert f"version {version} of g" in str(refused.value)
+        assert "has version 7" in str(refused.value)
+
+
+def test_the_version_of_an_upload_is_read_from_its_schema() -> None:
+    assert read_version(None) is None
+    assert read_version({b"graph": b"g"}) is None
+    assert read_version({b"version": b"12"}) == 12
+    for text in (b"", b"-1", b"1.5", b"x", b"9" * 30, "³".encode()):
+        with pytest.raises(InputError, match="give the number"):
+            read_version({b"version": text})
+
+
+def test_the_version_of_an_upload_is_taken_once() -> None:
+    versions = UploadVersions()
+    versions.note("a", 3)
+    assert versions.take("b") is None
+    assert versions.take("a") == 3
+    assert versions.take("a") is None

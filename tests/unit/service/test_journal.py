@@ -1,0 +1,399 @@
+"""A journal loses no acknowledged batch, whatever becomes of its file.
+
+Two kinds of damage cannot be told from a failure in the middle of a write: a file that
+ends in the middle of a record, or behind an earlier one; and zeros from a sector's
+boundary in the last record to the end of the file. The service says how many bytes it
+cuts. Everything else is refused, with the place.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import simple_path, write_graph
+
+pytest.importorskip("pyarrow", reason="the journal needs pyarrow")
+
+from mndmst.changes.batch import INSERT, Batch
+from mndmst.host.errors import InputError, OutputError
+from mndmst.io.shards import open_graph
+from mndmst.service import records
+from mndmst.service.journal import Journal
+from mndmst.service.lease import Lease
+from mndmst.service.records import END, HEADER_BYTES, SECTOR
+
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+def batch(version: int, changes: int = 2) -> Batch:
+    ends = np.arange(changes)
+    weight = ends * 0.5 + version
+    return Batch(np.full(changes, INSERT, np.uint8), ends, ends + 5, weight)
+
+
+def data(*versions: int, changes: int = 2) -> bytes:
+    parts = [records.record(v, records.pack(batch(v, changes))) for v in versions]
+    return records.header(UUID) + b"".join(parts)
+
+
+def read(path: Path, content: bytes) -> tuple[int, int]:
+    """Return the last version and how many bytes behind it would be cut."""
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        try:
+            found = records.reader(path, file, UUID, 0)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        while (body := found.next()) is not None:
+            kept = records.unpack(body.packed, body.where)
+            assert kept.weight.tolist() == batch(body.version).weight.tolist()
+        return found.version, len(content) - found.place
+
+
+def ends(content: bytes, path: Path) -> list[int]:
+    """Return the byte behind the header and behind each record."""
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        found = records.reader(path, file, UUID, 0)
+        places = [found.place]
+        while found.next() is not None:
+            places.append(found.place)
+    return places
+
+
+def test_every_flipped_bit_is_refused(tmp_path: Path) -> None:
+    whole = data(1, 2, 3)
+    for place in range(len(whole)):
+        for bit in range(8):
+            flipped = bytearray(whole)
+            flipped[place] ^= 1 << bit
+            with pytest.raises(InputError):
+                read(tmp_path / "journal-0", bytes(flipped))
+
+
+def test_every_cut_is_an_unfinished_write_of_one_record(tmp_path: Path) -> None:
+    whole, path = data(1, 2, 3), tmp_path / "journal-0"
+    places = ends(whole, path)
+    for cut in range(len(whole)):
+        if cut < HEADER_BYTES:
+            with pytest.raises(InputError):
+                read(path, whole[:cut])
+            continue
+        version = sum(place <= cut for place in places) - 1
+        assert read(path, whole[:cut]) == (version, cut - places[version])
+
+
+def test_every_range_of_zeros(tmp_path: Path) -> None:
+    """Zeros are an unfinished write only at the end, from a sector's boundary on."""
+    whole, path = data(1, 2, 3, changes=80), tmp_path / "journal-0"
+    *_, end = ends(whole, path)
+    for begin in range(0, end, 29):
+        for stop in {begin + 1, (begin + end) // 2, end - 4, end}:
+            damaged = whole[:begin] + bytes(max(0, stop - begin)) + whole[stop:]
+            if damaged == whole:
+                continue
+            path.write_bytes(damaged)
+            with path.open("rb") as file, contextlib.suppress(InputError, ValueError):
+                found = records.reader(path, file, UUID, 0)
+                while found.next() is not None:
+                    pass
+                written = len(damaged.rstrip(b"\0"))
+                boundary = -(-written // SECTOR) * SECTOR
+                assert stop == end
+                assert boundary < end or written <= found.place
+                # Of several records, the head of the first one is missing
+                head_missing = written <= found.place or boundary - found.place < 28
+                assert found.version == 2 or head_missing
+
+
+def test_zeros_at_the_end_of_the_last_record(tmp_path: Path) -> None:
+    whole, path = data(1, 2, 3, changes=80), tmp_path / "journal-0"
+    *_, last, end = ends(whole, path)
+    boundaries = [place for place in range(0, end, SECTOR) if place > last]
+    assert len(boundaries) > 3
+    for begin in [last, *boundaries]:
+        path.write_bytes(whole[:begin] + bytes(end - begin))
+        with path.open("rb") as file:
+            found = records.reader(path, file, UUID, 0)
+            while found.next() is not None:
+                pass
+        assert (found.version, found.place) == (2, last)
+
+
+@pytest.mark.parametrize("zeros", [1, 27, 28, 5000, 1 << 20])
+def test_zeros_behind_whole_records(tmp_path: Path, zeros: int) -> None:
+    assert read(tmp_path / "journal-0", data(1, 2) + bytes(zeros)) == (2, zeros)
+
+
+def test_a_record_lost_from_the_middle(tmp_path: Path) -> None:
+    whole, path = data(1, 2, 3, 4), tmp_path / "journal-0"
+    places = ends(whole, path)
+    for begin in range(places[1], places[2], 5):
+        for end in range(places[2], places[3] + 1, 11):
+            with pytest.raises(InputError, match=r"record [23] \(byte"):
+                read(path, whole[:begin] + whole[end:])
+
+
+def test_the_error_names_the_place_and_the_way_on(tmp_path: Path) -> None:
+    folder = tmp_path / "city"
+    folder.mkdir()
+    whole, path = data(1, 2, 3), folder / "journal-0"
+    places = ends(whole, path)
+    damaged = bytearray(whole)
+    damaged[places[1] + 4] ^= 1  # the length of the second record
+    with pytest.raises(InputError) as told:
+        read(path, bytes(damaged))
+    assert str(told.value) == (
+        f"{path}: record 2 (byte {places[1]:,}, version 2) is damaged: its head does "
+        "not match its checksum. The batches up to version 1 are whole. Restore the "
+        "file from a copy, or continue from there: serve --journal-until city=1 keeps "
+        "this file under another name."
+    )
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    write_graph(tmp_path / "g", simple_path(20))
+    return tmp_path / "g"
+
+
+def opened(graph: Path, folder: Path, until: int | None = None) -> list[Batch]:
+    """Return the batches of a journal, opened as a service does; let it go again."""
+    journal = Journal(folder, until)
+    try:
+        found = journal.begin(graph)
+        return list(journal.open(found.version, open_graph(found.path).uuid))
+    finally:
+        journal.close()
+
+
+def filled(graph: Path, folder: Path, versions: int) -> Path:
+    """Write some batches; return the file."""
+    journal = Journal(folder)
+    found = journal.begin(graph)
+    last = len(list(journal.open(found.version, open_graph(found.path).uuid)))
+    for version in range(last + 1, last + versions + 1):
+        journal.append(version, batch(version))
+    journal.close()
+    return folder / "journal-0"
+
+
+def test_what_was_appended_is_there(graph: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "j"
+    for count in (2, 3):
+        filled(graph, folder, count)
+    assert [b.weight[0] for b in opened(graph, folder)] == [1, 2, 3, 4, 5]
+    assert sorted(p.name for p in folder.iterdir()) == ["graph", "journal-0", "lease"]
+
+
+def test_a_cut_is_said_and_made_once(
+    graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = filled(graph, tmp_path / "j", 3)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-10])
+    assert len(opened(graph, tmp_path / "j")) == 2
+    told = capsys.readouterr().err
+    cut = len(whole) - 10 - file.stat().st_size
+    assert f"cut the last {cut:,} bytes" in told
+    assert "behind version 2" in told
+    assert len(opened(graph, tmp_path / "j")) == 2
+    assert not capsys.readouterr().err
+    filled(graph, tmp_path / "j", 1)
+    assert len(opened(graph, tmp_path / "j")) == 3
+
+
+@pytest.mark.parametrize("place", ["record", "header", "nowhere"])
+def test_journal_until_keeps_the_file(
+    graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    folder = tmp_path / "j"
+    file = filled(graph, folder, 5)
+    damaged = bytearray(file.read_bytes())
+    if place == "record":
+        damaged[-300] ^= 4
+    if place == "header":
+        damaged[20] ^= 4
+    file.write_bytes(damaged)
+    if place != "nowhere":
+        last = 4 if place == "record" else 5
+        with pytest.raises(InputError, match=f"--journal-until j={last} keeps"):
+            opened(graph, folder)
+        assert file.read_bytes() == damaged
+    assert len(opened(graph, folder, until=3)) == 3
+    (kept,) = folder.glob("journal-0.kept-*")
+    assert kept.read_bytes() == damaged
+    assert f"the file before is {kept.name}" in capsys.readouterr().err
+    filled(graph, folder, 2)
+    assert [b.weight[0] for b in opened(graph, folder)] == [1, 2, 3, 4, 5]
+    assert kept.read_bytes() == damaged
+
+
+def test_journal_until_what_is_not_there(graph: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "j"
+    file = filled(graph, folder, 3)
+    before = file.read_bytes()
+    with pytest.raises(InputError, match="no version 4; the last one is 3"):
+        opened(graph, folder, until=4)
+    assert file.read_bytes() == before
+    assert sorted(p.name for p in folder.iterdir()) == ["graph", "journal-0", "lease"]
+
+
+@pytest.mark.parametrize("body", [b"", b"rubbish", b"\xff" * 100, "columns", "types"])
+def test_a_right_checksum_over_rubbish(
+    graph: Path, tmp_path: Path, body: bytes | str
+) -> None:
+    import pyarrow as arrow
+
+    if isinstance(body, str):
+        names = ["op", "src", "dst", "x" if body == "columns" else "weight"]
+        columns = dict.fromkeys(names, ["a"] if body == "types" else [1])
+        table = arrow.table(columns)
+        sink = arrow.BufferOutputStream()
+        with arrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        body = sink.getvalue().to_pybytes()
+    file = filled(graph, tmp_path / "j", 2)
+    with file.open("ab") as more:
+        more.write(records.record(3, body))
+    match = r"record 3 \(byte [\d,]+, version 3\) is damaged: its checksum is right"
+    with pytest.raises(InputError, match=match) as told:
+        opened(graph, tmp_path / "j")
+    assert "--journal-until j=2" in str(told.value)
+
+
+def old(uuid: str, *versions: int) -> bytes:
+    """Return a journal of format 1."""
+    content = b"mndmst-journal 1 " + uuid.encode() + b"\n"
+    for version in versions:
+        body = records.pack(batch(version))
+        head = struct.pack("<QQ", len(body), version)
+        content += head + struct.pack("<I", zlib.crc32(head + body)) + body
+    return content
+
+
+def test_a_journal_of_format_1_is_read_and_written_anew(
+    graph: Path, tmp_path: Path
+) -> None:
+    folder, uuid = tmp_path / "j", open_graph(graph).uuid
+    folder.mkdir()
+    (folder / "graph").write_text(uuid + "\n")
+    file = folder / "journal-0"
+    whole = old(uuid, 1, 2, 3)
+    for content in (whole[:-1], whole[:-400], whole + bytes(3)):
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=r"format 1 .* --journal-until j="):
+            opened(graph, folder)
+        assert file.read_bytes() == content
+    flipped = bytearray(whole)
+    flipped[80] ^= 1
+    file.write_bytes(flipped)
+    with pytest.raises(InputError, match="record 1 "):
+        opened(graph, folder)
+    file.write_bytes(whole[:-1])
+    assert len(opened(graph, folder, until=2)) == 2
+    file.write_bytes(whole)
+    for _ in range(2):
+        assert [b.weight[0] for b in opened(graph, folder)] == [1, 2, 3]
+        assert file.read_bytes().startswith(records.MAGIC)
+    file.write_bytes(old(UUID, 1))
+    with pytest.raises(InputError, match="another graph"):
+        opened(graph, folder)
+
+
+def test_a_journal_that_is_missing(graph: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "j"
+    filled(graph, folder, 2).unlink()
+    with pytest.raises(InputError, match=r"journal-0: is missing.*--journal-until j=0"):
+        opened(graph, folder)
+    assert opened(graph, folder, until=0) == []
+
+
+def test_one_service_has_a_folder(graph: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "j"
+    filled(graph, folder, 1)
+    holder = Journal(folder)  # it has read nothing yet
+    holder_of = f"another service has this journal: process {os.getpid()} on "
+    with pytest.raises(OutputError, match=re.escape(f"{folder}: {holder_of}")):
+        Journal(folder)
+    holder.begin(graph)
+    (batch_of_1,) = holder.open(0, open_graph(graph).uuid)
+    shutil.copytree(graph, holder.snapshot_folder(1))
+    (snapshot,) = folder.glob("snapshot-*")
+    holder.restart(1, open_graph(snapshot).uuid, snapshot)
+    with pytest.raises(OutputError, match="another service has this"):
+        Journal(folder)
+    holder.append(2, batch_of_1)
+    holder.close()
+    assert len(opened(graph, folder)) == 1
+
+
+def test_a_lease_ends_with_its_process(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path;"
+        "from mndmst.service.lease import Lease; lease = Lease(Path(sys.argv[1]));"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", program, tmp_path], check=False, timeout=60)
+    assert re.match(r"process \d+ on ", (tmp_path / "lease").read_text())
+    Lease(tmp_path).close()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "directory"])
+def test_a_lease_that_is_no_file(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "lease"
+    if kind == "link":
+        (tmp_path / "else").write_text("theirs")
+        place.symlink_to(tmp_path / "else")
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.mkdir()
+    with pytest.raises(OutputError, match="lease"):
+        Lease(tmp_path)
+    if kind == "link":
+        assert (tmp_path / "else").read_text() == "theirs"
+
+
+def test_what_a_killed_service_has_left_is_swept(graph: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "j"
+    file = filled(graph, folder, 2)
+    uuid = open_graph(graph).uuid
+    own = {
+        f"journal-2.tmp-{'0' * 12}": records.header(uuid),
+        f"journal-3.tmp-{'0' * 12}": records.header(uuid)[:9],
+        f"journal-4.tmp-{'0' * 12}": b"",
+        f"graph.tmp-{'a' * 12}": uuid.encode(),
+    }
+    theirs = {
+        f"journal-2.tmp-{'1' * 12}": b"something else",
+        f"graph.tmp-{'1' * 12}": b"something else",
+        "journal-2.tmp-notes": b"",
+        "journal-x.tmp-000000000000": b"",
+    }
+    for name, content in (own | theirs).items():
+        (folder / name).write_bytes(content)
+    shards = folder / f"snapshot-2-{'0' * 16}.tmp"
+    mixed = folder / f"snapshot-1-{'0' * 16}.tmp"
+    for place in (shards, mixed):
+        place.mkdir()
+        (place / f"part-00000.h5.{'0' * 16}.tmp").write_bytes(b"half of it")
+        (place / "part-00001.h5").write_bytes(b"half of it")
+    (mixed / "notes").write_text("theirs")
+    assert len(opened(graph, folder)) == 2
+    left = {p.name for p in folder.iterdir()}
+    assert left == {"graph", "lease", file.name, mixed.name, *theirs}
+    assert [p.name for p in mixed.iterdir()] == ["notes"]
+
+
+def test_the_end_of_a_record_has_no_zero() -> None:
+    """Zeros at the end of a file are no part of a whole record."""
+    assert 0 not in END
