@@ -12,7 +12,7 @@ from ..io.edges import supported_weights
 from ..io.weight_columns import OWN
 from .expression import columns_of, evaluate
 from .graph_version import GraphVersion
-from .jobs import CancelledError, Job, Told
+from .jobs import CancelledError, Job, JobProgress
 from .loaded_graph import EdgeChoice, Weighed, lighter
 from .served_graph import ServedGraph
 from .snapshot import write_snapshot
@@ -31,14 +31,14 @@ class FatalError(MndmstError):
 
 
 class Executor:
-    """The graphs of a rank, and what requests do with them.
+    """The graphs of a rank, and the requests that all ranks execute together.
 
     Parameters
     ----------
     graphs : dict of ServedGraph
         By their names.
     uploads : Uploads
-        What clients have sent to this rank.
+        The columns that clients have sent to this rank.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class Executor:
         self._solved = 0
 
     def activity(self) -> Activity:
-        """Return what the main thread of this rank does; for any thread."""
+        """Return the activity of the main thread of this rank; for any thread."""
         return Activity.of(self.comm, self.busy)
 
     def execute(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        """Do what a request asks for. Collective.
+        """Execute a request and return its result. Collective.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class Executor:
         return actions[fields["action"]](fields, job)
 
     def _proceed(self, job: Job | None) -> Callable[[], None]:
-        """Return what raises on all ranks once the job has been cancelled."""
+        """Return a function that raises on all ranks once the job is cancelled."""
 
         def proceed() -> None:
             if self.comm.bcast(job is not None and job.cancelled):
@@ -113,7 +113,7 @@ class Executor:
         proceed = self._proceed(job)
         proceed()  # to read a column takes a while
         facts = now.number, now.num_edges, weighed, choice
-        found = graph.loaded.solve(*facts, Told(job), proceed)
+        found = graph.loaded.solve(*facts, JobProgress(job), proceed)
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
         kept = [*self.forests.items(), (name, found)][-KEPT_FORESTS:]
@@ -127,7 +127,7 @@ class Executor:
         name = fields.get("forest", graph.forest_name(now.number))
         if graph.version_of_forest(name) == now.number:
             forest = graph.with_forest(
-                Told(job), self._proceed(job), ticketed=True
+                JobProgress(job), self._proceed(job), ticketed=True
             ).forest
         else:
             with self.comm.raise_on_all():
@@ -192,7 +192,7 @@ class Executor:
     def _index(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         """Index the forest of the current version on rank 0."""
         graph = self.graphs[fields["graph"]]
-        version = graph.with_view(Told(job), self._proceed(job))
+        version = graph.with_view(JobProgress(job), self._proceed(job))
         return {"version": version.number}
 
     def _update(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:

@@ -149,7 +149,7 @@ class ServedGraph:
         return int(number) if graph == self.name and number.isdecimal() else None
 
     def alive(self) -> list[GraphVersion]:
-        """Return the versions in memory, those that open reads hold included."""
+        """Return the versions in memory, including versions that open reads hold."""
         with self._alive_lock:
             return list(self._alive)
 
