@@ -11,7 +11,6 @@ from ..host.errors import ConfigError, InputError, MndmstError
 from ..io.edges import supported_weights
 from ..io.weight_columns import OWN
 from .expression import columns_of, evaluate
-from .graph_version import GraphVersion
 from .jobs import CancelledError, Job, JobProgress
 from .loaded_graph import EdgeChoice, Weighed, lighter
 from .served_graph import ServedGraph
@@ -200,7 +199,8 @@ class Executor:
         batch: Batch | MndmstError | None = None
         if self.comm.rank == 0:
             try:
-                self._check_versions(graph.current, graph.name, fields)
+                for field in KINDS:
+                    self._check_version(graph, "changes", fields.get(field, ""))
                 batch = read_batch(fields, self.uploads)
             except MndmstError as error:  # all ranks hear of it in place of a batch
                 batch = error
@@ -213,14 +213,16 @@ class Executor:
         graph.publish(applied)
         return applied._asdict()
 
-    def _check_versions(
-        self, now: GraphVersion, graph: str, fields: dict[str, Any]
-    ) -> None:
-        """Refuse changes that a client has made for another version (rank 0)."""
-        for field in KINDS:
-            version = self.upload_versions.take(fields.get(field, ""))
-            if version is not None:
-                now.check_upload(graph, "changes", version)
+    def _check_version(self, graph: ServedGraph, kind: str, upload: str) -> None:
+        """Refuse an upload to this rank that is for another version of the graph."""
+        version = self.upload_versions.take(upload)
+        if version is None:
+            return
+        if version.graph != graph.name:
+            raise InputError(
+                f"the {kind} sent belong to {version.graph}; send them for {graph.name}"
+            )
+        graph.current.check_upload(graph.name, kind, version.number)
 
     def _append(
         self, graph: ServedGraph, version: int, batch: Batch | MndmstError | None
@@ -277,11 +279,10 @@ class Executor:
 
     def _uploaded_weights(self, graph: ServedGraph, name: str) -> np.ndarray:
         """Return the weights that a client has sent to all ranks. Collective."""
-        columns, version = self.uploads.take(name), self.upload_versions.take(name)
+        columns = self.uploads.take(name)
         weights = np.empty(0, np.float64)
         with self.comm.raise_on_all():
-            if version is not None:
-                graph.current.check_upload(graph.name, "weights", version)
+            self._check_version(graph, "weights", name)
             if columns is None or list(columns) != ["weight"]:
                 raise InputError(
                     f"no weights {name} have come to rank {self.comm.rank}. Send each "
@@ -319,10 +320,8 @@ class Executor:
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 columns = self.uploads.take(name) or {}
-                version = self.upload_versions.take(name)
-                if version is not None:
-                    kind = "vertices" if wanted == ("vertex",) else "edges"
-                    graph.current.check_upload(graph.name, kind, version)
+                kind = "vertices" if wanted == ("vertex",) else "edges"
+                self._check_version(graph, kind, name)
                 if tuple(columns) != wanted:
                     raise InputError(
                         f"no upload {name} of {', '.join(wanted)} has come to rank 0"

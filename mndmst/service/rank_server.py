@@ -16,7 +16,7 @@ from .jobs import CancelledError
 from .open_connections import cut_connections
 from .protocol import TABLE, UPLOAD, read_request, to_bytes
 from .streams import edge_schema, forest_batches, graph_batches, versioned
-from .upload_versions import read_version
+from .upload_versions import UploadVersion, read_version
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
 arrow = optional("pyarrow", "serve", "The service needs")
@@ -157,7 +157,8 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             now.check_upload(graph.name, kind, version)
         self.executor.uploads.receive(name, kind, (chunk.data for chunk in reader))
         if version is not None:
-            self.executor.upload_versions.note(name, version)
+            belongs_to = UploadVersion(graph.name, version)
+            self.executor.upload_versions.note(name, belongs_to)
 
     def events(self, action: str, body: bytes) -> Iterator[dict[str, Any]]:
         """Refuse an action: rank 0 alone takes them."""
