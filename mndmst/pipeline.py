@@ -12,27 +12,31 @@ from pathlib import Path
 from .comm.communicator import Comm
 from .host.errors import MndmstError
 from .host.progress import Progress
-from .io.endings import FOREST, RECORD
+from .io.endings import FOREST, REPORT
 from .io.outputs import check_on_all
 from .merging.choose import choose
 from .run.checkpoint import Checkpoint
 from .run.config import Config
 from .run.report import Report
 from .run.run import Run
-from .steps.boruvka import lightest_cut_edge
+from .steps.boruvka import ExceptionCondition, lightest_cut_edge
 from .steps.part_graph import part_graph
 from .steps.write import Summary, write_forest
 
 
 @dataclass(frozen=True)
 class Targets:
-    """Where the results go; None leaves one out."""
+    """Where the results go; None leaves one out.
+
+    `overwrite` replaces files that are not earlier results.
+    """
 
     forest: Path | None = None
     report: Path | None = None
     labels: bool = False
     checkpoint: Path | None = None
     resume: bool = False
+    overwrite: bool = False
 
 
 def solve(
@@ -56,8 +60,8 @@ def solve(
         On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
-    outputs = (targets.forest, FOREST), (targets.report, RECORD)
-    check_on_all(comm, [path], outputs, targets.checkpoint)
+    outputs = (targets.forest, FOREST), (targets.report, REPORT)
+    check_on_all(comm, [path], outputs, targets.checkpoint, targets.overwrite)
     kept = targets.checkpoint, config.checkpoint_interval, targets.resume
     with Checkpoint(comm, *kept) as checkpoint:
         # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
@@ -69,22 +73,30 @@ def solve(
         contract(run)
 
         # 8. Every rank writes the forest edges that begin at its vertices
-        summary = write_forest(run, targets.forest, targets.labels, targets.report)
+        summary = write_forest(
+            run, targets.forest, targets.labels, targets.report, targets.overwrite
+        )
         checkpoint.remove()
     return summary
 
 
-def contract(run: Run, proceed: Callable[[], None] = lambda: None) -> None:
-    """Find the forest of rows that are on their devices: steps 3 to 7. Collective.
+def contract(
+    run: Run,
+    proceed: Callable[[], None] = lambda: None,
+    exception: ExceptionCondition = lightest_cut_edge,
+) -> None:
+    """Contract rows that are on their devices: steps 3 to 7. Collective.
 
-    Afterwards `run.state` has the edges that each rank has found.
+    Afterwards `run.state` has the edges along which each rank has contracted.
 
     Parameters
     ----------
     proceed : callable
         Collective; called before each step, and may raise on all ranks.
+    exception : callable
+        How far a component may grow in a part (`merging/strategy.py`).
     """
-    strategy = choose(run, exception=lightest_cut_edge)
+    strategy = choose(run, exception=exception)
     try:
         # The lightest edges go first, then what they leave of the heavier ones
         for edges in strategy.portions():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .cluster import number
+from .options import add_overwrite
 
 
 def add(commands: Any) -> None:
@@ -64,6 +65,7 @@ def _add_output(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=".csv, .arrow or .parquet"
     )
+    add_overwrite(action, "replace a file that is there")
 
 
 _add_edges = _add_output
@@ -128,7 +130,7 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
     from ..service.tables import read_array, read_columns, write_table
 
     inputs = arguments.without, arguments.vertices
-    _check_table(inputs, arguments.output)
+    _check_table(inputs, arguments.output, arguments.overwrite)
     weights = arguments.weights
     if weights is not None and weights.endswith(".npy"):
         weights = read_array(Path(weights))
@@ -150,13 +152,14 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
     )
 
 
-def _check_table(inputs: Iterable[Path | None], output: Path | None) -> None:
+def _check_table(
+    inputs: Iterable[Path | None], output: Path | None, overwrite: bool
+) -> None:
     """Make sure, before the service is asked, that a table can be written."""
-    from ..io.endings import Kind
+    from ..io.endings import TABLE
     from ..io.outputs import check_outputs
-    from ..service.tables import KINDS
 
-    check_outputs(inputs, [(output, Kind(tuple(KINDS)))])
+    check_outputs(inputs, [(output, TABLE)], overwrite=overwrite)
 
 
 def _edges(service: Any, arguments: argparse.Namespace) -> None:
@@ -165,7 +168,7 @@ def _edges(service: Any, arguments: argparse.Namespace) -> None:
 
     if arguments.output is None:
         raise ConfigError("edges: give a file with -o")
-    _check_table([], arguments.output)
+    _check_table([], arguments.output, arguments.overwrite)
     write_table(service[arguments.graph].edges(), arguments.output)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.counted import counted
-from .options import add_quiet, say_not_kept
+from .options import add_overwrite, add_quiet, say_not_kept
 from .parser import on_disk
 
 
@@ -44,6 +44,7 @@ def add(commands: Any) -> None:
     cluster.add_argument(
         "--points", type=on_disk, metavar="FILE", help="points to draw: .npy or .csv"
     )
+    add_overwrite(cluster)
     add_quiet(cluster)
     cluster.set_defaults(process=_cluster)
 
@@ -62,17 +63,17 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..api.forest import Forest
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
+    from ..io.atomic_output import AtomicOutput
     from ..io.clusters import write_clusters
     from ..io.endings import CLUSTERS, PICTURE
     from ..io.forest import read_forest
     from ..io.outputs import check_outputs
-    from ..io.whole_file import WholeFiles
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
     inputs = arguments.forest, arguments.points
     outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
-    check_outputs(inputs, outputs)
+    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     points = None
     if arguments.plot is not None:
         from ..points.read import read_points
@@ -90,7 +91,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         "num_clusters": clusters,
         "rule": rule,
     }
-    with WholeFiles() as files:
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             columns["linkage"] = linkage
             write_clusters(arguments.output, facts, columns, files)

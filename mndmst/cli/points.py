@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.counted import counted
-from .options import add_quiet, say_not_kept
+from .options import add_overwrite, add_quiet, say_not_kept
 from .parser import Parser, on_disk
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..io.whole_file import WholeFiles
+    from ..io.atomic_output import AtomicOutput
     from ..points.forest import PointForest
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
@@ -40,6 +40,7 @@ def add_source(parser: Parser) -> None:
 def add_points(parser: Parser, output: str) -> None:
     """Add the points, what is written, and how the forest is found."""
     add_source(parser)
+    add_overwrite(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=f"{output}; else none is kept"
     )
@@ -107,6 +108,7 @@ def with_forest(
     from ..points.forest import points_forest
 
     min_samples = samples()
+    _check_files(arguments)
     points = _load(arguments, min_samples, 1)
     how = {"approximate": arguments.approximate, "neighbours": arguments.neighbours}
     found = points_forest(
@@ -129,10 +131,13 @@ def _with_ranks(
     from .ranks import begin
 
     comm, _, progress = begin(argparse.Namespace(quiet=True))
-    compile_kernels(comm, "points", None, progress.say)
     points = None
     with comm.raise_on_all():
         min_samples = samples()
+        if comm.rank == 0:
+            _check_files(arguments)
+    compile_kernels(comm, "points", None, progress.say)
+    with comm.raise_on_all():
         if arguments.approximate:
             raise ConfigError("--approximate takes one process; leave out mpirun")
         if comm.rank == 0:
@@ -152,13 +157,9 @@ def _with_ranks(
     return 0
 
 
-def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.ndarray":
-    """Check the outputs and return the points; with several ranks, mapped."""
-    from ..io.allowance import check_room
+def _check_files(arguments: argparse.Namespace) -> None:
     from ..io.endings import CLUSTERS, FOREST, PICTURE, POINTS
     from ..io.outputs import check_outputs
-    from ..points.metric import check_metric
-    from ..points.read import named_points
 
     outputs = (
         (arguments.output, CLUSTERS),
@@ -166,7 +167,15 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.nd
         (arguments.save, POINTS),
         (arguments.plot, PICTURE),
     )
-    check_outputs([arguments.points], outputs)
+    check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
+
+
+def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.ndarray":
+    """Return the points; with several ranks, mapped."""
+    from ..io.allowance import check_room
+    from ..points.metric import check_metric
+    from ..points.read import named_points
+
     check_metric(arguments.metric)
     points = named_points(arguments.points, arguments.count, ranks > 1)
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
@@ -192,17 +201,17 @@ def write(
         Attributes of the cluster file, and its datasets.
     """
     from ..cluster.picture import draw
+    from ..io.atomic_output import AtomicOutput
     from ..io.clusters import write_clusters
     from ..io.forest import ForestHeader
     from ..io.forest_writer import write_forest_in
-    from ..io.whole_file import WholeFiles
     from ..points.read import uuid_of
 
     forest, (facts, columns) = found.forest, clusters
     uuid = uuid_of(points)
     if not arguments.quiet:
         _tell(found)
-    with WholeFiles() as files:
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
             write_clusters(arguments.output, about, columns, files)
@@ -225,12 +234,14 @@ def write(
         say_not_kept("the result is", arguments.quiet)
 
 
-def save_points(files: "WholeFiles", path: Path | None, points: "np.ndarray") -> None:
+def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") -> None:
     """Write points to a file, if there is to be one."""
     import numpy as np
 
+    from ..io.endings import POINTS
+
     if path is not None:
-        with files.file(path) as temporary, temporary.open("wb") as file:
+        with files.file(path, POINTS) as temporary, temporary.open("wb") as file:
             np.save(file, points)
 
 

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .options import add_overwrite
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -33,19 +35,20 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="JSON for chrome://tracing or ui.perfetto.dev",
     )
+    add_overwrite(report)
     report.set_defaults(process=_report)
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from ..io.endings import PAGE, RECORD
+    from ..io.atomic_output import AtomicOutput
+    from ..io.endings import PAGE, TRACE
     from ..io.outputs import check_outputs
-    from ..io.whole_file import WholeFiles
     from ..report.record import read_record
 
-    outputs = (arguments.output, PAGE), (arguments.trace, RECORD)
-    check_outputs(arguments.runs, outputs)
+    outputs = (arguments.output, PAGE), (arguments.trace, TRACE)
+    check_outputs(arguments.runs, outputs, overwrite=arguments.overwrite)
     records = [read_record(path) for path in arguments.runs]
-    with WholeFiles() as files:
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             _draw(records, arguments.output, files)
         if arguments.trace is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run.config import CHOICES
-from .options import add_quiet
+from .options import add_overwrite, add_quiet
 
 
 def add(commands: Any) -> None:
@@ -39,6 +39,7 @@ def add(commands: Any) -> None:
     serve.add_argument(
         "--address-file", type=Path, metavar="FILE", help="JSON file for the address"
     )
+    add_overwrite(serve, "replace a file that is not one of an address")
     serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="certificate")
     serve.add_argument("--tls-key", type=Path, metavar="PEM", help="its key")
     serve.add_argument(
@@ -76,16 +77,26 @@ def add(commands: Any) -> None:
 
 def _serve(arguments: argparse.Namespace) -> int:
     from ..comm.mpi_library import forgo_memory_events
+    from ..io.endings import ADDRESS
     from ..service.serve import Setting, serve
     from .ranks import begin
 
     forgo_memory_events()
-    comm, config, progress = begin(arguments)
+    outputs = [(arguments.address_file, ADDRESS)]
+    comm, config, progress = begin(arguments, outputs)
     with comm.raise_on_all():
         graphs = _named(arguments.graphs)
     access, token_file = _access(comm, arguments)
-    named = (arguments.address_file, arguments.quiet, arguments.journal)
-    setting = Setting(graphs, access, token_file, *named, arguments.attached)
+    setting = Setting(
+        graphs,
+        access,
+        token_file,
+        arguments.address_file,
+        arguments.quiet,
+        arguments.journal,
+        arguments.attached,
+        arguments.overwrite,
+    )
     serve(comm, setting, config, progress)
     return 0
 

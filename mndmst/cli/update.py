@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from .options import add_graph, add_quiet
+from .options import add_graph, add_overwrite, add_quiet
 
 
 def add(commands: Any) -> None:
@@ -30,6 +30,9 @@ def add(commands: Any) -> None:
     update.add_argument(
         "--graph-out", type=Path, help="also write the changed graph to a directory"
     )
+    add_overwrite(
+        update, "replace a file that is not an earlier result, and a graph in GRAPH_OUT"
+    )
     update.add_argument("--memory", help="what a rank may hold, such as 8GiB")
     update.add_argument(
         "--threads",
@@ -48,13 +51,13 @@ def _update(arguments: argparse.Namespace) -> int:
     from ..update import Files, update
     from .ranks import begin
 
-    comm, config, progress = begin(arguments, FOREST)
+    comm, config, progress = begin(arguments, [(arguments.output, FOREST)])
     with comm.raise_on_all():
         graph = open_graph(arguments.graph, check=False)
     compile_kernels(comm, "update", graph.weight_dtype, progress.say)
     files = Files(
         arguments.graph, arguments.forest, arguments.changes, arguments.output,
-        arguments.graph_out,
+        arguments.graph_out, arguments.overwrite,
     )  # fmt: skip
     threads = config.threads or locate(comm).share
     summary = update(comm, files, config.memory, threads, progress)

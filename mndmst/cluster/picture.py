@@ -7,8 +7,9 @@ import numpy as np
 from ..host.counted import counted
 from ..host.errors import ConfigError
 from ..host.extras import optional
+from ..io.atomic_output import AtomicOutput
 from ..io.endings import PICTURE, check_ending
-from ..io.whole_file import WholeFiles
+from ..io.picture_file import write_picture_file
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
@@ -18,7 +19,7 @@ def draw(
     points: np.ndarray,
     labels: np.ndarray,
     path: Path,
-    files: WholeFiles,
+    files: AtomicOutput,
     name: str = "the points",
 ) -> None:
     """Write a scatter plot of the first two coordinates as .png, .svg or .pdf.
@@ -57,6 +58,5 @@ def draw(
     noise = np.count_nonzero(labels < 0)
     axes.set_title(f"{counted(len(points), 'point')}, {clusters}, {noise:,} noise")
     axes.set_aspect("equal")
-    kind = path.suffix[1:]
-    with files.file(path) as temporary:
-        figure.savefig(temporary, format=kind, dpi=PIXELS_PER_INCH, bbox_inches="tight")
+    how = {"dpi": PIXELS_PER_INCH, "bbox_inches": "tight"}
+    write_picture_file(figure, files, path, PICTURE, **how)

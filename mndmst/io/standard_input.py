@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..host.errors import MndmstError
+from .atomic_output import OwnFile
 from .layout import writing
-from .whole_file import OwnFile
 
 NAME = "standard input"
 _PIECE = 1 << 20

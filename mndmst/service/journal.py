@@ -29,11 +29,11 @@ import numpy as np
 from ..changes.batch import Batch
 from ..host.errors import InputError, OutputError
 from ..host.extras import optional
+from ..io.atomic_output import whole_file
 from ..io.destination import new_token
 from ..io.layout import flush_to_disk, writing
 from ..io.opening import read_small
 from ..io.shards import open_graph
-from ..io.whole_file import whole_file
 
 arrow = optional("pyarrow", "serve", "The journal needs")
 

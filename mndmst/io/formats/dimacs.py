@@ -17,8 +17,8 @@ import numpy as np
 
 from ...host.counted import counted
 from ...host.errors import InputError
+from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
-from ..whole_file import whole_file
 from .files import COMPRESSIONS, unpacked_pieces
 from .heads import LONGEST_HEAD, check_letters
 from .packages import import_scipy

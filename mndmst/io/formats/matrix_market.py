@@ -13,9 +13,9 @@ import numpy as np
 
 from ...host.counted import counted
 from ...host.errors import InputError
+from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
-from ..whole_file import whole_file
 from .files import COMPRESSIONS
 from .heads import read_head
 from .packages import import_scipy
