@@ -104,7 +104,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     print(
         f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}", flush=True
     )
-    if arguments.output is None:
+    if not any((arguments.output, arguments.plot)):
         say_not_kept("the clusters are", arguments.quiet)
     return 0
 

@@ -230,7 +230,7 @@ def write(
         if arguments.plot is not None:
             name = str(arguments.points)
             draw(points, columns["labels"], arguments.plot, files, name)
-    if arguments.output is None:
+    if not any((arguments.output, arguments.forest, arguments.plot)):
         say_not_kept("the result is", arguments.quiet)
 
 

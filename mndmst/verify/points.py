@@ -41,7 +41,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     n = len(points)
     point_set = PointSet(uuid_of(points), n, np.dtype(np.float64))
     strange = unlike(point_set, forest)
-    counts = n, None, forest.num_edges, n - forest.num_edges
+    counts = n, None, forest.num_edges, None
     if strange:
         seconds = time.perf_counter() - begin
         return Verdict(False, *counts, None, None, strange, seconds)
@@ -61,7 +61,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
         n=n,
         m=n * (n - 1) // 2,
         edges=forest.num_edges,
-        trees=n - forest.num_edges,
+        trees=None if problems else n - forest.num_edges,
         weight=seen.weight,
         digest=seen.digest,
         problems=problems,

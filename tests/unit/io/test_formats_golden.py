@@ -110,7 +110,7 @@ def test_packed_files(name: str, suffix: str, pack: object, tmp_path: Path) -> N
 def test_a_format_can_be_forced(name: str, tmp_path: Path) -> None:
     golden = DATA / f"square.{name}"
     shutil.copy(golden, tmp_path / "graph.of-unknown-kind")
-    with pytest.raises(InputError, match="unknown format"):
+    with pytest.raises(InputError, match="unknown suffix"):
         read_edges(tmp_path / "graph.of-unknown-kind")
     edges = read_edges(tmp_path / "graph.of-unknown-kind", name)
     assert triples(edges) == triples(read_edges(golden))
