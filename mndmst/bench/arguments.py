@@ -70,8 +70,8 @@ def chosen(
     unknown = set(given or ()) - set(known)
     if unknown:
         raise ConfigError(
-            f"no {what} is called {', '.join(sorted(unknown))} here; "
-            f"give some of {', '.join(known) or 'none'} to --{what}s."
+            f"--{what}s {','.join(sorted(unknown))}: unknown here; "
+            f"give some of {', '.join(known) or 'none'}."
         )
     return default if given is None else given
 
@@ -123,7 +123,7 @@ def names(text: str) -> tuple[str, ...]:
 def positive(text: str) -> int:
     """Read a number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
     return int(text)
 
 

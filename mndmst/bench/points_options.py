@@ -44,7 +44,7 @@ def _sizes(text: str) -> list[tuple[int, int]]:
     for word in text.split(","):
         count, _, dimensions = word.partition("x")
         if not (count.isdecimal() and dimensions.isdecimal() and int(dimensions)):
-            raise argparse.ArgumentTypeError(f"{word} is no size such as 100000x3")
+            raise argparse.ArgumentTypeError(f"{word} is not a size such as 100000x3")
         found.append((int(count), int(dimensions)))
     return found
 

@@ -54,7 +54,7 @@ def number(word: str) -> int | float:
     try:
         value = float(word)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{word}' is no number") from error
+        raise argparse.ArgumentTypeError(f"'{word}' is not a number") from error
     whole = word.strip().lstrip("+-").isdecimal() and abs(value) < 1 << 64
     return int(word) if whole else value
 
@@ -76,9 +76,11 @@ def _cluster(arguments: argparse.Namespace) -> int:
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     points = None
     if arguments.plot is not None:
+        from ..cluster.picture import check_drawable
         from ..points.read import read_points
 
         points = read_points(arguments.points)
+        check_drawable(points, str(arguments.points))
     file = read_forest(arguments.forest)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)

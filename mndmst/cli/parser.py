@@ -168,11 +168,11 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number") from error
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from error
 
 
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number") from error
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from error

@@ -178,6 +178,10 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.nd
 
     check_metric(arguments.metric)
     points = named_points(arguments.points, arguments.count, ranks > 1)
+    if arguments.plot is not None:
+        from ..cluster.picture import check_drawable
+
+        check_drawable(points, str(arguments.points))
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
     each += BYTES_A_NEIGHBOUR * neighbours

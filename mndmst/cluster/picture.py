@@ -15,6 +15,24 @@ SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
 
 
+def check_drawable(points: np.ndarray, name: str) -> None:
+    """Refuse points that cannot be drawn, before their clusters are known.
+
+    Raises
+    ------
+    ConfigError
+        If they have one dimension.
+    MissingExtraError
+        If Matplotlib is not installed.
+    """
+    optional("matplotlib", "plot")
+    if points.shape[1] < 2:
+        raise ConfigError(
+            f"{name}: its points have {counted(points.shape[1], 'dimension')}, and a "
+            "picture shows two. Leave out --plot."
+        )
+
+
 def draw(
     points: np.ndarray,
     labels: np.ndarray,
@@ -37,11 +55,11 @@ def draw(
         If Matplotlib is not installed.
     """
     check_ending(path, PICTURE)
-    if len(points) != len(labels) or points.shape[1] < 2:
+    check_drawable(points, name)
+    if len(points) != len(labels):
         raise ConfigError(
-            f"{name}: {counted(len(points), 'point')} of "
-            f"{counted(points.shape[1], 'dimension')} do not suit "
-            f"{counted(len(labels), 'vertex')}; give the points the graph was made of."
+            f"{name}: has {counted(len(points), 'point')}, and the forest has "
+            f"{counted(len(labels), 'vertex')}. Give the points the graph was made of."
         )
     matplotlib = optional("matplotlib", "plot")
     figure = optional("matplotlib.figure", "plot").Figure(figsize=(7, 7))

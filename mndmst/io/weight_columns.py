@@ -197,7 +197,7 @@ def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
 def _open(path: Path, graph: ShardFiles) -> WeightColumn:
     with reading(path, REMAKE), open_hdf5(path) as file:
         if read_attribute(file, "format") != FORMAT or file.attrs["version"] != VERSION:
-            raise InputError(f"{path}: is no column of weights. Write it again.")
+            raise InputError(f"{path}: is not a column of weights. Write it again.")
         if read_attribute(file, "graph-uuid") != graph.uuid:
             raise InputError(
                 f"{path}: belongs to another graph. Remove it, or write it again."

@@ -83,6 +83,6 @@ def _read_problem(path: Path) -> tuple[int, int, int]:
         raise InputError(
             f"{path}: its p line says {counted(num_vertices, 'vertex')} and "
             f"{counted(num_arcs, 'arc')}, more than the file can hold. Copy it again, "
-            "or mend the p line."
+            "or fix the p line."
         )
     return num_vertices, num_arcs, start

@@ -67,7 +67,7 @@ def open_file(path: Path) -> TextFile:
     if entries > most or rows > MAX_VERTICES:
         raise InputError(
             f"{path}: says {counted(rows, 'row')} and {counted(entries, 'entry')}, "
-            "more than the file can hold. Copy it again, or mend the line that says it."
+            "more than the file can hold. Copy it again, or fix that line."
         )
     lines = _PATTERN if kind[1] == "pattern" else _WEIGHTED
     return TextFile(path, lines, rows, entries, place + len(line) + 1)
