@@ -15,11 +15,13 @@ def add(commands: Any) -> None:
     client = commands.add_parser(
         "client",
         help="ask a service that mndmst serve has started",
-        description="Ask a service. URL is what `mndmst serve` prints, or the file it "
-        "writes with --address-file, which also names the token.",
+        description="Ask a service. URL is the address that `mndmst serve` prints, or "
+        "the file of its --address-file, which also names the token.",
     )
     client.add_argument("url", metavar="URL", help="grpc+tcp://HOST:PORT, or a file")
-    client.add_argument("--token-file", type=Path, metavar="FILE", help="has the token")
+    client.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="file of the token"
+    )
     client.add_argument(
         "--tls-root", type=Path, metavar="PEM", help="certificate to trust"
     )
@@ -29,17 +31,21 @@ def add(commands: Any) -> None:
         ("metrics", "print counters and times"),
         ("shutdown", "end the service"),
     ):
-        action = actions.add_parser(name, help=meaning, description=meaning + ".")
+        action = actions.add_parser(
+            name, help=meaning, description=f"{meaning.capitalize()}."
+        )
         action.set_defaults(ask=globals()[f"_{name}"])
     for name, meaning in (
-        ("info", "print what is known of a graph"),
+        ("info", "print the properties of a graph"),
         ("snapshot", "write the graph as shards"),
         ("solve", "compute a forest"),
         ("update", "apply changes as a whole"),
         ("store", "keep weights as a column"),
         ("edges", "write the edges in their order"),
     ):
-        action = actions.add_parser(name, help=meaning, description=meaning + ".")
+        action = actions.add_parser(
+            name, help=meaning, description=f"{meaning.capitalize()}."
+        )
         action.add_argument("graph", help="its name")
         action.set_defaults(ask=globals()[f"_{name}"])
         globals().get(f"_add_{name}", lambda _: None)(action)

@@ -27,6 +27,7 @@ def add(commands: Any) -> None:
     convert.add_argument(
         "--graph",
         type=Path,
+        metavar="GRAPH",
         help="the graph of a forest: vertices get the ids they had before --reorder "
         "or --compact-ids",
     )

@@ -60,23 +60,23 @@ def add_points(parser: Parser, output: str) -> None:
     parser.add_argument(
         "--approximate",
         action="store_true",
-        help="use the forest of the nearest neighbours' graph alone, and say how many "
-        "of its edges are certain",
+        help="use the forest of the nearest neighbours' graph alone, and print how "
+        "many of its edges are certain",
     )
     parser.add_argument(
         "--threads",
         type=int,
         default=0,
         metavar="N",
-        help="threads; by default as many as there are cores",
+        help="threads; by default one for each core",
     )
     parser.advanced.add_argument(
         "--neighbours",
         type=int,
         default=0,
         metavar="K",
-        help="neighbours that are listed at first; without --approximate a matter of "
-        "speed alone",
+        help="neighbours to list for each point at first; without --approximate the "
+        "result does not depend on it",
     )
     add_quiet(parser)
 

@@ -12,8 +12,9 @@ def add(commands: Any) -> None:
     report = commands.add_parser(
         "report",
         help="draw what a run did, from the JSON of solve --report",
-        description="Draw the first run: what its ranks and devices did when, edges "
-        "left, bytes sent, memory; with more runs, also how time falls with ranks.",
+        description="Draw the first run: the stages of its ranks and the work of its "
+        "devices over time, edges left, bytes sent, memory; with more runs, also how "
+        "time falls with ranks. Without -o and --trace, print a table.",
     )
     report.add_argument(
         "runs",
@@ -27,13 +28,13 @@ def add(commands: Any) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help=".html for a page; .png, .svg or .pdf",
+        help="page to write, .html, or picture, .png, .svg or .pdf",
     )
     report.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
-        help="JSON for chrome://tracing or ui.perfetto.dev",
+        help="JSON file to write for chrome://tracing or ui.perfetto.dev",
     )
     add_overwrite(report)
     report.set_defaults(process=_report)

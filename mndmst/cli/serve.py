@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
         "graphs",
         nargs="+",
         metavar="[NAME=]GRAPH",
-        help="shards, and what they are called",
+        help="sharded graph, and its name for clients; by default the directory's",
     )
     where = serve.add_mutually_exclusive_group()
     where.add_argument(
@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
         "--token-file",
         type=Path,
         metavar="FILE",
-        help="has the token that clients must show; made if it is missing",
+        help="file of the token that clients must show; made if it is missing",
     )
     serve.add_argument(
         "--address-file", type=Path, metavar="FILE", help="JSON file for the address"
