@@ -157,7 +157,7 @@ def _near(word: str, known: Iterable[str]) -> str:
     """Return which of some words is most like one; an empty one if none is."""
     from difflib import get_close_matches  # for errors alone
 
-    return next(iter(get_close_matches(word, known, 1)), "")
+    return next(iter(get_close_matches(word, known, 1, cutoff=0.75)), "")
 
 
 def _name(command: argparse.ArgumentParser) -> str:
