@@ -7,6 +7,10 @@ import graphs
 import h5py
 import numpy as np
 import pytest
+from services import served
+
+from mndmst.io.endings import ADDRESS
+from mndmst.io.replacing import is_earlier_result
 
 pytestmark = pytest.mark.mpi
 
@@ -88,3 +92,20 @@ def test_an_update_replaces_a_graph_on_request_and_never_its_own(
     run = mpirun(2, *words, folder / "g", "--overwrite")
     assert run.returncode == 1 and "g: is read by this command" in run.stderr
     assert (folder / "g" / "index.h5").exists()
+
+
+def test_a_service_and_its_client_follow_the_rule(
+    mndmst: Callable, folder: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow.flight")
+    table = tmp_path / "edges.csv"
+    table.write_text("precious")
+    with served(tmp_path, 1, folder / "g") as service:
+        assert is_earlier_result(service.address, ADDRESS)
+        words = ("client", service.address, "edges", "g", "-o", table)
+        run = mndmst(*words)
+        assert run.returncode == 1 and "--overwrite" in run.stderr
+        assert table.read_text() == "precious"
+        run = mndmst(*words, "--overwrite")
+        assert run.returncode == 0, run.stderr
+    assert table.read_text() != "precious"
