@@ -16,7 +16,7 @@ def add_graph(parser: Parser) -> None:
 def add_new_graph(parser: Parser) -> None:
     """Add the graph that a command makes."""
     parser.add_argument("out", type=Path, help="directory to make")
-    add_overwrite(parser, "replace a graph")
+    add_overwrite(parser, "replace a graph that is there")
 
 
 def add_overwrite(

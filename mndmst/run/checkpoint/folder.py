@@ -110,7 +110,7 @@ class Folder:
         head = os.pread(self._lock, len(_HEAD), 0)
         if not _HEAD.startswith(head):
             raise ConfigError(
-                f"{name}: is not a lock of mndmst. Rename it, or give --checkpoint "
+                f"{name}: is no lock of mndmst's. Rename it, or give --checkpoint "
                 "another directory."
             )
         if head != _HEAD:  # it is new, or who made it was killed
