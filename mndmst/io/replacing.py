@@ -63,7 +63,7 @@ def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
     if overwrite or not os.path.lexists(target) or is_earlier_result(target, kind):
         return
     suffix = target.suffix.lower()
-    reason = f"is not an earlier {kind.name} of mndmst"
+    reason = f"is not a {kind.name} that mndmst has written"
     if suffix not in MARKED:
         reason = f"a {suffix} file does not prove which program wrote it"
     raise OutputError(

@@ -124,7 +124,7 @@ def test_hdf5_of_others_stays(tmp_path: Path) -> None:
     path = tmp_path / "notes.h5"
     for attributes in ({}, {"format": "mndmst"}, {"format": "mndmst-forest "}):
         hdf5(path, **attributes)
-        with pytest.raises(OutputError, match="is not an earlier forest of mndmst"):
+        with pytest.raises(OutputError, match="is not a forest that mndmst has"):
             check_outputs([], [(path, FOREST)])
 
 
@@ -220,7 +220,7 @@ def test_a_file_that_appears_meanwhile_stays(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     check_outputs([], [(path, FOREST)])
     with (
-        pytest.raises(OutputError, match="is not an earlier forest"),
+        pytest.raises(OutputError, match="is not a forest that"),
         whole_file(path, FOREST) as temporary,
     ):
         hdf5(temporary, format=FOREST.format)

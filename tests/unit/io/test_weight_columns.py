@@ -71,7 +71,7 @@ def test_a_column_replaces_a_column_and_no_other_file(tmp_path: Path) -> None:
     column = find_columns(graph)["time"]
     assert column.read(0, column.num_edges).tolist() == (before + 1).tolist()
     column.path.write_text("notes")
-    with pytest.raises(OutputError, match=r"time\.h5: exists, and is not .* column"):
+    with pytest.raises(OutputError, match=r"time\.h5: exists, and is not a column"):
         write_column(graph, "time", before.dtype, [before])
     assert column.path.read_text() == "notes"
     write_column(graph, "time", before.dtype, [before], overwrite=True)
