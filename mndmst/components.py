@@ -14,9 +14,10 @@ import numpy as np
 from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
-from .io.endings import LABELS, RECORD
+from .io.atomic_output import AtomicOutput
+from .io.endings import LABELS, REPORT
 from .io.labels import LabelsHeader, write_labels
-from .io.outputs import Outputs, check_on_all
+from .io.outputs import check_on_all
 from .io.totals import forest_digest
 from .pipeline import contract
 from .run.config import Config
@@ -83,6 +84,7 @@ def connected_components(
     progress: Progress,
     labels: Path | None = None,
     report: Path | None = None,
+    overwrite: bool = False,
 ) -> Components:
     """Find the connected components of a sharded graph. Collective.
 
@@ -94,6 +96,8 @@ def connected_components(
         Where to write each vertex's label, the smallest vertex of its component.
     report : Path, optional
         Where to write the run's record.
+    overwrite : bool
+        Replace files that are not earlier results.
 
     Returns
     -------
@@ -105,13 +109,16 @@ def connected_components(
     MndmstError
         On every rank, if the input, the options or the output cannot be used.
     """
-    check_on_all(comm, [path], [(labels, LABELS), (report, RECORD)])
+    outputs = (labels, LABELS), (report, REPORT)
+    check_on_all(comm, [path], outputs, overwrite=overwrite)
     run = part_graph(comm, path, config, Report(comm, progress))
     contract(run, exception=any_cut_edge)
-    return _label(run, labels, report)
+    return _label(run, labels, report, overwrite)
 
 
-def _label(run: Run, target: Path | None, record: Path | None) -> Components:
+def _label(
+    run: Run, target: Path | None, record: Path | None, overwrite: bool
+) -> Components:
     """Label all vertices, count the components and write the outputs."""
     comm, report = run.comm, run.report
     with report.stage("labels"):
@@ -127,7 +134,7 @@ def _label(run: Run, target: Path | None, record: Path | None) -> Components:
         "histogram": _histogram(comm, sizes),
         "digest": digest,
     }
-    with Outputs(comm) as outputs:
+    with AtomicOutput(comm, overwrite) as outputs:
         if target is not None:
             with report.stage("write"):
                 header = LabelsHeader(run.graph.uuid, results["components"], digest)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .comm.communicator import Comm
 from .host.progress import Progress
-from .io.endings import FOREST, RECORD
+from .io.endings import FOREST, REPORT
 from .io.outputs import check_on_all
 from .merging.choose import choose
 from .merging.strategy import Proceed, Strategy
@@ -25,13 +25,17 @@ from .steps.write import Summary, write_forest
 
 @dataclass(frozen=True)
 class Targets:
-    """Where the results go; None leaves one out."""
+    """Where the results go; None leaves one out.
+
+    `overwrite` replaces files that are not earlier results.
+    """
 
     forest: Path | None = None
     report: Path | None = None
     labels: bool = False
     checkpoint: Path | None = None
     resume: bool = False
+    overwrite: bool = False
 
 
 def solve(
@@ -55,8 +59,8 @@ def solve(
         On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
-    outputs = (targets.forest, FOREST), (targets.report, RECORD)
-    check_on_all(comm, [path], outputs, targets.checkpoint)
+    outputs = (targets.forest, FOREST), (targets.report, REPORT)
+    check_on_all(comm, [path], outputs, targets.checkpoint, targets.overwrite)
     with Checkpoint(
         comm, targets.checkpoint, config.checkpoint_interval, targets.resume
     ) as checkpoint:
@@ -69,7 +73,9 @@ def solve(
         contract(run)
 
         # 8. Every rank writes the forest edges that begin at its vertices
-        summary = write_forest(run, targets.forest, targets.labels, targets.report)
+        summary = write_forest(
+            run, targets.forest, targets.labels, targets.report, targets.overwrite
+        )
         checkpoint.remove()
     return summary
 

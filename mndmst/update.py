@@ -19,10 +19,11 @@ from .graph.order import keys_to_weights
 from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
+from .io.atomic_output import AtomicOutput
 from .io.endings import FOREST
 from .io.forest import ForestHeader, read_forest
 from .io.forest_writer import write_forest
-from .io.outputs import Outputs, check_on_all
+from .io.outputs import check_on_all
 from .io.rows_writer import check_new, graph_uuid, write_rows
 from .io.shard_writer import OriginalIds
 from .io.shards import ShardedGraph, open_graph
@@ -35,13 +36,17 @@ from .tree.index import ForestIndex
 
 @dataclass(frozen=True)
 class Files:
-    """What is read and written; a graph is written only if it is asked for."""
+    """What is read and written; a graph is written only if it is asked for.
+
+    `overwrite` replaces files that are not earlier results, and a graph.
+    """
 
     graph: Path
     forest: Path
     changes: Path
     forest_out: Path
     graph_out: Path | None = None
+    overwrite: bool = False
 
 
 def update(
@@ -67,10 +72,11 @@ def update(
         On every rank, if an input, the memory or an output cannot be used.
     """
     inputs = files.graph, files.forest, files.changes
-    check_on_all(comm, inputs, [(files.forest_out, FOREST)])
+    outputs = [(files.forest_out, FOREST)]
+    check_on_all(comm, inputs, outputs, overwrite=files.overwrite)
     with comm.raise_on_all():
         if comm.rank == 0 and files.graph_out is not None:
-            check_new(files.graph_out)
+            check_new(files.graph_out, comm.size, files.overwrite, files.graph)
         graph = open_graph(files.graph, check=comm.rank == 0)
     index, batch = None, None
     with comm.raise_on_all():
@@ -174,14 +180,14 @@ def _write(
         original = _original_ids(graph)
     uuid = graph_uuid(comm, rows, dtype, original)
     if files.graph_out is not None:
-        write_rows(comm, files.graph_out, rows, dtype, uuid, original)
+        write_rows(comm, files.graph_out, rows, dtype, uuid, original, files.overwrite)
     edges = EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
     if changing.forest is not None:
         edges = changing.forest.edges()
     weights = keys_to_weights(edges.key, dtype)
     total, digest = exact_total(comm, weights), forest_digest(comm, edges.u, edges.v)
     header = ForestHeader(uuid, graph.num_vertices, total, digest)
-    with Outputs(comm) as outputs:
+    with AtomicOutput(comm, files.overwrite) as outputs:
         write_forest(outputs, files.forest_out, edges, weights, lambda: header)
     count = comm.sum(len(edges))
     seconds = comm.max(time.monotonic() - process_start())

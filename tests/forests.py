@@ -10,9 +10,9 @@ from oracle import Answer
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
+from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import write_forest
-from mndmst.io.outputs import Outputs
 from mndmst.io.shards import open_graph
 from mndmst.io.totals import exact_total, forest_digest
 from mndmst.verify import Verdict, verify
@@ -36,7 +36,7 @@ def write(
         "digest": forest_digest(COMM, src, dst),
     } | header
     edges = EdgeList(src, dst, weights_to_keys(weight.copy()))
-    with Outputs(COMM) as outputs:
+    with AtomicOutput(COMM) as outputs:
         write_forest(
             outputs, path, edges, weight, lambda: ForestHeader(**facts), labels
         )

@@ -152,6 +152,7 @@ def solve(
     labels: bool = False,
     report: str | Path | None = None,
     quiet: bool = True,
+    overwrite: bool = False,
     **options: Any,
 ) -> "Summary":
     """Compute the forest of a sharded graph in a program that runs under MPI.
@@ -173,6 +174,9 @@ def solve(
         Write each vertex's tree to the forest file, too.
     quiet : bool
         No progress on standard error.
+    overwrite : bool
+        Replace any files of these names. Without it only a forest file and a report are
+        replaced.
     **options
         Fields of `Config`, which override all other settings: ``merge="ring"``.
 
@@ -198,7 +202,7 @@ def solve(
             options, lambda name, value: f"solve({name}={value!r})"
         )
 
-    targets = Targets(_path(output), _path(report), labels)
+    targets = Targets(_path(output), _path(report), labels, overwrite=overwrite)
     ranks = world() if comm is None else Comm.dup(comm)
     with _to_its_end(ranks):
         progress = Progress(ranks.rank == 0 and not quiet)

@@ -129,7 +129,9 @@ class Forest(Queries):
         labels = file.read_labels(0, n) if file.has_labels else labels_of(n, src, dst)
         return cls(src, dst, weight, labels, file.header.graph_uuid)
 
-    def write(self, path: str | Path, labels: bool = False) -> None:
+    def write(
+        self, path: str | Path, labels: bool = False, overwrite: bool = False
+    ) -> None:
         """Write the forest to a file, which appears whole or not at all.
 
         Parameters
@@ -140,21 +142,28 @@ class Forest(Queries):
             `.npz`, `.gr`, `.txt` and others, with the edges alone.
         labels : bool
             Write the tree of each vertex, too; into `.h5` only.
+        overwrite : bool
+            Replace any file of that name. Without it only a forest file is replaced.
 
         Raises
         ------
         ConfigError
             If the suffix is none of these, or has no labels.
         OutputError
-            If the file cannot be written.
+            If the file cannot be written, or would replace something else.
         """
+        from ..io.endings import EDGES, FOREST
+        from ..io.outputs import check_outputs
+
         path = Path(path)
+        kind = FOREST if path.suffix == ".h5" else EDGES
+        if labels and kind is EDGES:
+            raise ConfigError(f"{path}: only .h5 files have labels")
+        check_outputs([], [(path, kind)], overwrite=overwrite)
         if path.suffix != ".h5":
             from ..io.edges import Edges
             from ..io.formats import write_edges
 
-            if labels:
-                raise ConfigError(f"{path}: only .h5 files have labels")
             columns = self.src, self.dst, self.weight
             write_edges(Edges(self.num_vertices, *columns, False), path)
             return
@@ -165,7 +174,8 @@ class Forest(Queries):
             self.graph_uuid, self.num_vertices, self.total_weight, self.digest
         )
         trees = self.labels if labels else None
-        write_forest_alone(path, (self.src, self.dst, self.weight), header, trees)
+        columns = self.src, self.dst, self.weight
+        write_forest_alone(path, columns, header, trees, overwrite)
 
     def to_scipy(self) -> Any:
         """Return a `scipy.sparse.csr_array`, each edge once, above the diagonal.

@@ -6,13 +6,17 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import ConfigError
 from ..host.extras import optional
 
+if TYPE_CHECKING:
+    from ..io.atomic_output import AtomicOutput
+
 Process = Callable[[argparse.Namespace], int]
+Drawing = Callable[[Path, "AtomicOutput"], None]
 
 
 def finish(parser: argparse.ArgumentParser, process: Process) -> None:
@@ -20,30 +24,38 @@ def finish(parser: argparse.ArgumentParser, process: Process) -> None:
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write everything here"
     )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace a file that is not an earlier result",
+    )
     parser.set_defaults(process=partial(_measure, process))
 
 
 def _measure(process: Process, arguments: argparse.Namespace) -> int:
-    check_files(arguments.json, getattr(arguments, "plot", None))
+    check_files(arguments.json, getattr(arguments, "plot", None), arguments.overwrite)
     return process(arguments)
 
 
-def check_files(record: Path | None, plot: Path | None) -> None:
+def check_files(
+    record: Path | None, plot: Path | None, overwrite: bool = False
+) -> None:
     """Make sure, before anything is measured, that files can be written there.
 
     Raises
     ------
     OutputError
-        If one cannot be made.
+        If one cannot be made, or would replace something else.
     ConfigError
         If a name says another format.
     MissingExtraError
         If a plot is asked for, and Matplotlib is not installed.
     """
-    from ..io.endings import PICTURE, RECORD
+    from ..io.endings import BENCH_PICTURE, BENCH_RECORD
     from ..io.outputs import check_outputs
 
-    check_outputs([], [(record, RECORD), (plot, PICTURE)])
+    outputs = (record, BENCH_RECORD), (plot, BENCH_PICTURE)
+    check_outputs([], outputs, overwrite=overwrite)
     if plot is not None:
         optional("matplotlib", "plot", "Plots need")
 
@@ -58,26 +70,40 @@ def chosen(
     unknown = set(given or ()) - set(known)
     if unknown:
         raise ConfigError(
-            f"no {what} is called {', '.join(sorted(unknown))} here; "
-            f"give some of {', '.join(known) or 'none'} to --{what}s."
+            f"--{what}s {','.join(sorted(unknown))}: unknown here; "
+            f"give some of {', '.join(known) or 'none'}."
         )
     return default if given is None else given
 
 
-def write(path: Path | None, **record: Any) -> None:
-    """Write a record and the command as JSON, if there is to be a file.
+def write(
+    arguments: argparse.Namespace, draw: Drawing | None = None, **record: Any
+) -> None:
+    """Write the files that were asked for: a record as JSON, and a picture.
+
+    Parameters
+    ----------
+    draw : callable, optional
+        Draws the picture, of a command that has `--plot`.
+    **record
+        Entries of the JSON, beside the command line.
 
     Raises
     ------
     OutputError
-        If it cannot be written.
+        If one cannot be written.
     """
-    from ..io.whole_file import whole_file
+    from ..io.atomic_output import AtomicOutput
+    from ..io.endings import BENCH_RECORD
+    from ..io.replacing import json_mark
 
-    if path is not None:
-        text = json.dumps({"command": sys.argv, **record}, indent=1)
-        with whole_file(path) as temporary:
-            temporary.write_text(text + "\n")
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        if arguments.json is not None:
+            entries = json_mark(BENCH_RECORD) | {"command": sys.argv} | record
+            with files.file(arguments.json, BENCH_RECORD) as temporary:
+                temporary.write_text(json.dumps(entries, indent=1) + "\n")
+        if draw is not None and arguments.plot is not None:
+            draw(arguments.plot, files)
 
 
 def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
@@ -97,7 +123,7 @@ def names(text: str) -> tuple[str, ...]:
 def positive(text: str) -> int:
     """Read a number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
     return int(text)
 
 

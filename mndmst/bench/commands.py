@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from functools import partial
 from typing import Any
 
 from ..host.counted import counted
@@ -27,7 +28,7 @@ def run_start(arguments: argparse.Namespace) -> int:
         found = measure(graph, ranks, arguments.repeat, options)
         print(text(found), flush=True)
         rows.append(asdict(found))
-    write(arguments.json, machine=facts, rows=rows)
+    write(arguments, machine=facts, rows=rows)
     return 0
 
 
@@ -48,7 +49,7 @@ def run_service(arguments: argparse.Namespace) -> int:
     for row in measure(graph, ranks, arguments.repeat):
         print(row.text(), flush=True)
         rows.append(asdict(row))
-    write(arguments.json, machine=facts, rows=rows)
+    write(arguments, machine=facts, rows=rows)
     return 0
 
 
@@ -73,7 +74,7 @@ def run_papers(arguments: argparse.Namespace) -> int:
             print(papers.header(record["paper"], record["table"], first))
         print(papers.text(record), flush=True)
         records.append(record)
-    write(arguments.json, machine=facts, rows=records)
+    write(arguments, machine=facts, rows=records)
     return 0
 
 
@@ -85,7 +86,7 @@ def run_both(arguments: argparse.Namespace) -> int:
     given = chosen("arrangement", arguments.arrangements, known, known)
     records = list(run(arguments.graph, given, arguments.repeat))
     print(table(records))
-    write(arguments.json, runs=records)
+    write(arguments, runs=records)
     if len(digests(records)) == 1:
         return 0
     print("the forests differ", file=sys.stderr)
@@ -102,7 +103,7 @@ def run_gpu(arguments: argparse.Namespace) -> int:
     ):
         print(block(record), flush=True)
         records.append(record)
-    write(arguments.json, machine=facts, graphs=records)
+    write(arguments, machine=facts, graphs=records)
     return 0 if all(record["agrees"] for record in records) else 1
 
 
@@ -134,10 +135,9 @@ def run_cpu(arguments: argparse.Namespace) -> int:
         print(f"\n{block(case)}", flush=True)
         wrong += disagreements(case)
         cases.append(case)
-    if arguments.plot is not None:
-        plot_threads(cases, arguments.plot)
     records = [case.as_dict() for case in cases]
-    write(arguments.json, machine=facts, cases=records, disagreements=wrong)
+    draw = partial(plot_threads, cases)
+    write(arguments, draw, machine=facts, cases=records, disagreements=wrong)
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from ..host.extras import optional
-from ..io.whole_file import whole_file
+from ..io.atomic_output import AtomicOutput
+from ..io.endings import BENCH_PICTURE
+from ..io.picture_file import write_picture_file
 from .results import Case
 
 
-def plot_threads(cases: list[Case], path: Path) -> None:
+def plot_threads(cases: list[Case], path: Path, files: AtomicOutput) -> None:
     """Draw the speed-up of the kernel, and the share of the floor, over threads.
 
     Parameters
@@ -17,6 +19,8 @@ def plot_threads(cases: list[Case], path: Path) -> None:
         Each is a line; those measured with one number of threads are left out.
     path : Path
         Ends with .svg, .png or .pdf.
+    files : AtomicOutput
+        Names the picture.
 
     Raises
     ------
@@ -44,5 +48,4 @@ def plot_threads(cases: list[Case], path: Path) -> None:
     speed.set_ylabel("times as fast as one")
     floor.set_ylabel("floor, as a share of the time")
     speed.legend(fontsize=7)
-    with whole_file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:], dpi=110)
+    write_picture_file(figure, files, path, BENCH_PICTURE, dpi=110)

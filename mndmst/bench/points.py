@@ -17,7 +17,9 @@ import numpy as np
 
 from ..host.counted import counted
 from ..host.extras import optional
-from ..io.whole_file import WholeFiles
+from ..io.atomic_output import AtomicOutput
+from ..io.endings import BENCH_PICTURE
+from ..io.picture_file import write_picture_file
 
 Points = np.ndarray
 MIN_CLUSTER_SIZE, MIN_SAMPLES = 100, 10
@@ -150,7 +152,7 @@ def text(rows: list[PointsRow]) -> str:
     return "\n".join(lines)
 
 
-def draw(rows: list[PointsRow], path: Path) -> None:
+def draw(rows: list[PointsRow], path: Path, files: AtomicOutput) -> None:
     """Draw the least seconds of every contender over points, a panel a dimension.
 
     Raises
@@ -178,5 +180,4 @@ def draw(rows: list[PointsRow], path: Path) -> None:
         axes.set_xlabel("points")
     all_axes[0].set_ylabel("seconds")
     all_axes[0].legend(fontsize=7)
-    with WholeFiles() as files, files.file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:], dpi=110)
+    write_picture_file(figure, files, path, BENCH_PICTURE, dpi=110)

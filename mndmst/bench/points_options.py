@@ -1,6 +1,7 @@
 """The options of `mndmst bench points`."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def _sizes(text: str) -> list[tuple[int, int]]:
     for word in text.split(","):
         count, _, dimensions = word.partition("x")
         if not (count.isdecimal() and dimensions.isdecimal() and int(dimensions)):
-            raise argparse.ArgumentTypeError(f"{word} is no size such as 100000x3")
+            raise argparse.ArgumentTypeError(f"{word} is not a size such as 100000x3")
         found.append((int(count), int(dimensions)))
     return found
 
@@ -64,7 +65,6 @@ def _points(arguments: argparse.Namespace) -> int:
     for found in run(cases, peers, arguments.repeat, arguments.most):
         print(text(found), flush=True)
         rows += found
-    if arguments.plot is not None:
-        draw(rows, arguments.plot)
-    write(arguments.json, machine=facts, rows=[asdict(row) for row in rows])
+    records = [asdict(row) for row in rows]
+    write(arguments, partial(draw, rows), machine=facts, rows=records)
     return 0

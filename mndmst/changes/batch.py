@@ -135,7 +135,11 @@ def _check_ends(
     ends = f"({src[change]}, {dst[change]})"
     reason = "is a self-loop, which no forest has"
     if src[change] != dst[change]:
-        reason = f"names a vertex that is not; there are {num_vertices:,}, from 0 on"
+        in_graph = 0 <= src[change] < num_vertices
+        vertex = dst[change] if in_graph else src[change]
+        reason = f"names vertex {vertex}, but ids run from 0 to {num_vertices - 1}"
+        if num_vertices == 0:
+            reason = f"names vertex {vertex}, but the graph has no vertices"
     raise InputError(f"{batch.where(change)}: {ends} {reason}. Leave it out.")
 
 
@@ -192,8 +196,8 @@ def _keys(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if wrong.any():
         change = int(wrong.argmax())
         raise InputError(
-            f"{batch.where(change)}: the weight {given[change]} is no {dtype}, as the "
-            "weights of the graph are. Give another."
+            f"{batch.where(change)}: the weight {given[change]} does not fit {dtype}, "
+            "the type of the graph's weights. Give another."
         )
     return weights_to_keys(converted)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .cluster import number
+from .options import add_overwrite
 
 
 def add(commands: Any) -> None:
@@ -14,11 +15,13 @@ def add(commands: Any) -> None:
     client = commands.add_parser(
         "client",
         help="ask a service that mndmst serve has started",
-        description="Ask a service. URL is what `mndmst serve` prints, or the file it "
-        "writes with --address-file, which also names the token.",
+        description="Ask a service. URL is the address that `mndmst serve` prints, or "
+        "the file of its --address-file, which also names the token.",
     )
     client.add_argument("url", metavar="URL", help="grpc+tcp://HOST:PORT, or a file")
-    client.add_argument("--token-file", type=Path, metavar="FILE", help="has the token")
+    client.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="file of the token"
+    )
     client.add_argument(
         "--tls-root", type=Path, metavar="PEM", help="certificate to trust"
     )
@@ -28,17 +31,21 @@ def add(commands: Any) -> None:
         ("metrics", "print counters and times"),
         ("shutdown", "end the service"),
     ):
-        action = actions.add_parser(name, help=meaning, description=meaning + ".")
+        action = actions.add_parser(
+            name, help=meaning, description=f"{meaning.capitalize()}."
+        )
         action.set_defaults(ask=globals()[f"_{name}"])
     for name, meaning in (
-        ("info", "print what is known of a graph"),
+        ("info", "print the properties of a graph"),
         ("snapshot", "write the graph as shards"),
         ("solve", "compute a forest"),
         ("update", "apply changes as a whole"),
         ("store", "keep weights as a column"),
         ("edges", "write the edges in their order"),
     ):
-        action = actions.add_parser(name, help=meaning, description=meaning + ".")
+        action = actions.add_parser(
+            name, help=meaning, description=f"{meaning.capitalize()}."
+        )
         action.add_argument("graph", help="its name")
         action.set_defaults(ask=globals()[f"_{name}"])
         globals().get(f"_add_{name}", lambda _: None)(action)
@@ -74,6 +81,7 @@ def _add_output(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=".csv, .arrow or .parquet"
     )
+    add_overwrite(action, "replace a file that is there")
 
 
 _add_edges = _add_output
@@ -140,7 +148,7 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
     from ..service.tables import read_array, read_columns, write_table
 
     inputs = arguments.without, arguments.vertices
-    _check_table(inputs, arguments.output)
+    _check_table(inputs, arguments.output, arguments.overwrite)
     weights = arguments.weights
     if weights is not None and weights.endswith(".npy"):
         weights = read_array(Path(weights))
@@ -163,13 +171,14 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
     )
 
 
-def _check_table(inputs: Iterable[Path | None], output: Path | None) -> None:
+def _check_table(
+    inputs: Iterable[Path | None], output: Path | None, overwrite: bool
+) -> None:
     """Make sure, before the service is asked, that a table can be written."""
-    from ..io.endings import Kind
+    from ..io.endings import TABLE
     from ..io.outputs import check_outputs
-    from ..service.tables import KINDS
 
-    check_outputs(inputs, [(output, Kind(tuple(KINDS)))])
+    check_outputs(inputs, [(output, TABLE)], overwrite=overwrite)
 
 
 def _edges(service: Any, arguments: argparse.Namespace) -> None:
@@ -179,7 +188,7 @@ def _edges(service: Any, arguments: argparse.Namespace) -> None:
 
     if arguments.output is None:
         raise ConfigError("edges: give a file with -o")
-    _check_table([], arguments.output)
+    _check_table([], arguments.output, arguments.overwrite)
     table = service[arguments.graph].edges()
     write_table(table, arguments.output)
     print(f"version={version_of(table)}")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.counted import counted
-from .options import add_quiet, say_not_kept
+from .options import add_overwrite, add_quiet, say_not_kept
 from .parser import on_disk
 
 
@@ -44,6 +44,7 @@ def add(commands: Any) -> None:
     cluster.add_argument(
         "--points", type=on_disk, metavar="FILE", help="points to draw: .npy or .csv"
     )
+    add_overwrite(cluster)
     add_quiet(cluster)
     cluster.set_defaults(process=_cluster)
 
@@ -53,7 +54,7 @@ def number(word: str) -> int | float:
     try:
         value = float(word)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{word}' is no number") from error
+        raise argparse.ArgumentTypeError(f"'{word}' is not a number") from error
     whole = word.strip().lstrip("+-").isdecimal() and abs(value) < 1 << 64
     return int(word) if whole else value
 
@@ -62,22 +63,24 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..api.forest import Forest
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
+    from ..io.atomic_output import AtomicOutput
     from ..io.clusters import write_clusters
     from ..io.endings import CLUSTERS, PICTURE
     from ..io.forest import read_forest
     from ..io.outputs import check_outputs
-    from ..io.whole_file import WholeFiles
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
     inputs = arguments.forest, arguments.points
     outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
-    check_outputs(inputs, outputs)
+    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     points = None
     if arguments.plot is not None:
+        from ..cluster.picture import check_drawable
         from ..points.read import read_points
 
         points = read_points(arguments.points)
+        check_drawable(points, str(arguments.points))
     file = read_forest(arguments.forest)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)
@@ -90,7 +93,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         "num_clusters": clusters,
         "rule": rule,
     }
-    with WholeFiles() as files:
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             columns["linkage"] = linkage
             write_clusters(arguments.output, facts, columns, files)
@@ -103,7 +106,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     print(
         f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}", flush=True
     )
-    if arguments.output is None:
+    if not any((arguments.output, arguments.plot)):
         say_not_kept("the clusters are", arguments.quiet)
     return 0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.counted import counted
-from .options import add_graph
+from .options import add_graph, add_overwrite
 
 
 def add(commands: Any) -> None:
@@ -24,6 +24,7 @@ def add(commands: Any) -> None:
     column.add_argument(
         "other", type=Path, help="graph with the same vertices and edges"
     )
+    add_overwrite(column, "replace a file that is not a column")
     column.set_defaults(process=_column)
 
 
@@ -33,7 +34,9 @@ def _column(arguments: argparse.Namespace) -> int:
 
     graph, other = open_graph(arguments.graph), open_graph(arguments.other)
     weights = weights_of_same_edges(graph, other)
-    column = write_column(graph, arguments.name, other.weight_dtype, weights)
+    column = write_column(
+        graph, arguments.name, other.weight_dtype, weights, arguments.overwrite
+    )
     print(
         f"{column.path}: {counted(column.num_edges, 'weight')} of type {column.dtype}"
     )

@@ -22,13 +22,20 @@ def add(commands: Any) -> None:
 
 def _components(arguments: argparse.Namespace) -> int:
     from ..components import connected_components
-    from ..io.endings import LABELS
+    from ..io.endings import LABELS, REPORT
     from ..run.report import text
     from .ranks import begin
 
-    comm, config, progress = begin(arguments, LABELS)
+    outputs = (arguments.output, LABELS), (arguments.report, REPORT)
+    comm, config, progress = begin(arguments, outputs)
     found = connected_components(
-        comm, arguments.graph, config, progress, arguments.output, arguments.report
+        comm,
+        arguments.graph,
+        config,
+        progress,
+        arguments.output,
+        arguments.report,
+        arguments.overwrite,
     )
     if found.report is not None:
         if not arguments.quiet:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .options import add_overwrite
 from .parser import size
 
 
@@ -26,6 +27,7 @@ def add(commands: Any) -> None:
     convert.add_argument(
         "--graph",
         type=Path,
+        metavar="GRAPH",
         help="the graph of a forest: vertices get the ids they had before --reorder "
         "or --compact-ids",
     )
@@ -35,16 +37,19 @@ def add(commands: Any) -> None:
         metavar="SIZE",
         help="memory to use, such as 8GiB; by default what is free",
     )
+    add_overwrite(convert, "replace a file that is there")
     convert.set_defaults(process=_convert)
 
 
 def _convert(arguments: argparse.Namespace) -> int:
     from ..io.allowance import allow
+    from ..io.endings import EDGES
     from ..io.formats import check_writer, read_edges, write_edges
     from ..io.original_ids import graph_of_forest, with_original_ids
     from ..io.outputs import check_outputs
 
-    check_outputs([arguments.file, arguments.graph], [(arguments.out, None)])
+    inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
+    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     check_writer(arguments.out)
     allow(arguments.memory or 0)
     edges = read_edges(arguments.file, arguments.format)

@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
         type=int,
         default=5,
         metavar="N",
-        help="fewer points are no cluster",
+        help="smallest number of points that form a cluster",
     )
     hdbscan.add_argument(
         "--min-samples",

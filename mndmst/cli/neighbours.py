@@ -39,14 +39,15 @@ def add(commands: Any) -> None:
 
 def _neighbours(arguments: argparse.Namespace) -> int:
     from ..host.errors import OutputError
+    from ..io.atomic_output import AtomicOutput
     from ..io.build import build_shards, check_new_graph
     from ..io.endings import POINTS
     from ..io.outputs import check_outputs
-    from ..io.whole_file import WholeFiles
     from ..points.neighbours import neighbour_graph
     from ..points.read import named_points
 
-    check_outputs([arguments.points], [(arguments.save, POINTS)])
+    outputs = [(arguments.save, POINTS)]
+    check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
     save, out = arguments.save, arguments.out
     if save is not None and save.resolve().is_relative_to(out.resolve()):
         raise OutputError(
@@ -56,7 +57,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
     points = named_points(arguments.points, arguments.count)
     # The points are on disk before the graph is made, and are named after it.
-    with WholeFiles() as files:
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
         save_points(files, arguments.save, points)
         name = str(arguments.points)
         edges = neighbour_graph(points, arguments.k, arguments.core, name)

@@ -16,7 +16,14 @@ def add_graph(parser: Parser) -> None:
 def add_new_graph(parser: Parser) -> None:
     """Add the graph that a command makes."""
     parser.add_argument("out", type=Path, help="directory to make")
-    parser.add_argument("--overwrite", action="store_true", help="replace a graph")
+    add_overwrite(parser, "replace a graph that is there")
+
+
+def add_overwrite(
+    parser: Any, help: str = "replace a file that is not an earlier result"
+) -> None:
+    """Add `--overwrite`, which every command with output files has."""
+    parser.add_argument("--overwrite", action="store_true", help=help)
 
 
 def add_run(parser: Parser, output: str) -> None:
@@ -34,6 +41,7 @@ def add_run(parser: Parser, output: str) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="JSON file for the run's report"
     )
+    add_overwrite(parser)
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file with any options"
     )

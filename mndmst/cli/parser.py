@@ -157,7 +157,7 @@ def _near(word: str, known: Iterable[str]) -> str:
     """Return which of some words is most like one; an empty one if none is."""
     from difflib import get_close_matches  # for errors alone
 
-    return next(iter(get_close_matches(word, known, 1)), "")
+    return next(iter(get_close_matches(word, known, 1, cutoff=0.75)), "")
 
 
 def _name(command: argparse.ArgumentParser) -> str:
@@ -168,11 +168,11 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number") from error
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from error
 
 
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number") from error
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from error

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.counted import counted
-from .options import add_quiet, say_not_kept
+from .options import add_overwrite, add_quiet, say_not_kept
 from .parser import Parser, on_disk
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..io.whole_file import WholeFiles
+    from ..io.atomic_output import AtomicOutput
     from ..points.forest import PointForest
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
@@ -40,6 +40,7 @@ def add_source(parser: Parser) -> None:
 def add_points(parser: Parser, output: str) -> None:
     """Add the points, what is written, and how the forest is found."""
     add_source(parser)
+    add_overwrite(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=f"{output}; else none is kept"
     )
@@ -59,23 +60,23 @@ def add_points(parser: Parser, output: str) -> None:
     parser.add_argument(
         "--approximate",
         action="store_true",
-        help="use the forest of the nearest neighbours' graph alone, and say how many "
-        "of its edges are certain",
+        help="use the forest of the nearest neighbours' graph alone, and print how "
+        "many of its edges are certain",
     )
     parser.add_argument(
         "--threads",
         type=int,
         default=0,
         metavar="N",
-        help="threads; by default as many as there are cores",
+        help="threads; by default one for each core",
     )
     parser.advanced.add_argument(
         "--neighbours",
         type=int,
         default=0,
         metavar="K",
-        help="neighbours that are listed at first; without --approximate a matter of "
-        "speed alone",
+        help="neighbours to list for each point at first; without --approximate the "
+        "result does not depend on it",
     )
     add_quiet(parser)
 
@@ -107,6 +108,7 @@ def with_forest(
     from ..points.forest import points_forest
 
     min_samples = samples()
+    _check_files(arguments)
     points = _load(arguments, min_samples, 1)
     how = {"approximate": arguments.approximate, "neighbours": arguments.neighbours}
     found = points_forest(
@@ -129,10 +131,13 @@ def _with_ranks(
     from .ranks import begin
 
     comm, _, progress = begin(argparse.Namespace(quiet=True))
-    compile_kernels(comm, "points", None, progress.say)
     points = None
     with comm.raise_on_all():
         min_samples = samples()
+        if comm.rank == 0:
+            _check_files(arguments)
+    compile_kernels(comm, "points", None, progress.say)
+    with comm.raise_on_all():
         if arguments.approximate:
             raise ConfigError("--approximate takes one process; leave out mpirun")
         if comm.rank == 0:
@@ -152,13 +157,9 @@ def _with_ranks(
     return 0
 
 
-def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.ndarray":
-    """Check the outputs and return the points; with several ranks, mapped."""
-    from ..io.allowance import check_room
+def _check_files(arguments: argparse.Namespace) -> None:
     from ..io.endings import CLUSTERS, FOREST, PICTURE, POINTS
     from ..io.outputs import check_outputs
-    from ..points.metric import check_metric
-    from ..points.read import named_points
 
     outputs = (
         (arguments.output, CLUSTERS),
@@ -166,9 +167,21 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.nd
         (arguments.save, POINTS),
         (arguments.plot, PICTURE),
     )
-    check_outputs([arguments.points], outputs)
+    check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
+
+
+def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.ndarray":
+    """Return the points; with several ranks, mapped."""
+    from ..io.allowance import check_room
+    from ..points.metric import check_metric
+    from ..points.read import named_points
+
     check_metric(arguments.metric)
     points = named_points(arguments.points, arguments.count, ranks > 1)
+    if arguments.plot is not None:
+        from ..cluster.picture import check_drawable
+
+        check_drawable(points, str(arguments.points))
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
     each += BYTES_A_NEIGHBOUR * neighbours
@@ -192,17 +205,17 @@ def write(
         Attributes of the cluster file, and its datasets.
     """
     from ..cluster.picture import draw
+    from ..io.atomic_output import AtomicOutput
     from ..io.clusters import write_clusters
     from ..io.forest import ForestHeader
     from ..io.forest_writer import write_forest_in
-    from ..io.whole_file import WholeFiles
     from ..points.read import uuid_of
 
     forest, (facts, columns) = found.forest, clusters
     uuid = uuid_of(points)
     if not arguments.quiet:
         _tell(found)
-    with WholeFiles() as files:
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
             write_clusters(arguments.output, about, columns, files)
@@ -221,16 +234,18 @@ def write(
         if arguments.plot is not None:
             name = str(arguments.points)
             draw(points, columns["labels"], arguments.plot, files, name)
-    if arguments.output is None:
+    if not any((arguments.output, arguments.forest, arguments.plot)):
         say_not_kept("the result is", arguments.quiet)
 
 
-def save_points(files: "WholeFiles", path: Path | None, points: "np.ndarray") -> None:
+def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") -> None:
     """Write points to a file, if there is to be one."""
     import numpy as np
 
+    from ..io.endings import POINTS
+
     if path is not None:
-        with files.file(path) as temporary, temporary.open("wb") as file:
+        with files.file(path, POINTS) as temporary, temporary.open("wb") as file:
             np.save(file, points)
 
 

@@ -1,13 +1,13 @@
 """How commands begin under mpirun: ranks, the options they agree on, a watchdog."""
 
 import argparse
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..comm.communicator import Comm, world
 from ..comm.watchdog import watch
 from ..host.progress import Progress, process_start
-from ..io.endings import RECORD, Kind
-from ..io.outputs import check_outputs
+from ..io.outputs import Output, check_outputs
 from ..run.config import Config, on_all_ranks
 
 
@@ -20,7 +20,9 @@ class Job(NamedTuple):
 
 
 def begin(
-    arguments: argparse.Namespace, output: Kind | None = None, polite: bool = False
+    arguments: argparse.Namespace,
+    outputs: Sequence[Output] = (),
+    polite: bool = False,
 ) -> Job:
     """Start MPI, read the options and watch over the ranks. Collective.
 
@@ -28,10 +30,9 @@ def begin(
     ----------
     arguments : Namespace
         Those with names of options of `Config`; `config`, a file, `graph`,
-        `output`, `report`, `checkpoint`, `quiet` and `verbose`, where the command has
-        them.
-    output : Kind, optional
-        What the command's output is written as.
+        `checkpoint`, `overwrite`, `quiet` and `verbose`, where the command has them.
+    outputs : sequence of Output
+        The files that the command writes.
     polite : bool
         Whether ranks wait without taking a core.
 
@@ -40,16 +41,16 @@ def begin(
     ConfigError
         On every rank, for invalid options, or outputs whose names say another format.
     OutputError
-        On every rank, if an output would replace what the command reads.
+        On every rank, if an output would replace what it may not (`io.replacing`).
     """
     given = vars(arguments)
     inputs = [given.get(name) for name in ("graph", "config")]
-    outputs = (given.get("output"), output), (given.get("report"), RECORD)
     flags = {name: given[name] for name in Config().as_dict() if name in given}
     comm = world(polite)
     with comm.raise_on_all():
         if comm.rank == 0:
-            check_outputs(inputs, outputs, given.get("checkpoint"))
+            overwrite = given.get("overwrite", False)
+            check_outputs(inputs, outputs, given.get("checkpoint"), overwrite)
     config = on_all_ranks(comm, lambda: Config.load(given.get("config"), flags))
     active = comm.rank == 0 and not given.get("quiet", True)
     verbose = given.get("verbose", False)

@@ -4,14 +4,17 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .options import add_overwrite
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     report = commands.add_parser(
         "report",
         help="draw what a run did, from the JSON of solve --report",
-        description="Draw the first run: what its ranks and devices did when, edges "
-        "left, bytes sent, memory; with more runs, also how time falls with ranks.",
+        description="Draw the first run: the stages of its ranks and the work of its "
+        "devices over time, edges left, bytes sent, memory; with more runs, also how "
+        "time falls with ranks. Without -o and --trace, print a table.",
     )
     report.add_argument(
         "runs",
@@ -25,27 +28,28 @@ def add(commands: Any) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help=".html for a page; .png, .svg or .pdf",
+        help="page to write, .html, or picture, .png, .svg or .pdf",
     )
     report.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
-        help="JSON for chrome://tracing or ui.perfetto.dev",
+        help="JSON file to write for chrome://tracing or ui.perfetto.dev",
     )
+    add_overwrite(report)
     report.set_defaults(process=_report)
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from ..io.endings import PAGE, RECORD
+    from ..io.atomic_output import AtomicOutput
+    from ..io.endings import PAGE, TRACE
     from ..io.outputs import check_outputs
-    from ..io.whole_file import WholeFiles
     from ..report.record import read_record
 
-    outputs = (arguments.output, PAGE), (arguments.trace, RECORD)
-    check_outputs(arguments.runs, outputs)
+    outputs = (arguments.output, PAGE), (arguments.trace, TRACE)
+    check_outputs(arguments.runs, outputs, overwrite=arguments.overwrite)
     records = [read_record(path) for path in arguments.runs]
-    with WholeFiles() as files:
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             _draw(records, arguments.output, files)
         if arguments.trace is not None:

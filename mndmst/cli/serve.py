@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run.config import CHOICES
-from .options import add_quiet
+from .options import add_overwrite, add_quiet
 
 
 def add(commands: Any) -> None:
@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
         "graphs",
         nargs="+",
         metavar="[NAME=]GRAPH",
-        help="shards, and what they are called",
+        help="sharded graph, and its name for clients; by default the directory's",
     )
     where = serve.add_mutually_exclusive_group()
     where.add_argument(
@@ -35,11 +35,12 @@ def add(commands: Any) -> None:
         "--token-file",
         type=Path,
         metavar="FILE",
-        help="has the token that clients must show; made if it is missing",
+        help="file of the token that clients must show; made if it is missing",
     )
     serve.add_argument(
         "--address-file", type=Path, metavar="FILE", help="JSON file for the address"
     )
+    add_overwrite(serve, "replace a file that is not one of an address")
     serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="certificate")
     serve.add_argument("--tls-key", type=Path, metavar="PEM", help="its key")
     serve.add_argument(
@@ -87,11 +88,13 @@ def _serve(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
     from ..comm.mpi_library import forgo_memory_events
+    from ..io.endings import ADDRESS
     from ..service.serve import Setting, serve
     from .ranks import begin
 
     forgo_memory_events()
-    comm, config, progress = begin(arguments)
+    outputs = [(arguments.address_file, ADDRESS)]
+    comm, config, progress = begin(arguments, outputs)
     with comm.raise_on_all():
         graphs = _named(arguments.graphs)
         until = _until(arguments, graphs)
@@ -105,6 +108,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         arguments.journal,
         arguments.attached,
         until,
+        arguments.overwrite,
     )
     serve(comm, setting, config, progress)
     return 0

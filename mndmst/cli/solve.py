@@ -74,14 +74,15 @@ def _add_thresholds(parser: Any) -> None:
 def _solve(arguments: argparse.Namespace) -> int:
     from ..backends import start_driver
     from ..host.launcher import launched_processes
-    from ..io.endings import FOREST
+    from ..io.endings import FOREST, REPORT
 
     # Several ranks may get other devices than the first one
     if arguments.backend == "cuda" and launched_processes() == 1:
         start_driver()
     from .ranks import begin
 
-    job = begin(arguments, FOREST)
+    outputs = (arguments.output, FOREST), (arguments.report, REPORT)
+    job = begin(arguments, outputs)
     status = _run(job, arguments)
     if arguments.output is None and job.comm.rank == 0:
         say_not_kept("the forest is", arguments.quiet)
@@ -98,6 +99,7 @@ def _run(job: "Job", arguments: argparse.Namespace) -> int:
         arguments.labels,
         arguments.checkpoint,
         arguments.resume,
+        arguments.overwrite,
     )
     summary = solve(comm, arguments.graph, config, targets, progress)
     if comm.rank == 0:
@@ -115,7 +117,8 @@ def demo(arguments: argparse.Namespace) -> int:
     from .ranks import begin
 
     given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
-    options = argparse.Namespace(graph=demo_graph(), resume=False, quiet=False, **given)
+    flags = dict.fromkeys(("resume", "quiet", "overwrite"), False)
+    options = argparse.Namespace(graph=demo_graph(), **flags, **given)
     job = begin(options)
     status = _run(job, options)
     if job.comm.rank == 0:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from .options import add_graph, add_quiet
+from .options import add_graph, add_overwrite, add_quiet
 
 
 def add(commands: Any) -> None:
@@ -22,19 +22,34 @@ def add(commands: Any) -> None:
         "deletion needs no weight.",
     )
     add_graph(update)
-    update.add_argument("forest", type=Path, help="file that solve or update has made")
+    update.add_argument("forest", type=Path, help="forest file of this graph")
     update.add_argument("changes", type=Path, help="table of changes, see below")
     update.add_argument(
-        "-o", "--output", type=Path, required=True, help="forest file to write, .h5"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        required=True,
+        help="forest file to write, .h5",
     )
     update.add_argument(
-        "--graph-out", type=Path, help="also write the changed graph to a directory"
+        "--graph-out",
+        type=Path,
+        metavar="DIR",
+        help="also write the changed graph to a directory",
     )
-    update.add_argument("--memory", help="what a rank may hold, such as 8GiB")
+    add_overwrite(
+        update,
+        "replace a file that is not an earlier result, and a graph in --graph-out",
+    )
+    update.add_argument(
+        "--memory", metavar="SIZE", help="memory a rank may hold, such as 8GiB"
+    )
     update.add_argument(
         "--threads",
         type=int,
-        help="threads of a rank; by default as many as its cores",
+        metavar="N",
+        help="threads of a rank; by default one for each of its cores",
     )
     add_quiet(update)
     update.set_defaults(process=_update)
@@ -48,13 +63,13 @@ def _update(arguments: argparse.Namespace) -> int:
     from ..update import Files, update
     from .ranks import begin
 
-    comm, config, progress = begin(arguments, FOREST)
+    comm, config, progress = begin(arguments, [(arguments.output, FOREST)])
     with comm.raise_on_all():
         graph = open_graph(arguments.graph, check=False)
     compile_kernels(comm, "update", graph.weight_dtype, progress.say)
     files = Files(
         arguments.graph, arguments.forest, arguments.changes, arguments.output,
-        arguments.graph_out,
+        arguments.graph_out, arguments.overwrite,
     )  # fmt: skip
     threads = config.threads or locate(comm).share
     summary = update(comm, files, config.memory, threads, progress)

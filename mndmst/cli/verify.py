@@ -18,15 +18,15 @@ def add(commands: Any) -> None:
     verify.add_argument(
         "graph",
         type=Path,
-        help="directory of shards, or its index; or the .npy or .csv file of points "
-        "that linkage or hdbscan has made the forest of",
+        help="directory of shards, or its index; for a forest of linkage or hdbscan "
+        "the .npy or .csv file of its points",
     )
-    verify.add_argument("forest", type=Path, help="file that solve has written")
+    verify.add_argument("forest", type=Path, help="forest file to prove")
     verify.add_argument(
         "--threads",
         type=int,
         metavar="N",
-        help="threads of a rank, some 30 MB each; by default as many as its cores",
+        help="threads of a rank, some 30 MB each; by default one for each of its cores",
     )
     verify.set_defaults(process=_verify)
 

@@ -7,18 +7,37 @@ import numpy as np
 from ..host.counted import counted
 from ..host.errors import ConfigError
 from ..host.extras import optional
+from ..io.atomic_output import AtomicOutput
 from ..io.endings import PICTURE, check_ending
-from ..io.whole_file import WholeFiles
+from ..io.picture_file import write_picture_file
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
+
+
+def check_drawable(points: np.ndarray, name: str) -> None:
+    """Refuse points that cannot be drawn, before their clusters are known.
+
+    Raises
+    ------
+    ConfigError
+        If they have one dimension.
+    MissingExtraError
+        If Matplotlib is not installed.
+    """
+    optional("matplotlib", "plot")
+    if points.shape[1] < 2:
+        raise ConfigError(
+            f"{name}: its points have {counted(points.shape[1], 'dimension')}, and a "
+            "picture shows two. Leave out --plot."
+        )
 
 
 def draw(
     points: np.ndarray,
     labels: np.ndarray,
     path: Path,
-    files: WholeFiles,
+    files: AtomicOutput,
     name: str = "the points",
 ) -> None:
     """Write a scatter plot of the first two coordinates as .png, .svg or .pdf.
@@ -36,11 +55,11 @@ def draw(
         If Matplotlib is not installed.
     """
     check_ending(path, PICTURE)
-    if len(points) != len(labels) or points.shape[1] < 2:
+    check_drawable(points, name)
+    if len(points) != len(labels):
         raise ConfigError(
-            f"{name}: {counted(len(points), 'point')} of "
-            f"{counted(points.shape[1], 'dimension')} do not suit "
-            f"{counted(len(labels), 'vertex')}; give the points the graph was made of."
+            f"{name}: has {counted(len(points), 'point')}, and the forest has "
+            f"{counted(len(labels), 'vertex')}. Give the points the graph was made of."
         )
     matplotlib = optional("matplotlib", "plot")
     figure = optional("matplotlib.figure", "plot").Figure(figsize=(7, 7))
@@ -57,6 +76,5 @@ def draw(
     noise = np.count_nonzero(labels < 0)
     axes.set_title(f"{counted(len(points), 'point')}, {clusters}, {noise:,} noise")
     axes.set_aspect("equal")
-    kind = path.suffix[1:]
-    with files.file(path) as temporary:
-        figure.savefig(temporary, format=kind, dpi=PIXELS_PER_INCH, bbox_inches="tight")
+    how = {"dpi": PIXELS_PER_INCH, "bbox_inches": "tight"}
+    write_picture_file(figure, files, path, PICTURE, **how)

@@ -105,7 +105,7 @@ def keys_to_weights(keys: np.ndarray, weight_dtype: np.dtype) -> np.ndarray:
 def check_threshold(threshold: int | float) -> None:
     """Raise a ConfigError for a threshold that no weight compares with: NaN."""
     if math.isnan(threshold):
-        raise ConfigError(f"a threshold of {threshold} cuts nothing; give a number")
+        raise ConfigError("the threshold must not be NaN; give a number")
 
 
 def id_dtype(num_vertices: int) -> np.dtype:

@@ -22,13 +22,14 @@ import numpy as np
 from ..host.errors import InputError
 from ..host.version import __version__
 from .allowance import check_room
+from .atomic_output import AtomicOutput
 from .datasets import checked_dataset, read_dataset
+from .endings import CLUSTERS
 from .hdf5_file import hdf5_file
 from .layout import open_hdf5, reading
 from .lines import write_lines
-from .whole_file import WholeFiles
 
-FORMAT = "mndmst-clusters"
+FORMAT = CLUSTERS.format
 VERSION = 1
 _CHUNK_ROWS = 1 << 16
 
@@ -37,7 +38,7 @@ def write_clusters(
     path: Path,
     attributes: dict[str, Any],
     columns: dict[str, np.ndarray],
-    files: WholeFiles,
+    files: AtomicOutput,
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
@@ -57,14 +58,16 @@ def write_clusters(
         _write_text(path, columns, files)
         return
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
-    with files.file(path) as temporary, hdf5_file(temporary) as file:
+    with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
         for name, column in columns.items():
             rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])
             file.create_dataset(name, data=column, chunks=rows, fletcher32=True)
 
 
-def _write_text(path: Path, columns: dict[str, np.ndarray], files: WholeFiles) -> None:
+def _write_text(
+    path: Path, columns: dict[str, np.ndarray], files: AtomicOutput
+) -> None:
     """Write a line for each vertex, or for each step of a dendrogram alone."""
     if "labels" in columns:
         names, line = ["vertex", "label"], "%d,%d"
@@ -75,7 +78,7 @@ def _write_text(path: Path, columns: dict[str, np.ndarray], files: WholeFiles) -
     else:
         names, line = ["cluster1", "cluster2", "distance", "size"], "%d,%d,%r,%d"
         written = [*columns["linkage"].T]
-    with files.file(path) as temporary, temporary.open("w") as file:
+    with files.file(path, CLUSTERS) as temporary, temporary.open("w") as file:
         file.write(",".join(names) + "\n")
         write_lines(file, line, written)
 

@@ -14,17 +14,19 @@ import h5py
 import numpy as np
 
 from ..kernels.threads import ALONE, Threads
+from .atomic_output import AtomicOutput
+from .endings import Kind
 from .filters import SUM_BYTES, checksum
 from .hdf5_file import Reserving, hdf5_file, reserving_file
 from .layout import flush_to_disk, writing
-from .outputs import Outputs
 
 _CHUNK_ROWS = 1 << 16
 
 
 def write_columns(
-    outputs: Outputs,
+    outputs: AtomicOutput,
     path: Path,
+    kind: Kind,
     columns: dict[str, np.ndarray],
     attributes: Callable[[], dict[str, Any]],
     dtypes: dict[str, np.dtype] | None = None,
@@ -37,8 +39,10 @@ def write_columns(
 
     Parameters
     ----------
-    outputs : Outputs
+    outputs : AtomicOutput
+        Of all ranks.
     path : Path
+    kind : Kind
     columns : dict of str to ndarray
         Under the name of each dataset this rank's part, in rank order; names and
         types are the same on every rank.
@@ -55,11 +59,11 @@ def write_columns(
     OutputError
         On every rank, if any of them could not write.
     """
-    comm = outputs.comm
+    comm = outputs.ranks
     kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
     lengths = {name: comm.sum(len(column)) for name, column in columns.items()}
     places = {name: comm.exscan(len(column)) for name, column in columns.items()}
-    temporary = outputs.begin(path)
+    temporary = outputs.begin(path, kind)
     with comm.raise_on_all(), writing(path):
         if comm.rank == 0:
             with hdf5_file(temporary) as file:

@@ -33,10 +33,11 @@ from ..host.counted import counted
 from ..host.errors import InputError
 from ..host.version import __version__
 from .datasets import checked_dataset, read_dataset
+from .endings import FOREST
 from .layout import open_hdf5, reading
 from .totals import PIECE, ExactSum, PairDigest, same_total
 
-FORMAT = "mndmst-forest"
+FORMAT = FOREST.format
 VERSION = 1
 REMAKE = "solve again"
 

@@ -10,15 +10,15 @@ from ..graph.model import EdgeList
 from ..host.plain_json import to_json
 from ..host.version import __version__
 from ..kernels.threads import ALONE, Threads
+from .atomic_output import AtomicOutput
 from .columns import create_dataset, write_columns
+from .endings import FOREST
 from .forest import FORMAT, VERSION, ForestHeader
 from .hdf5_file import hdf5_file
-from .outputs import Outputs
-from .whole_file import WholeFiles
 
 
 def write_forest(
-    outputs: Outputs,
+    outputs: AtomicOutput,
     path: Path,
     edges: EdgeList,
     weights: np.ndarray,
@@ -30,7 +30,8 @@ def write_forest(
 
     Parameters
     ----------
-    outputs : Outputs
+    outputs : AtomicOutput
+        Of all ranks.
     path : Path
     edges : EdgeList
         This rank's edges; all are sorted by (u, v), also from rank to rank.
@@ -52,12 +53,12 @@ def write_forest(
     if labels is not None:
         columns["labels"] = labels
     wide = dict.fromkeys(columns.keys() - {"forest/weight"}, np.dtype(np.int64))
-    num_edges = outputs.comm.sum(len(edges))
+    num_edges = outputs.ranks.sum(len(edges))
 
     def attributes() -> dict[str, Any]:
         return _attributes(header(), num_edges, weights.dtype)
 
-    write_columns(outputs, path, columns, attributes, wide, threads)
+    write_columns(outputs, path, FOREST, columns, attributes, wide, threads)
 
 
 def write_forest_alone(
@@ -65,14 +66,15 @@ def write_forest_alone(
     edges: tuple[np.ndarray, np.ndarray, np.ndarray],
     header: ForestHeader,
     labels: np.ndarray | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Write a forest that this process has in memory; see `write_forest_in`."""
-    with WholeFiles() as files:
+    with AtomicOutput(overwrite=overwrite) as files:
         write_forest_in(files, path, edges, header, labels)
 
 
 def write_forest_in(
-    files: WholeFiles,
+    files: AtomicOutput,
     path: Path,
     edges: tuple[np.ndarray, np.ndarray, np.ndarray],
     header: ForestHeader,
@@ -82,7 +84,7 @@ def write_forest_in(
 
     Parameters
     ----------
-    files : WholeFiles
+    files : AtomicOutput
     path : Path
     edges : tuple of ndarray, shape (edges,)
         src and dst as int64, sorted, src < dst; and the weights.
@@ -98,7 +100,7 @@ def write_forest_in(
     columns = dict(zip(names, edges, strict=True))
     if labels is not None:
         columns["labels"] = labels
-    with files.file(path) as temporary, hdf5_file(temporary) as file:
+    with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:
         for name, column in columns.items():
             create_dataset(file, name, len(column), column.dtype)[:] = column
         file.attrs.update(_attributes(header, len(edges[0]), edges[2].dtype))

@@ -19,13 +19,14 @@ import numpy as np
 
 from ..host.errors import InputError
 from ..host.version import __version__
+from .atomic_output import AtomicOutput
 from .columns import write_columns
 from .datasets import checked_dataset, read_dataset
+from .endings import LABELS
 from .layout import open_hdf5, reading
-from .outputs import Outputs
 from .totals import PIECE, PairDigest
 
-FORMAT = "mndmst-labels"
+FORMAT = LABELS.format
 VERSION = 1
 
 
@@ -39,13 +40,14 @@ class LabelsHeader:
 
 
 def write_labels(
-    outputs: Outputs, path: Path, labels: np.ndarray, header: LabelsHeader
+    outputs: AtomicOutput, path: Path, labels: np.ndarray, header: LabelsHeader
 ) -> None:
     """Write labels that are spread over the ranks; every rank calls it.
 
     Parameters
     ----------
-    outputs : Outputs
+    outputs : AtomicOutput
+        Of all ranks.
     path : Path
     labels : ndarray of any integer type
         This rank's slice, in rank order, of the labels of all vertices.
@@ -60,12 +62,13 @@ def write_labels(
         "version": VERSION,
         "creator": f"mndmst {__version__}",
         "graph-uuid": header.graph_uuid,
-        "num_vertices": outputs.comm.sum(len(labels)),
+        "num_vertices": outputs.ranks.sum(len(labels)),
         "num_components": header.num_components,
         "digest": header.digest,
     }
     wide = {"labels": np.dtype(np.int64)}
-    write_columns(outputs, path, {"labels": labels}, lambda: attributes, wide)
+    columns = {"labels": labels}
+    write_columns(outputs, path, LABELS, columns, lambda: attributes, wide)
 
 
 def describe_labels(path: Path) -> dict[str, Any]:

@@ -130,6 +130,11 @@ def foreign(path: Path) -> bool:
     return not (_SIGNATURE.startswith(begin) or h5py.is_hdf5(path))
 
 
+def is_hdf5(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of HDF5."""
+    return head.startswith(_SIGNATURE)
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn what the file system or HDF5 raises on writing into an OutputError."""

@@ -1,32 +1,35 @@
-"""Outputs of a command: checked before any work, named at the end."""
+"""Checks of a command's outputs before any work."""
 
 import errno
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..host.errors import OutputError
+from .atomic_output import AtomicOutput
 from .endings import Kind, check_ending
 from .layout import INDEX_NAME, writing
-from .whole_file import WholeFiles, check_target
+from .replacing import check_ordinary, check_replaceable
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
 
-# None for an output that was not asked for, or whose ending is checked elsewhere.
-Output = tuple[Path | None, Kind | None]
+# None for an output that was not asked for.
+Output = tuple[Path | None, Kind]
 
 
 def check_outputs(
     inputs: Iterable[str | Path | None],
     outputs: Iterable[Output],
     kept: Path | None = None,
+    overwrite: bool = False,
 ) -> None:
-    """Make sure that outputs can be made, and replace nothing but files like them.
+    """Make sure that outputs can be made, and replace only what they may.
 
     No output may replace an input, a graph's file or another output, or have a name
-    that says another format.
+    that says another format. `replacing` has the rule for all other files.
 
     Parameters
     ----------
@@ -35,6 +38,8 @@ def check_outputs(
     outputs : iterable of Output
     kept : Path, optional
         The directory of checkpoints, which has neither inputs nor outputs in it.
+    overwrite : bool
+        Replace other ordinary files, too.
 
     Raises
     ------
@@ -47,13 +52,15 @@ def check_outputs(
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}
     written: dict[Path, Path] = {}
+    kinds: dict[Path, Kind] = {}
     for path, kind in outputs:
         if path is None:
             continue
         with writing(path):
             place = path.resolve()
             beside_parts = (place.parent / INDEX_NAME).exists()
-        if place in read:
+            is_input = place in read or any(_same_file(path, name) for name in given)
+        if is_input:
             raise OutputError(
                 f"{path}: is read by this command, and would be replaced. Give the "
                 "output another name."
@@ -69,20 +76,26 @@ def check_outputs(
                 "replace. Give a path outside it."
             )
         with writing(path):
-            check_target(path)
-        if kind is not None:
-            check_ending(path, kind)
-        given.append(path)
-        written[path] = place
+            check_ordinary(path)
+        check_ending(path, kind)
+        written[path], kinds[path] = place, kind
     if kept is not None:
-        _check_kept(kept, given)
+        _check_kept(kept, [*given, *written])
     for path, place in written.items():
         with writing(path):
+            check_replaceable(path, kinds[path], overwrite)
             place.parent.stat()
             if not os.access(place.parent, os.W_OK | os.X_OK):
                 fixed = os.statvfs(place.parent).f_flag & os.ST_RDONLY
                 number = errno.EROFS if fixed else errno.EACCES
                 raise OSError(number, os.strerror(number), str(path))
+
+
+def _same_file(path: Path, other: Path) -> bool:
+    """Return whether two names are of one file, as on disks that ignore case."""
+    with suppress(OSError):
+        return path.samefile(other)
+    return False
 
 
 def _check_kept(kept: Path, given: list[Path]) -> None:
@@ -108,6 +121,7 @@ def check_on_all(
     inputs: Iterable[str | Path | None],
     outputs: Iterable[Output],
     kept: Path | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Do what `check_outputs` does, and what `check_writable` does. Collective.
 
@@ -120,7 +134,7 @@ def check_on_all(
     outputs = list(outputs)
     with comm.raise_on_all():
         if comm.rank == 0:
-            check_outputs(inputs, outputs, kept)
+            check_outputs(inputs, outputs, kept, overwrite)
     for path, _ in outputs:
         if path is not None:
             check_writable(comm, path)
@@ -136,9 +150,9 @@ def check_writable(comm: "Comm", path: str | Path) -> None:
         cannot be written, or is not one that all ranks share.
     """
     path = Path(path)
-    outputs = Outputs(comm)
+    output = AtomicOutput(comm)
     try:
-        probe = outputs.begin(path)
+        probe = output.begin(path)
         with comm.raise_on_all(), writing(path):
             if not probe.exists():
                 raise OutputError(
@@ -147,35 +161,4 @@ def check_writable(comm: "Comm", path: str | Path) -> None:
                 )
             probe.open("r+b").close()
     finally:
-        outputs.discard()
-
-
-class Outputs(WholeFiles):
-    """Files that ranks write, and that get their names together. Collective.
-
-    Rank 0 makes and names the files.
-    """
-
-    def __init__(self, comm: "Comm") -> None:
-        super().__init__()
-        self.comm = comm
-
-    def begin(self, target: Path) -> Path:
-        """Make a file that becomes `target`, and return its present name to all ranks.
-
-        Raises
-        ------
-        OutputError
-            On every rank, if it cannot be made.
-        """
-        name = None
-        with self.comm.raise_on_all(), writing(target):
-            if self.comm.rank == 0:
-                name = super().begin(target)
-        made: Path = self.comm.bcast(name)
-        return made
-
-    def publish(self) -> None:
-        """Do what `WholeFiles.publish` does; an error is raised on every rank."""
-        with self.comm.raise_on_all():
-            super().publish()
+        output.discard()

@@ -91,7 +91,7 @@ def load_recipe(path: str | Path) -> Recipe:
     printed = given.pop("printed", [])
     tables = {name: given.pop(name, {}) for name in _TABLES if name != "printed"}
     if not isinstance(printed, list):
-        raise ConfigError(f"{path}: printed is no list of tables.")
+        raise ConfigError(f"{path}: printed is not a list of tables.")
     _check(path, "", given, _TOP)
     for name, table in [*tables.items(), *(("printed", row) for row in printed)]:
         _check(path, f"[{name}] ", table, _TABLES[name])
@@ -200,12 +200,12 @@ def _check(
 ) -> None:
     """Raise ConfigError for entries that are unknown, missing or of another type."""
     if not isinstance(table, dict):
-        raise ConfigError(f"{path}: {where}is no table.")
+        raise ConfigError(f"{path}: {where}is not a table.")
     known = {entry.rstrip("*"): types for entry, types in entries.items()}
     for name, value in table.items():
         if known and name not in known:
             raise ConfigError(
-                f"{path}: {where}{name} is no entry of a recipe; known: "
+                f"{path}: {where}{name} is not an entry of a recipe; known: "
                 f"{', '.join(known)}."
             )
         if known and (not isinstance(value, known[name]) or isinstance(value, bool)):

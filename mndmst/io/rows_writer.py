@@ -18,19 +18,29 @@ from .layout import writing
 from .shard_writer import OriginalIds, ShardWriter
 
 
-def check_new(out: Path) -> None:
+def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
     """Make sure, before any work is done, that a graph can get a directory.
+
+    Parameters
+    ----------
+    overwrite : bool
+        Replace a graph in the directory.
+    read : Path
+        The graph that is read, which must stay.
 
     Raises
     ------
     OutputError
-        If it holds something, or is a file.
+        If it holds something else, is a file, or is the graph that is read.
     """
     with writing(out):
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        folder = read if read.is_dir() else read.parent
+        if out.resolve() == folder.resolve():
             raise OutputError(
-                f"{out}: is not empty, or a file. Give a directory that is not there."
+                f"{out}: is read by this command, and would be replaced. Give another "
+                "directory."
             )
+    Destination(out, overwrite).check(num_parts)
 
 
 def graph_uuid(
@@ -57,14 +67,14 @@ def graph_uuid(
 
 def write_rows(
     comm: Comm, out: Path, rows: Rows, weight_dtype: np.dtype, uuid: str,
-    original: OriginalIds | None = None,
+    original: OriginalIds | None = None, overwrite: bool = False,
 ) -> None:  # fmt: skip
     """Write the rows of all ranks as a graph, a part for each. Collective.
 
     Parameters
     ----------
     out : Path
-        A directory that is not there, or is empty.
+        A directory that is not there, or is empty, or has a graph to overwrite.
     rows : Rows
         This rank's; consecutive from rank to rank.
 
@@ -79,7 +89,7 @@ def write_rows(
         target = None
         with comm.raise_on_all():
             if comm.rank == 0:
-                target = Destination(out)
+                target = Destination(out, overwrite)
                 target.claim(comm.size)
         writer = ShardWriter(
             comm.bcast(target), rows.num_vertices, weight_dtype, vtxdist, uuid,

@@ -14,16 +14,18 @@ from ..graph.order import WEIGHT_DTYPES
 from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..host.version import __version__
+from .atomic_output import whole_file
 from .datasets import checked_dataset, read_dataset
+from .endings import COLUMN
 from .hdf5_file import hdf5_file
 from .kernels.build import forward_arcs
 from .layout import open_hdf5, read_attribute, reading, write_attributes, writing
 from .part_writer import Column
+from .replacing import check_replaceable
 from .shard_files import ShardFiles
 from .shards import ShardedGraph
-from .whole_file import whole_file
 
-FORMAT = "mndmst-column"
+FORMAT = COLUMN.format
 VERSION = 1
 REMAKE = "write the column again"
 FOLDER = "columns"
@@ -82,7 +84,11 @@ def find_columns(graph: ShardFiles) -> dict[str, WeightColumn]:
 
 
 def write_column(
-    graph: ShardFiles, name: str, dtype: np.dtype, weights: Iterable[np.ndarray]
+    graph: ShardFiles,
+    name: str,
+    dtype: np.dtype,
+    weights: Iterable[np.ndarray],
+    overwrite: bool = False,
 ) -> WeightColumn:
     """Write a column beside the shards of a graph, whole or not at all.
 
@@ -93,38 +99,52 @@ def write_column(
     dtype : dtype, one of `WEIGHT_DTYPES`
     weights : iterable of ndarray
         In the order of edges, piece by piece.
+    overwrite : bool
+        Replace any ordinary file of the name, not only a column.
 
     Raises
     ------
     ConfigError
-        If a column of that name is there, or the name is none for a column.
+        If the name is none for a column.
     OutputError
-        If it cannot be written.
+        If it cannot be written, or would replace something else.
     """
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name == OWN:
-        raise ConfigError(
-            f"{name!r} cannot name a column. Give letters, digits and underscores, a "
-            f"letter first; {OWN!r} is the graph's own."
-        )
-    folder = graph.path.parent / FOLDER
-    target = folder / f"{name}.h5"
-    if target.exists():
-        raise ConfigError(f"{target}: is there already; remove it, or give a name")
+    target = column_target(graph, name)
     with writing(target):
-        folder.mkdir(exist_ok=True)
+        check_replaceable(target, COLUMN, overwrite)
+        target.parent.mkdir(exist_ok=True)
     header = {
         "format": FORMAT,
         "version": VERSION,
         "creator": f"mndmst {__version__}",
         "graph-uuid": graph.uuid,
     }
-    with whole_file(target) as path, hdf5_file(path, "w") as file:
+    with (
+        whole_file(target, COLUMN, overwrite) as path,
+        hdf5_file(path, "w") as file,
+    ):
         column = Column(file, "weight", graph.num_arcs // 2, dtype)
         for piece in weights:
             column.append(piece)
         count = column.finish()
         write_attributes(file, header | {"num_edges": count})
     return WeightColumn(target, dtype, count)
+
+
+def column_target(graph: ShardFiles, name: str) -> Path:
+    """Return the file of a column.
+
+    Raises
+    ------
+    ConfigError
+        If the name is none for a column.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name == OWN:
+        raise ConfigError(
+            f"{name!r} cannot name a column. Give letters, digits and underscores, a "
+            f"letter first; {OWN!r} is the graph's own."
+        )
+    return graph.path.parent / FOLDER / f"{name}.h5"
 
 
 def weights_of_same_edges(
@@ -177,7 +197,7 @@ def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
 def _open(path: Path, graph: ShardFiles) -> WeightColumn:
     with reading(path, REMAKE), open_hdf5(path) as file:
         if read_attribute(file, "format") != FORMAT or file.attrs["version"] != VERSION:
-            raise InputError(f"{path}: is no column of weights. Write it again.")
+            raise InputError(f"{path}: is not a column of weights. Write it again.")
         if read_attribute(file, "graph-uuid") != graph.uuid:
             raise InputError(
                 f"{path}: belongs to another graph. Remove it, or write it again."

@@ -63,7 +63,7 @@ def dealt_forest(
     first, total = comm.exscan(len(part)), comm.sum(len(part))
     with comm.raise_on_all():
         if total >= 1 << 32:
-            raise InputError(f"{total:,} points; up to 2^32 - 1 are computed on")
+            raise InputError(f"{total:,} points; at most 2^32 - 1 points are supported")
         if min_samples < 0 or neighbours < 0:
             raise ConfigError("min_samples and neighbours are 0 or more")
         computed = prepared(part, metric, first)

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..api.forest import Forest
-from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
@@ -102,10 +101,9 @@ def points_forest(
     """
     n = len(points)
     if n == 0 or points.shape[1] == 0:
-        dimensions = counted(points.shape[1], "dimension")
-        raise InputError(f"no forest joins {counted(n, 'point')} of {dimensions}")
+        raise InputError(f"the point array is empty: its shape is {points.shape}")
     if n >= 1 << 32:
-        raise InputError(f"{n:,} points; up to 2^32 - 1 are computed on")
+        raise InputError(f"{n:,} points; at most 2^32 - 1 points are supported")
     if min_samples < 0 or neighbours < 0:
         raise ConfigError("min_samples and neighbours are 0 or more")
     team = Threads(threads or len(os.sched_getaffinity(0)))

@@ -12,7 +12,10 @@ from typing import Any
 from ..host.counted import counted
 from ..host.extras import optional
 from ..host.version import __version__
-from ..io.whole_file import WholeFiles
+from ..io.atomic_output import AtomicOutput
+from ..io.endings import PAGE
+from ..io.picture_file import write_picture_file
+from ..io.replacing import text_mark
 from . import draw
 from .advice import advice
 from .facts import command, options, stage_rows
@@ -36,7 +39,7 @@ svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; ga
 """
 
 
-def write_page(records: list[Record], path: Path, files: WholeFiles) -> None:
+def write_page(records: list[Record], path: Path, files: AtomicOutput) -> None:
     """Write the page of the first run, with the scaling of all of them.
 
     Raises
@@ -64,6 +67,7 @@ def write_page(records: list[Record], path: Path, files: WholeFiles) -> None:
     charts.append(_pair(*small))
     page = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="generator" content="{text_mark(PAGE)}">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(_title(record))}</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(_title(record))}</h1>{_advice(record)}{_facts(record)}"
@@ -72,11 +76,11 @@ def write_page(records: list[Record], path: Path, files: WholeFiles) -> None:
         f"<br>{_table(record.get('versions', {}))}"
         f"<p>mndmst {__version__}</p></body></html>\n"
     )
-    with files.file(path) as temporary:
+    with files.file(path, PAGE) as temporary:
         temporary.write_text(page, encoding="utf-8")
 
 
-def write_picture(records: list[Record], path: Path, files: WholeFiles) -> None:
+def write_picture(records: list[Record], path: Path, files: AtomicOutput) -> None:
     """Write the charts as one .png, .svg or .pdf; see `write_page`."""
     record = records[0]
     begins = list(dict.fromkeys((0.0, draw.end_of_start(record))))
@@ -93,8 +97,7 @@ def write_picture(records: list[Record], path: Path, files: WholeFiles) -> None:
         draw.memory(grid["mem"], record)
     draw.bytes_sent(grid["sent"], record)
     figure.suptitle("\n".join([_title(record), *advice(record)]))
-    with files.file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:], dpi=130)
+    write_picture_file(figure, files, path, PAGE, dpi=130)
 
 
 def _title(record: Record) -> str:

@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..io.whole_file import WholeFiles
+from ..io.atomic_output import AtomicOutput
+from ..io.endings import TRACE
+from ..io.replacing import json_mark
 from .facts import meanings
 from .record import Record, Span, device_work, kind_of, stages
 
 
-def write_trace(record: Record, path: Path, files: WholeFiles) -> None:
+def write_trace(record: Record, path: Path, files: AtomicOutput) -> None:
     """Write the trace of a run.
 
     Raises
@@ -37,8 +39,8 @@ def write_trace(record: Record, path: Path, files: WholeFiles) -> None:
         for span in work:
             thread = 1 + devices.index(span.name)
             events.append(_event(span, number, thread, "device"))
-    with files.file(path) as temporary:
-        temporary.write_text(json.dumps({"traceEvents": events}))
+    with files.file(path, TRACE) as temporary:
+        temporary.write_text(json.dumps(json_mark(TRACE) | {"traceEvents": events}))
 
 
 def _event(span: Span, process: int, thread: int, category: str) -> dict[str, Any]:

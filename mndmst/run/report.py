@@ -14,8 +14,10 @@ from ..comm.communicator import Comm
 from ..host.plain_json import to_json
 from ..host.progress import Progress
 from ..host.version import __version__
+from ..io.atomic_output import AtomicOutput
+from ..io.endings import REPORT
 from ..io.layout import writing
-from ..io.outputs import Outputs
+from ..io.replacing import json_mark
 
 SCHEMA = 1
 _NOTHING_SENT = dict.fromkeys(
@@ -143,7 +145,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write_report(outputs: Outputs, path: Path, record: dict[str, Any] | None) -> None:
+def write_report(
+    outputs: AtomicOutput, path: Path, record: dict[str, Any] | None
+) -> None:
     """Write a record that rank 0 has gathered, as JSON. Collective.
 
     Raises
@@ -151,10 +155,10 @@ def write_report(outputs: Outputs, path: Path, record: dict[str, Any] | None) ->
     OutputError
         On every rank, if it cannot be written.
     """
-    temporary = outputs.begin(path)
-    with outputs.comm.raise_on_all(), writing(path):
+    temporary = outputs.begin(path, REPORT)
+    with outputs.ranks.raise_on_all(), writing(path):
         if record is not None:
-            temporary.write_text(to_json(record, indent=1))
+            temporary.write_text(to_json(json_mark(REPORT) | record, indent=1))
 
 
 def text(record: dict[str, Any]) -> str:

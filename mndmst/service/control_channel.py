@@ -18,7 +18,14 @@ from threading import Lock, Thread
 from typing import Any
 
 from ..comm.communicator import Comm
-from ..comm.meeting import TOKEN_BYTES, RankAddress, accept, connect, listen, own_address
+from ..comm.meeting import (
+    TOKEN_BYTES,
+    RankAddress,
+    accept,
+    connect,
+    listen,
+    own_address,
+)
 from ..comm.watchdog import end_job
 from ..host.errors import ConfigError, MndmstError
 from .stall_watch import ACTIVITY_BYTES, Activity, StallWatch, pause_of

@@ -27,11 +27,11 @@ from typing import BinaryIO, NamedTuple
 
 from ..changes.batch import Batch
 from ..host.errors import InputError
+from ..io.atomic_output import whole_file
 from ..io.destination import new_token, remove_shards
 from ..io.layout import flush_to_disk, writing
 from ..io.opening import read_small
 from ..io.shards import open_graph
-from ..io.whole_file import whole_file
 from .lease import Lease
 from .records import (
     MAGIC,

@@ -137,7 +137,7 @@ class Graph:
         self.connection.ask("store", graph=self.name, column=name, upload=upload)
 
     def insert(self, src: Any, dst: Any, weight: Any) -> int:
-        """Insert edges; return the new version. A lighter weight replaces another."""
+        """Insert edges that are not there yet; return the new version."""
         return self.update(insert=(src, dst, weight))
 
     def delete(self, src: Any, dst: Any) -> int:

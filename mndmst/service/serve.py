@@ -23,7 +23,9 @@ from ..host.errors import InputError, MndmstError, StoppedError
 from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
-from ..io.whole_file import whole_file
+from ..io.atomic_output import whole_file
+from ..io.endings import ADDRESS
+from ..io.replacing import json_mark
 from ..run.compile import compile_kernels
 from ..run.config import Config
 from .access import Access
@@ -67,6 +69,8 @@ class Setting(NamedTuple):
         End once the standard input of rank 0 does.
     journal_until : mapping of int
         For graphs by name, the last version of the journal to continue from.
+    overwrite : bool
+        Replace any ordinary file by that of the address.
     """
 
     graphs: Mapping[str, Path]
@@ -77,6 +81,7 @@ class Setting(NamedTuple):
     journal: Path | None = None
     attached: bool = False
     journal_until: Mapping[str, int] = MappingProxyType({})
+    overwrite: bool = False
 
 
 def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> None:
@@ -236,8 +241,8 @@ def _announce(setting: Setting, place: str, progress: Progress) -> None:
         "host": socket.gethostname(),
     }
     if setting.address_file is not None:
-        with whole_file(setting.address_file) as file:
-            file.write_bytes(to_bytes(where) + b"\n")
+        with whole_file(setting.address_file, ADDRESS, setting.overwrite) as file:
+            file.write_bytes(to_bytes(json_mark(ADDRESS) | where) + b"\n")
     print(f"SERVING url={place} token-file={where['token_file']}", flush=True)
     progress.say(f"serving {', '.join(setting.graphs)}")
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
+from ..io.atomic_output import whole_file
 from ..io.opening import check_regular
-from ..io.whole_file import whole_file
 
 KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 

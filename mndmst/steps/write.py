@@ -16,9 +16,9 @@ from ..comm.directory import Directory
 from ..graph.model import EdgeList
 from ..graph.order import keys_to_weights
 from ..graph.ordered import places_among
+from ..io.atomic_output import AtomicOutput
 from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
-from ..io.outputs import Outputs
 from ..io.totals import begin_digest, exact_total
 from ..kernels.columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
@@ -68,7 +68,11 @@ class Summary:
 
 
 def write_forest(
-    run: Run, path: Path | None, with_labels: bool, record_path: Path | None
+    run: Run,
+    path: Path | None,
+    with_labels: bool,
+    record_path: Path | None,
+    overwrite: bool = False,
 ) -> Summary:
     """Sort the forest, compute its weight and digest, and write it. Collective.
 
@@ -78,6 +82,8 @@ def write_forest(
         Where to write the forest and the report.
     with_labels : bool
         Write each vertex's tree, too.
+    overwrite : bool
+        Replace files that are not earlier results.
     """
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
@@ -104,7 +110,7 @@ def write_forest(
             graph.uuid, graph.num_vertices, weight, results["digest"], config, record
         )
 
-    with Outputs(comm) as outputs:
+    with AtomicOutput(comm, overwrite) as outputs:
         if path is None:
             with run.report.stage("digest"):
                 results["digest"] = finish_digest()

@@ -34,8 +34,10 @@ class Verdict:
     m : int or None
         Its undirected edges, without self-loops, parallel ones counted once; None if
         the forest was refuted before the graph was read.
-    edges, trees : int
+    edges : int
         Of the forest.
+    trees : int or None
+        Of the forest; None if its edges have not been searched for cycles.
     weight : int, float or None
         Sum of the edges' weights, computed again; None if the headers show that the
         forest is of another graph, and its edges have not been read.
@@ -50,7 +52,7 @@ class Verdict:
     n: int
     m: int | None
     edges: int
-    trees: int
+    trees: int | None
     weight: int | float | None
     digest: str | None
     problems: list[str]
@@ -58,13 +60,13 @@ class Verdict:
 
     def text(self) -> str:
         """Return the problems, a line each, and a line of all that was found."""
-        m, weight, digest = (
+        m, trees, weight, digest = (
             "unknown" if found is None else found
-            for found in (self.m, self.weight, self.digest)
+            for found in (self.m, self.trees, self.weight, self.digest)
         )
         summary = (
             f"VERDICT {'ok' if self.ok else 'refuted'} n={self.n} m={m} "
-            f"edges={self.edges} trees={self.trees} weight={weight} "
+            f"edges={self.edges} trees={trees} weight={weight} "
             f"digest={digest} seconds={self.seconds:.3f}"
         )
         return "\n".join([*self.problems, summary])
@@ -97,29 +99,28 @@ def verify(
             raise ConfigError(f"--threads {threads}: give 1 or more")
         forest = read_forest(forest_path)
     strange = comm.bcast(unlike(graph, forest))
-    trees = graph.num_vertices - forest.num_edges
     if strange:
         seconds = comm.max(time.perf_counter() - begin)
         return Verdict(
-            False,
-            graph.num_vertices,
-            None,
-            forest.num_edges,
-            trees,
-            None,
-            None,
-            strange,
-            seconds,
+            ok=False,
+            n=graph.num_vertices,
+            m=None,
+            edges=forest.num_edges,
+            trees=None,
+            weight=None,
+            digest=None,
+            problems=strange,
+            seconds=seconds,
         )
     with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
     seen: Examination = comm.bcast(first)
-    problems, m = [*seen.faults, *seen.differences], None
+    problems, m, trees = [*seen.faults, *seen.differences], None, None
     if not seen.faults:
         candidate = _load(comm, forest)
         findings = _hold(comm, graph, forest, candidate, threads)
         m = findings.distinct
-        trees += len(candidate.closing)
+        trees = graph.num_vertices - forest.num_edges + len(candidate.closing)
         problems += [
             f"{candidate.describe(place, graph.weight_dtype)} closes a cycle"
             for place in candidate.closing[:LIMIT]

@@ -44,15 +44,15 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     if strange:
         seconds = time.perf_counter() - begin
         return Verdict(
-            False,
-            n,
-            None,
-            forest.num_edges,
-            n - forest.num_edges,
-            None,
-            None,
-            strange,
-            seconds,
+            ok=False,
+            n=n,
+            m=None,
+            edges=forest.num_edges,
+            trees=None,
+            weight=None,
+            digest=None,
+            problems=strange,
+            seconds=seconds,
         )
     metric, min_samples = _settings(forest)
     seen: Examination = examine(point_set, forest)
@@ -70,7 +70,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
         n=n,
         m=n * (n - 1) // 2,
         edges=forest.num_edges,
-        trees=n - forest.num_edges,
+        trees=None if problems else n - forest.num_edges,
         weight=seen.weight,
         digest=seen.digest,
         problems=problems,

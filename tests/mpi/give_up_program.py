@@ -1,7 +1,7 @@
 """End many runs before a step, one after the other; then print whole ones' digests.
 
-Arguments: a graph, how many runs end, and a strategy. An MPI library has about 2,000
-communicators, so none may be left behind.
+Arguments: a graph, how many runs end, a strategy, and the program: `forest` or
+`components`. An MPI library has about 2,000 communicators, so none may be left behind.
 """
 
 import json
@@ -18,11 +18,13 @@ from mndmst.pipeline import contract
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.run.run import State
+from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
 from mndmst.steps.part_graph import part_graph
-from mndmst.steps.write import send_to_owners
+from mndmst.steps.write import send_to_owners, smallest_vertices
 
 comm = world()
 path, times, merge = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+exception = {"forest": lightest_cut_edge, "components": any_cut_edge}[sys.argv[4]]
 
 
 class EnoughError(MndmstError):
@@ -44,7 +46,7 @@ def run_until(last):
             raise EnoughError
 
     with suppress(EnoughError):
-        contract(run, proceed)
+        contract(run, proceed, exception)
     return run, begun
 
 
@@ -52,7 +54,10 @@ held = part_graph(comm, path, Config(merge=merge), Report(comm, Progress(False))
 _, steps = run_until(0)
 ended = {run_until(1 + number % steps)[1] for number in range(times)}
 run, _ = run_until(0)
-edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
-digest = forest_digest(comm, edges.u, edges.v)
+if sys.argv[4] == "forest":
+    edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
+    digest = forest_digest(comm, edges.u, edges.v)
+else:
+    digest = forest_digest(comm, smallest_vertices(run.directory))
 if comm.rank == 0:
     print(json.dumps({"steps": steps, "ended": sorted(ended), "digest": digest}))

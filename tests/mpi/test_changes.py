@@ -128,7 +128,7 @@ def test_ids_are_those_before_a_reordering(
     ("line", "words"),
     [
         ("delete,718,719,", "there is no edge (718, 719) to delete or to set"),
-        ("insert,718,720,1", "(718, 720) names a vertex that is not"),
+        ("insert,718,720,1", "(718, 720) names vertex 720, but ids run from 0 to 719"),
         ("set,718,717,x", 'has "x" for a weight'),
     ],
 )

@@ -16,9 +16,10 @@ from mndmst.comm.communicator import Comm, world
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.host.errors import ConfigError, OutputError
+from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import write_forest
-from mndmst.io.outputs import Outputs, check_writable
+from mndmst.io.outputs import check_writable
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.totals import exact_total, forest_digest
 from mndmst.verify import shared, verify
@@ -42,7 +43,7 @@ def write(
     )
     keys = weights_to_keys(part["weight"].copy())
     edges = EdgeList(part["src"], part["dst"], keys)
-    with Outputs(comm) as outputs:
+    with AtomicOutput(comm) as outputs:
         columns = edges, part["weight"]
         write_forest(outputs, path, *columns, lambda: header, part.get("labels"))
 

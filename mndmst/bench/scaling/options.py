@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -74,10 +75,9 @@ def _scaling(arguments: argparse.Namespace) -> int:
             print(f"\n{block(points)}", flush=True)
             wrong += disagreements(points)
             series.append(points)
-    if arguments.plot is not None:
-        plot(series, arguments.plot)
     every = [point.as_dict() for points in series for point in points]
-    write(arguments.json, machine=facts, points=every, disagreements=wrong)
+    draw = partial(plot, series)
+    write(arguments, draw, machine=facts, points=every, disagreements=wrong)
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

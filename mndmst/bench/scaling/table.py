@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...io.whole_file import whole_file
+from ...io.atomic_output import AtomicOutput
+from ...io.endings import BENCH_PICTURE
+from ...io.picture_file import write_picture_file
 from .jobs import Point
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def _row(point: Point) -> str:
     )
 
 
-def plot(series: list[list[Point]], path: Path) -> None:
+def plot(series: list[list[Point]], path: Path, files: AtomicOutput) -> None:
     """Draw speed-up (strong) and efficiency (weak) against ranks, a panel for each.
 
     Raises
@@ -52,8 +54,7 @@ def plot(series: list[list[Point]], path: Path) -> None:
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for axes, points in zip(grid.flat, [p for row in rows for p in row], strict=False):
         _panel(axes, points)
-    with whole_file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:] or None)
+    write_picture_file(figure, files, path, BENCH_PICTURE)
 
 
 def _panel(axes: "Axes", points: list[Point]) -> None:

@@ -139,7 +139,7 @@ def _check_room(name: str, counts: int, num_vertices: int) -> None:
             f"{name}: to order its vertices takes {counts * DEGREE_BYTES:,} bytes in "
             f"every process, and {free:,} are free. It has a vertex id, counted from "
             f"0, of {num_vertices - 1}, and every number up to it is a vertex: if that "
-            "id is wrong, mend it; else use fewer processes, or no --reorder."
+            "id is wrong, fix it; else use fewer processes, or no --reorder."
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...host.errors import ConfigError, InputError, OutputError
+from ..atomic_output import whole_file
 from ..destination import Destination
 from ..edge_file import EdgeFile
 from ..layout import (
@@ -27,7 +28,6 @@ from ..layout import (
     open_hdf5,
     read_attribute,
 )
-from ..whole_file import whole_file
 from .options import Options
 from .plan import Plan
 from .work import NAMING, PLAN, make_work, read_token, remove_work

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..atomic_output import whole_file
 from ..layout import writing
-from ..whole_file import whole_file
 
 
 class RunWriter:

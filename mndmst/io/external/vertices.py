@@ -57,7 +57,7 @@ class Bounded(EdgeFileOver):
                     raise InputError(
                         f"{self.name}: an edge joins the vertices {ends[at]} and "
                         f"{others[at]} (counted from 0), but --num-vertices says that "
-                        f"there are {bound}. Mend the edge, or give more vertices."
+                        f"there are {bound}. Fix the edge, or give more vertices."
                     )
             yield _retyped(piece, bound, piece.src, piece.dst)
 

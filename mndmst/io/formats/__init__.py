@@ -116,10 +116,10 @@ def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
     if format is not None:
         suffix = f".{format}"
     if suffix not in _FORMATS:
+        reason = f"unknown suffix {suffix}" if suffix else "has no suffix"
         raise InputError(
-            f"{path}: unknown format {suffix or 'without suffix'}; known are "
-            f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}. Rename "
-            "the file, or give --format."
+            f"{path}: {reason}. Name the format with --format, or rename the file: "
+            f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}."
         )
     opened = _FORMATS[suffix](path)
     return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened

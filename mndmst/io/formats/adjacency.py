@@ -40,7 +40,7 @@ def read(path: Path) -> Edges:
     if min(vertices, arcs) < 0 or 2 * (vertices + arcs) > len(text):
         raise InputError(
             f"{path}: says it has {counted(vertices, 'vertex')} and "
-            f"{counted(arcs, 'arc')}, more than it can hold. Copy it again, or mend "
+            f"{counted(arcs, 'arc')}, more than it can hold. Copy it again, or fix "
             "its first lines."
         )
     begins, at = _integers(path, text, at, vertices)
@@ -51,7 +51,7 @@ def read(path: Path) -> Edges:
     elif text[at:].tobytes().strip():
         raise InputError(
             f"{path}: line {line_of(text, at)} goes on after the last neighbour. Copy "
-            "the file again, or mend its first lines."
+            "the file again, or fix its first lines."
         )
     indptr = np.append(begins, arcs)
     if (begins[:1] != 0).any() or (np.diff(indptr) < 0).any():
@@ -77,7 +77,7 @@ def _integers(
     if status != kernels.GOOD:
         raise InputError(
             f"{path}: line {line_of(text, at)} has a word that is no whole number of "
-            f"up to {kernels.DIGITS} digits. Mend the line."
+            f"up to {kernels.DIGITS} digits. Fix the line."
         )
     return numbers, at
 
@@ -98,11 +98,9 @@ def _numbers(path: Path, text: np.ndarray, at: int, count: int) -> np.ndarray:
         weights = np.array(words, dtype="S").astype(np.float64)
     except ValueError as error:
         raise InputError(
-            f"{path}: a weight is no number ({error}). Mend it."
+            f"{path}: a weight is not a number ({error}). Fix it."
         ) from error
     if not np.isfinite(weights).all():
         word = words[int(np.isfinite(weights).argmin())].decode()
-        raise InputError(
-            f"{path}: a weight, {word}, is no number that a float64 holds. Mend it."
-        )
+        raise InputError(f"{path}: a weight, {word}, does not fit float64. Fix it.")
     return weights

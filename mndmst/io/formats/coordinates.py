@@ -46,7 +46,7 @@ def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if count > len(text) // _SHORTEST_LINE:
         raise InputError(
             f"{path}: says it has {counted(count, 'vertex')}, more than it can hold. "
-            "Copy it again, or mend the p line."
+            "Copy it again, or fix the p line."
         )
     # The letters blanked, what is left is numbers
     lines = _COMMENT.sub(lambda comment: b" " * len(comment[0]), text[header.end() :])
@@ -60,7 +60,7 @@ def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
         line = line_of(np.frombuffer(text, np.uint8), header.end() + at - 1)
         raise InputError(
             f'{path}: line {line} is not "v id x y" with whole numbers, or the file '
-            f"has not {count} such lines. Mend the line or copy the file again."
+            f"has not {count} such lines. Fix the line or copy the file again."
         )
     ids = numbers[:, 0] - 1
     seen = np.zeros(count, bool)

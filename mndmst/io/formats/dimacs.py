@@ -17,8 +17,8 @@ import numpy as np
 
 from ...host.counted import counted
 from ...host.errors import InputError
+from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
-from ..whole_file import whole_file
 from .files import COMPRESSIONS, unpacked_pieces
 from .heads import LONGEST_HEAD, check_letters
 from .packages import import_scipy
@@ -83,6 +83,6 @@ def _read_problem(path: Path) -> tuple[int, int, int]:
         raise InputError(
             f"{path}: its p line says {counted(num_vertices, 'vertex')} and "
             f"{counted(num_arcs, 'arc')}, more than the file can hold. Copy it again, "
-            "or mend the p line."
+            "or fix the p line."
         )
     return num_vertices, num_arcs, start

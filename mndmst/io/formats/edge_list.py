@@ -12,10 +12,10 @@ import re
 from pathlib import Path
 
 from ...host.errors import InputError
+from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
 from ..lines import write_lines
-from ..whole_file import whole_file
 from .heads import read_head
 from .text import Lines, TextFile
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...host.counted import counted
 from ...host.errors import InputError
+from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
-from ..whole_file import whole_file
 from .files import COMPRESSIONS
 from .heads import read_head
 from .packages import import_scipy
@@ -67,7 +67,7 @@ def open_file(path: Path) -> TextFile:
     if entries > most or rows > MAX_VERTICES:
         raise InputError(
             f"{path}: says {counted(rows, 'row')} and {counted(entries, 'entry')}, "
-            "more than the file can hold. Copy it again, or mend the line that says it."
+            "more than the file can hold. Copy it again, or fix that line."
         )
     lines = _PATTERN if kind[1] == "pattern" else _WEIGHTED
     return TextFile(path, lines, rows, entries, place + len(line) + 1)

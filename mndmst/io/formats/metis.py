@@ -51,7 +51,7 @@ def read(path: Path) -> Edges:
         raise InputError(
             f"{path}: its first line says {counted(vertices, 'vertex')} and "
             f"{counted(edges, 'edge')}, more than the file can hold. Copy it again, or "
-            "mend the line."
+            "fix the line."
         )
     ids = id_dtype(vertices)
     src, dst = np.empty((2, 2 * edges), ids)
@@ -62,15 +62,15 @@ def read(path: Path) -> Edges:
     if status == kernels.TOO_FEW_LINES:
         raise InputError(
             f"{path}: ends after the line of vertex {arcs} of {vertices}. Copy it "
-            "again, or mend the first line."
+            "again, or fix the first line."
         )
     if status != kernels.GOOD:
         mistake = _MISTAKES[status]
-        raise InputError(f"{path}: line {line_of(text, at)} {mistake}. Mend the line.")
+        raise InputError(f"{path}: line {line_of(text, at)} {mistake}. Fix the line.")
     if arcs != 2 * edges:
         raise InputError(
             f"{path}: lists {counted(arcs, 'neighbour')}, and of "
-            f"{counted(edges, 'edge')} there are {2 * edges}. Copy it again, or mend "
+            f"{counted(edges, 'edge')} there are {2 * edges}. Copy it again, or fix "
             "the first line."
         )
     weight = narrow_integers(weight) if weighted else np.ones(arcs, np.int32)

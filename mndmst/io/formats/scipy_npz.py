@@ -18,10 +18,10 @@ import numpy as np
 
 from ...host.errors import InputError
 from ..allowance import check_room
+from ..atomic_output import whole_file
 from ..edge_file import EdgeFile
 from ..edges import Edges, checked_edges
 from ..opening import opened
-from ..whole_file import whole_file
 from .binary import Binary, Column
 from .crc import crc32, joined_crc32
 from .files import COMPRESSIONS, read_bytes

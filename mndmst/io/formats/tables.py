@@ -17,10 +17,10 @@ import numpy as np
 
 from ...host.errors import InputError
 from ..allowance import capped, check_room, exceeded
+from ..atomic_output import whole_file
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
 from ..opening import opened, state_of
-from ..whole_file import whole_file
 from .files import COMPRESSIONS, read_bytes, readable
 from .packages import import_extra
 

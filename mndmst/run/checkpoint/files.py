@@ -20,12 +20,12 @@ import numpy as np
 from ...comm.communicator import Comm
 from ...graph.model import EdgeList
 from ...graph.order import id_dtype, key_dtype
+from ...io.atomic_output import OwnFile
 from ...io.datasets import checked_dataset, read_dataset
 from ...io.hdf5_file import hdf5_file
 from ...io.layout import flush_to_disk, open_hdf5, writing
 from ...io.opening import opened
 from ...io.shards import ShardedGraph
-from ...io.whole_file import OwnFile
 from .folder import Folder
 from .manifest import MANIFEST, Manifest, Part, damaged, read_manifest, reading
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, OutputError
 from ...io.layout import writing
-from ...io.whole_file import check_target
+from ...io.replacing import check_ordinary
 from .manifest import MANIFEST, check_own, tokens_of
 
 LOCK = "mndmst-checkpoint.lock"
@@ -82,7 +82,7 @@ class Folder:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            check_target(name)
+            check_ordinary(name)
             self._lock = os.open(name, flags, 0o666)
         try:
             self._hold()

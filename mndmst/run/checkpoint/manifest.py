@@ -12,7 +12,7 @@ from ...host.errors import ConfigError, InputError
 from ...host.version import __version__
 from ...io.layout import writing
 from ...io.opening import read_small
-from ...io.whole_file import check_target
+from ...io.replacing import check_ordinary
 
 MANIFEST = "mndmst-checkpoint.json"
 FORMAT = "mndmst-checkpoint"
@@ -124,7 +124,7 @@ def check_own(path: Path) -> None:
         If it is no ordinary file.
     """
     with writing(path):
-        check_target(path)
+        check_ordinary(path)
     if path.exists() and _content(path).get("format") != FORMAT:
         raise ConfigError(
             f"{path}: is no manifest of a checkpoint, or damaged. Rename it, or give "

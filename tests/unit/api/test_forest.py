@@ -62,7 +62,7 @@ def test_components(forest):
     assert forest.cut(float("inf")).tolist() == forest.labels.tolist()
     assert forest.component_sizes().tolist() == [4, 2, 1]
     assert forest.component_sizes(below=5).tolist() == [2, 1, 1, 2, 1]
-    with pytest.raises(ConfigError, match="nan"):
+    with pytest.raises(ConfigError, match="NaN"):
         forest.cut(float("nan"))
 
 

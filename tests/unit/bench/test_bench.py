@@ -17,6 +17,7 @@ from mndmst.bench.ours import KernelContender, extra_bytes, ranks
 from mndmst.bench.pictures import plot_threads
 from mndmst.bench.results import take_turns
 from mndmst.bench.table import block, disagreements
+from mndmst.io.atomic_output import AtomicOutput
 
 SCALE = 6
 
@@ -186,7 +187,7 @@ def test_the_command_fails_loudly_on_a_wrong_weight(
 
 def test_unknown_names_are_refused(capsys: pytest.CaptureFixture) -> None:
     assert main(["bench", "cpu", "--graphs", "rmat,tree"]) == 1
-    assert "no graph is called tree" in capsys.readouterr().err
+    assert "--graphs tree: unknown here; give some of rmat" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["bench", "cpu", "--threads", "1,0"])
 
@@ -196,7 +197,8 @@ def test_how_threads_scale_is_drawn(graph: graphs.BenchGraph, tmp_path: Path) ->
     pytest.importorskip("matplotlib")
     case = cpu.contest(graph, make_plan(threads=(1, 2)), (), print)
     for name in ("threads.svg", "threads.png"):
-        plot_threads([case], tmp_path / name)
+        with AtomicOutput() as files:
+            plot_threads([case], tmp_path / name, files)
     text = (tmp_path / "threads.svg").read_text()
     assert text.rstrip().endswith("</svg>")
     assert (tmp_path / "threads.png").stat().st_size > 1000

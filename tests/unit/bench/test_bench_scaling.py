@@ -9,6 +9,7 @@ from mndmst.bench.arguments import check_files
 from mndmst.bench.scaling import Point, ScalingPlan, _mixtures, disagreements, jobs, run
 from mndmst.bench.scaling.table import _panel, block, plot
 from mndmst.host.errors import ConfigError, MndmstError
+from mndmst.io.atomic_output import AtomicOutput
 
 
 def point(ranks: int, seconds: float, series: str = "strong", **other: object) -> Point:
@@ -59,7 +60,8 @@ def test_the_table_and_the_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for name in ("plot.svg", "plot.png"):
         check_files(None, tmp_path / name)
-        plot(series, tmp_path / name)
+        with AtomicOutput() as files:
+            plot(series, tmp_path / name, files)
         assert (tmp_path / name).stat().st_size > 1000
     with pytest.raises(ConfigError, match=r"\.svg"):
         check_files(None, tmp_path / "plot.txt")

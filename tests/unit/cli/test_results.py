@@ -52,6 +52,16 @@ def test_what_is_not_kept_is_said(folder, mndmst, tmp_path, command, what):
     assert kept.returncode == 0 and "not kept" not in kept.stderr
 
 
+@pytest.mark.parametrize("option", ["--plot", "--forest", "-o"])
+def test_one_file_of_a_result_is_enough(folder, mndmst, tmp_path, option):
+    pytest.importorskip("matplotlib")
+    name = tmp_path / {"--plot": "a.png"}.get(option, "a.h5")
+    run = mndmst("hdbscan", folder / "points.npy", option, name)
+    assert run.returncode == 0 and "not kept" not in run.stderr
+    saved = mndmst("hdbscan", "rings", "--count", 50, "--save", tmp_path / "p.npy")
+    assert saved.returncode == 0 and "the result is not kept" in saved.stderr
+
+
 @pytest.mark.parametrize(
     "command",
     [

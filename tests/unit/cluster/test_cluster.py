@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -66,7 +67,7 @@ def test_thresholds_of_integers_are_exact(dtype: str) -> None:
     ):  # fmt: skip
         assert clusters_within(forest, threshold).tolist() == clusters
     assert [number(word) for word in ("-3", " 2", "1e3", ".5")] == [-3, 2, 1000, 0.5]
-    with pytest.raises(ConfigError, match="threshold of nan"):
+    with pytest.raises(ConfigError, match="threshold must not be NaN"):
         clusters_within(forest, number("nan"))
 
 
@@ -253,6 +254,29 @@ def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:
     )
     assert run.returncode == 1 and "x.y: give a name in .png" in run.stderr
     assert not output.exists()
+    if find_spec("matplotlib"):
+        np.save(points[1], example_points("blobs", 299))
+        picture = ("--plot", tmp_path / "x.png", *points)
+        run = mndmst("cluster", forest, "--count", 2, *picture)
+        said = "points.npy: has 299 points, and the forest has 300 vertices"
+        assert run.returncode == 1 and said in run.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["hdbscan {0}", "cluster {1} --count 2 --points {0}"]
+)
+def test_points_of_one_dimension_are_not_drawn(mndmst, tmp_path: Path, command: str):
+    pytest.importorskip("matplotlib")
+    points, forest = tmp_path / "p.csv", tmp_path / "f.h5"
+    points.write_text("1\n2\n3\n9\n")
+    assert mndmst("linkage", points, "--forest", forest).returncode == 0
+    words = command.format(points, forest).split()
+    run = mndmst(*words, "--plot", tmp_path / "a.png")
+    said = (
+        "p.csv: its points have 1 dimension, and a picture shows two. Leave out --plot"
+    )
+    assert run.returncode == 1 and said in run.stderr
+    assert run.stdout == "" and not (tmp_path / "a.png").exists()
 
 
 def test_labels_that_are_wrong_do_no_harm() -> None:

@@ -18,9 +18,10 @@ from mndmst.graph.model import EdgeList
 from mndmst.graph.order import WEIGHT_DTYPES, weights_to_keys
 from mndmst.host.errors import InputError, OutputError
 from mndmst.io import totals
+from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.forest import ForestHeader, describe_forest, file_digest, read_forest
 from mndmst.io.forest_writer import write_forest
-from mndmst.io.outputs import Outputs, check_writable
+from mndmst.io.outputs import check_writable
 from mndmst.io.totals import exact_total, forest_digest, same_total, total_of_keys
 from mndmst.kernels.threads import ALONE, Threads
 
@@ -36,7 +37,7 @@ def write(path, src, dst, weights, num_vertices=20, labels=None, **header):
         "digest": forest_digest(COMM, src, dst),
     } | header
     edges = EdgeList(src, dst, np.zeros(len(src), np.uint32))
-    with Outputs(COMM) as outputs:
+    with AtomicOutput(COMM) as outputs:
         write_forest(
             outputs, path, edges, weights, lambda: ForestHeader(**facts), labels
         )

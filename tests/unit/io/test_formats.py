@@ -156,7 +156,10 @@ def test_mistakes_in_npz(tmp_path):
 
 def test_names_that_say_nothing(tmp_path):
     (tmp_path / "graph.xyz").touch()
-    with pytest.raises(InputError, match=r"unknown format \.xyz"):
+    with pytest.raises(
+        InputError,
+        match=r"unknown suffix \.xyz\. Name the format with --format, or rename",
+    ):
         read_edges(tmp_path / "graph.xyz")
     with pytest.raises(InputError, match="no such file"):
         read_edges(tmp_path / "graph.gr")

@@ -14,14 +14,13 @@ from mpi4py import MPI
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import OutputError
+from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.clusters import write_clusters
 from mndmst.io.forest import ForestHeader
 from mndmst.io.forest_writer import write_forest
 from mndmst.io.hdf5_file import hdf5_file
 from mndmst.io.labels import LabelsHeader, write_labels
-from mndmst.io.outputs import Outputs
 from mndmst.io.shard_writer import ShardWriter
-from mndmst.io.whole_file import WholeFiles
 from mndmst.run.checkpoint import files
 
 COMM = Comm(MPI.COMM_SELF)
@@ -35,12 +34,12 @@ def clusters(path: Path) -> None:
         "condensed/parent": NUMBERS,
         "condensed/size": NUMBERS,
     }
-    with WholeFiles() as begun:
+    with AtomicOutput() as begun:
         write_clusters(path, {"rule": "count 3"}, columns, begun)
 
 
 def labels(path: Path) -> None:
-    with Outputs(COMM) as outputs:
+    with AtomicOutput(COMM) as outputs:
         write_labels(outputs, path, NUMBERS, LabelsHeader("uuid", 3, "0" * 64))
 
 
@@ -48,7 +47,7 @@ def forest(path: Path) -> None:
     ends = np.arange(N, dtype=np.uint32)
     edges = EdgeList(ends, ends, ends)
     header = ForestHeader("uuid", N, 7, "0" * 64, {"threads": 1}, {"ranks": [1] * 500})
-    with Outputs(COMM) as outputs:
+    with AtomicOutput(COMM) as outputs:
         write_forest(outputs, path, edges, ends.view(np.int32), lambda: header, NUMBERS)
 
 

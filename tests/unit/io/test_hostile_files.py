@@ -22,9 +22,9 @@ from shard_files import symmetric_rows, write
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import InputError
+from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.forest import ForestHeader, describe_forest
 from mndmst.io.forest_writer import write_forest
-from mndmst.io.outputs import Outputs
 from mndmst.io.shards import open_graph
 
 # Tracing memory is slow; the libraries' own needs are far below this.
@@ -53,7 +53,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     weights = np.ones(40, np.int32)
     edges = EdgeList(ends, ends + 1, weights.view(np.uint32))
     labels = np.zeros(60, np.int64)
-    with Outputs(Comm(MPI.COMM_SELF)) as outputs:
+    with AtomicOutput(Comm(MPI.COMM_SELF)) as outputs:
         write_forest(outputs, path, edges, weights, lambda: header, labels)
     return path
 

@@ -13,12 +13,12 @@ import pytest
 from shard_files import symmetric_rows, write
 
 from mndmst.host.errors import InputError
+from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.clusters import read_labels, write_clusters
 from mndmst.io.datasets import LARGEST_CHUNK, checked_dataset, read_dataset
 from mndmst.io.forest import describe_forest
 from mndmst.io.formats import read_edges
 from mndmst.io.shards import open_graph
-from mndmst.io.whole_file import WholeFiles
 
 
 def external(file: h5py.File, name: str, other: Path) -> None:
@@ -81,7 +81,7 @@ def make_forest(folder: Path) -> Path:
 
 def make_clusters(folder: Path) -> Path:
     labels = {"labels": np.zeros(60, np.int64)}
-    with WholeFiles() as files:
+    with AtomicOutput() as files:
         write_clusters(folder / "clusters.h5", {"num_vertices": 60}, labels, files)
     return folder / "clusters.h5"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import OutputError
-from mndmst.io.endings import FOREST
+from mndmst.io.endings import EDGES, FOREST
 from mndmst.io.outputs import check_outputs
 
 
@@ -64,6 +64,6 @@ def test_names_are_compared_without_links(tmp_path, monkeypatch):
     (tmp_path / "other").symlink_to("real")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OutputError, match="other: is read by"):
-        check_outputs(["real"], [(Path("other"), None)])
-    named = [(Path("new"), None), (None, FOREST), (Path("newer"), None)]
+        check_outputs(["real"], [(Path("other"), EDGES)])
+    named = [(Path("new"), EDGES), (None, FOREST), (Path("newer"), EDGES)]
     check_outputs(["real", None], named)

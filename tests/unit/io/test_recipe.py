@@ -121,11 +121,11 @@ def test_generated_recipes_take_no_file() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [("x = ", "is no TOML"), ("", "give either"),
-     ("colour = 3\n" + SQUARE, "colour is no entry"), (SQUARE[:-18], "lacks weights"),
+     ("colour = 3\n" + SQUARE, "colour is not an"), (SQUARE[:-18], "lacks weights"),
      ("parts = 1.5\n" + SQUARE, "parts = 1.5 has another type"),
      ("parts = -1\n" + SQUARE, "parts = -1: give 1 or more"),
      (SQUARE + 'format = "xyz"\n', "no format is called xyz"),
-     ("source = 3\n", "is no table"), (SQUARE + '[generate]\nkind="gnm"', "either")],
+     ("source = 3\n", "is not a table"), (SQUARE + '[generate]\nkind="gnm"', "either")],
 )  # fmt: skip
 def test_mistakes_in_recipes(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=rf"square\.toml.*{message}"):

@@ -8,7 +8,7 @@ import pytest
 from graphs import NASTY, Graph, random, write_graph
 
 from mndmst.cli.main import main
-from mndmst.host.errors import ConfigError, InputError
+from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io import weight_columns
 from mndmst.io.shards import open_graph
 from mndmst.io.weight_columns import (
@@ -64,12 +64,17 @@ def test_names_that_no_expression_could_use(tmp_path: Path, name: str) -> None:
         write_column(graph, name, np.dtype("f4"), [])
 
 
-def test_a_column_is_not_replaced(tmp_path: Path) -> None:
+def test_a_column_replaces_a_column_and_no_other_file(tmp_path: Path) -> None:
     before = made(tmp_path, random(30, 60, 1))
     graph = open_graph(tmp_path / "g")
-    with pytest.raises(ConfigError, match="is there already"):
-        write_column(graph, "time", before.dtype, [before + 1])
+    write_column(graph, "time", before.dtype, [before + 1])
     column = find_columns(graph)["time"]
+    assert column.read(0, column.num_edges).tolist() == (before + 1).tolist()
+    column.path.write_text("notes")
+    with pytest.raises(OutputError, match=r"time\.h5: exists, and is not a column"):
+        write_column(graph, "time", before.dtype, [before])
+    assert column.path.read_text() == "notes"
+    write_column(graph, "time", before.dtype, [before], overwrite=True)
     assert column.read(0, column.num_edges).tolist() == before.tolist()
 
 

@@ -150,11 +150,12 @@ def test_tables_are_read_by_pandas(mndmst, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["vertex"], np.arange(300))
     np.testing.assert_array_equal(found["label"], expected.labels_)
     np.testing.assert_allclose(found["probability"], expected.probabilities_, 1e-14)
-    assert mndmst("linkage", points, "-o", table, "-q").returncode == 0
+    again = ("--overwrite", "-q")
+    assert mndmst("linkage", points, "-o", table, *again).returncode == 0
     steps = pandas.read_csv(table)
     np.testing.assert_allclose(steps, linkage(given, "single"), 1e-14)
     forest = tmp_path / "forest.h5"
     assert mndmst("linkage", points, "--forest", forest, "-q").returncode == 0
-    run = mndmst("cluster", forest, "--count", 4, "-o", table, "-q")
+    run = mndmst("cluster", forest, "--count", 4, "-o", table, *again)
     assert run.returncode == 0, run.stderr
     assert [*pandas.read_csv(table).columns] == ["vertex", "label"]

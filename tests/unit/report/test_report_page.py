@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 from mndmst.host.errors import InputError
-from mndmst.io.whole_file import WholeFiles
+from mndmst.io.atomic_output import AtomicOutput
 from mndmst.report import draw
 from mndmst.report.page import write_page, write_picture
 from mndmst.report.record import read_record, solve_seconds, stage_name, totals
@@ -62,7 +62,7 @@ def run(ranks: int = 3, scale: float = 1.0) -> dict[str, Any]:
 
 def test_page_needs_nothing_else(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    with WholeFiles() as files:
+    with AtomicOutput() as files:
         write_page([run(), run(1, 2.5)], page, files)
     text = page.read_text()
     assert "<script" not in text
@@ -81,7 +81,7 @@ def test_page_is_in_words_that_can_be_used(tmp_path: Path) -> None:
     record["command"] = ["/home/me/mndmst/__main__.py", "solve", "my graph"]
     record["config"] = {"memory": 0, "ratio": None, "timeout": 0, "group_size": 4}
     page = tmp_path / "report.html"
-    with WholeFiles() as files:
+    with AtomicOutput() as files:
         write_page([record], page, files)
     text = page.read_text()
     assert "mpirun -n 3 python -m mndmst solve &#x27;my graph&#x27;" in text
@@ -102,7 +102,7 @@ def test_a_page_has_only_charts_with_something_in_them(tmp_path: Path) -> None:
     for entry in record["ranks"][0]["stages"]:
         entry["bytes_sent"] = 0
     page = tmp_path / "report.html"
-    with WholeFiles() as files:
+    with AtomicOutput() as files:
         write_page([record], page, files)
     text = page.read_text()
     assert "Sent between ranks" not in text and text.count("<svg") == 5
@@ -191,14 +191,14 @@ def test_memory_shows_the_limit() -> None:
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_picture(tmp_path: Path, suffix: str) -> None:
     picture = tmp_path / f"run{suffix}"
-    with WholeFiles() as files:
+    with AtomicOutput() as files:
         write_picture([run(), run(1)], picture, files)
     assert picture.stat().st_size > 10_000
 
 
 def test_trace_has_stages_and_devices(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
-    with WholeFiles() as files:
+    with AtomicOutput() as files:
         write_trace(run(2), trace, files)
     events = json.loads(trace.read_text())["traceEvents"]
     ring = [e for e in events if e["ph"] == "X" and e["name"] == "ring 2"]

@@ -162,7 +162,7 @@ def test_wrong_questions() -> None:
         index.path_max([0], [3])
     with pytest.raises(InputError, match="1 first vertices of pairs, 2 second"):
         index.connected([0], [1, 2])
-    with pytest.raises(ConfigError, match="nan cuts nothing"):
+    with pytest.raises(ConfigError, match="must not be NaN"):
         index.cut(float("nan"))
     with pytest.raises(InputError, match="bool"):
         ForestIndex(2, [0], [1], np.array([True]))

@@ -41,6 +41,16 @@ def test_right_forest_is_accepted(tmp_path: Path) -> None:
     assert verdict.text().startswith("VERDICT ok n=10 m=9 edges=6 trees=4 weight=16 ")
 
 
+def test_trees_of_a_forest_of_another_graph_are_not_guessed(tmp_path: Path) -> None:
+    small = graphs.Graph(3, *np.array([[0, 1], [1, 2], [1, 2]]))
+    graphs.write_graph(tmp_path / "small", small)
+    assert judge(tmp_path, GRAPH, FOREST).ok
+    verdict = verify(COMM, open_graph(tmp_path / "small"), tmp_path / "forest.h5")
+    assert verdict.trees is None
+    last = verdict.text().splitlines()[-1]
+    assert "VERDICT refuted n=3 m=unknown edges=6 trees=unknown weight=unknown" in last
+
+
 def without(*edges: tuple[int, int]) -> dict:
     return {edge: weight for edge, weight in FOREST.items() if edge not in edges}
 

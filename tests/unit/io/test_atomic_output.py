@@ -9,8 +9,9 @@ from mpi4py import MPI
 
 from mndmst.comm.communicator import Comm
 from mndmst.host.errors import OutputError
-from mndmst.io.outputs import Outputs, check_outputs, check_writable
-from mndmst.io.whole_file import OwnFile, WholeFiles, whole_file
+from mndmst.io.atomic_output import AtomicOutput, OwnFile, whole_file
+from mndmst.io.endings import EDGES
+from mndmst.io.outputs import check_outputs, check_writable
 
 COMM = Comm(MPI.COMM_SELF)
 
@@ -78,7 +79,7 @@ def test_only_ordinary_files_are_replaced(
     before = target.lstat()
     for attempt in (
         lambda: write(target),
-        lambda: check_outputs([], [(target, None)]),
+        lambda: check_outputs([], [(target, EDGES)]),
         lambda: check_writable(COMM, target),
     ):
         with pytest.raises(OutputError, match=rf"a: is a .*{words}"):
@@ -99,8 +100,8 @@ def test_what_has_taken_the_place_of_a_temporary_file_stays(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_all_files_of_a_command_or_none(tmp_path: Path, shared: bool) -> None:
-    def begin() -> WholeFiles | Outputs:
-        return Outputs(COMM) if shared else WholeFiles()
+    def begin() -> AtomicOutput:
+        return AtomicOutput(COMM) if shared else AtomicOutput()
 
     with pytest.raises(OSError, match="unforeseen"), begin() as files:
         files.begin(tmp_path / "forest").write_text("one")
@@ -125,7 +126,7 @@ def test_the_first_file_is_named_last(
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", noted)
-    with WholeFiles() as files:
+    with AtomicOutput() as files:
         for name in ("forest", "report", "more"):
             files.begin(tmp_path / name)
     assert names == ["more", "report", "forest"]
@@ -144,7 +145,7 @@ def test_no_forest_where_another_file_cannot_be_named(
         monkeypatch.setattr(os, "fsync", refuse)
     else:
         monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(OutputError, match="No space"), Outputs(COMM) as outputs:
+    with pytest.raises(OutputError, match="No space"), AtomicOutput(COMM) as outputs:
         outputs.begin(tmp_path / "forest")
         outputs.begin(tmp_path / "report")
     assert listing(tmp_path) == {}
@@ -154,7 +155,7 @@ def test_nothing_lies_where_checkpoints_are_kept(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     (tmp_path / "link").symlink_to("kept")
     for inside in (kept / "forest", tmp_path / "link" / "deep" / "forest", kept):
-        for given in (([inside], []), ([], [(inside, None)])):
+        for given in (([inside], []), ([], [(inside, EDGES)])):
             with pytest.raises(OutputError, match=r"kept.*--checkpoint a directory"):
                 check_outputs(*given, kept)
-    check_outputs([tmp_path / "graph"], [(tmp_path / "kept-forest", None)], kept)
+    check_outputs([tmp_path / "graph"], [(tmp_path / "kept-forest", EDGES)], kept)

@@ -1,0 +1,202 @@
+"""Files that appear under their names whole, several of them together, or not at all.
+
+A file is made beside its target under a new random name, is put on disk, and is then
+renamed. So no existing file is written to: no other program's file, and nothing that a
+symbolic link points to. A command that fails removes the files it has made itself, and
+no others. `replacing` says which existing file loses its name.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from ..host.errors import OutputError
+from .endings import Kind
+from .layout import flush_to_disk, writing
+from .replacing import check_ordinary, check_replaceable
+
+if TYPE_CHECKING:
+    from ..comm.communicator import Comm
+
+
+class OwnFile(NamedTuple):
+    """A file that this process has made, and may therefore remove."""
+
+    path: Path
+    device: int
+    inode: int
+
+    @classmethod
+    def make(cls, path: Path) -> "OwnFile":
+        """Make an empty file; OSError if anything has that name, even a link."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(path, flags, 0o666)
+        try:
+            made = os.fstat(handle)
+        finally:
+            os.close(handle)
+        return cls(path, made.st_dev, made.st_ino)
+
+    def publish(self, target: Path) -> None:
+        """Give the file its final name.
+
+        Raises
+        ------
+        OutputError
+            If something else has its present name.
+        OSError
+            If it cannot be renamed.
+        """
+        if not self._there():
+            raise OutputError(
+                f"{target}: its temporary file {self.path.name} has been removed or "
+                "replaced meanwhile. Write it again."
+            )
+        self.path.replace(target)
+
+    def remove(self) -> None:
+        """Remove the file, if it is still there and may be removed."""
+        with suppress(OSError):
+            if self._there():
+                self.path.unlink()
+
+    def _there(self) -> bool:
+        with suppress(FileNotFoundError):
+            found = self.path.lstat()
+            return (found.st_dev, found.st_ino) == (self.device, self.inode)
+        return False
+
+
+class AtomicOutput:
+    """The output files of one command: they get their names together, once on disk.
+
+    Used as a context manager, which gives them their names unless the block fails.
+    The first one is named last: where it exists, the others do, too.
+
+    Parameters
+    ----------
+    comm : Comm, optional
+        Ranks that write the files together. Rank 0 makes and names them, all methods
+        are collective, and an error is raised on every rank.
+    overwrite : bool
+        Replace any ordinary file, not only an earlier result of the same kind.
+    """
+
+    def __init__(self, comm: "Comm | None" = None, overwrite: bool = False) -> None:
+        self.comm = comm
+        self.overwrite = overwrite
+        self._begun: list[tuple[OwnFile, Path, Kind | None]] = []
+
+    @property
+    def ranks(self) -> "Comm":
+        """The ranks that write the files together."""
+        assert self.comm is not None, "the files are of one process"
+        return self.comm
+
+    def begin(self, target: Path, kind: Kind | None = None) -> Path:
+        """Make a file that becomes `target`, and return its present name.
+
+        Parameters
+        ----------
+        target : Path
+        kind : Kind, optional
+            Decides which existing file is replaced. Without a kind the name is the
+            program's own, and any ordinary file there is replaced.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be made, or would replace something else.
+        """
+        made = None
+        with self._on_all(), writing(target):
+            if self.comm is None or self.comm.rank == 0:
+                self._check(target, kind)
+                name = f"{target.name}.tmp-{secrets.token_hex(6)}"
+                own = OwnFile.make(target.with_name(name))
+                self._begun.append((own, target, kind))
+                made = own.path
+        if self.comm is not None:
+            made = self.comm.bcast(made)
+        assert made is not None
+        return made
+
+    @contextmanager
+    def file(self, target: Path, kind: Kind | None = None) -> Iterator[Path]:
+        """Give a temporary name to write to; the file is on disk after the block.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written, or would replace something else.
+        """
+        with writing(target):
+            temporary = self.begin(target, kind)
+            yield temporary
+            flush_to_disk(temporary)
+
+    def publish(self) -> None:
+        """Put all files on disk and give them their names, the first one last.
+
+        Raises
+        ------
+        OutputError
+            If that fails; the first file has no name then.
+        """
+        with self._on_all():
+            for own, target, kind in self._begun:
+                with writing(target):
+                    self._check(target, kind)
+                    flush_to_disk(own.path)
+            for own, target, _ in reversed(self._begun):
+                with writing(target):
+                    own.publish(target)
+                    flush_to_disk(target.parent)
+
+    def discard(self) -> None:
+        """Remove the files that have no name yet."""
+        for own, _, _ in self._begun:
+            own.remove()
+        self._begun.clear()
+
+    def _check(self, target: Path, kind: Kind | None) -> None:
+        if kind is None:
+            check_ordinary(target)
+        else:
+            check_replaceable(target, kind, self.overwrite)
+
+    def _on_all(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.comm is None else self.comm.raise_on_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self.publish()
+        finally:
+            self.discard()
+
+
+@contextmanager
+def whole_file(
+    target: Path, kind: Kind | None = None, overwrite: bool = False
+) -> Iterator[Path]:
+    """Give a temporary name to write to; rename it to `target` when that went well.
+
+    Parameters
+    ----------
+    kind, overwrite
+        As `AtomicOutput` has them.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written, or would replace something else.
+    """
+    with AtomicOutput(None, overwrite) as output, output.file(target, kind) as name:
+        yield name

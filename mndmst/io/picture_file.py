@@ -1,0 +1,37 @@
+"""Write a figure of Matplotlib as a file that says which program drew it."""
+
+from pathlib import Path
+from typing import Any
+
+from .atomic_output import AtomicOutput
+from .endings import Kind
+from .replacing import text_mark
+
+# Where each format has the name of the program.
+_PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
+
+
+def write_picture_file(
+    figure: Any, files: AtomicOutput, path: Path, kind: Kind, **how: Any
+) -> None:
+    """Write a figure to a file that becomes `path` with the other files.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    files : AtomicOutput
+    path : Path
+        Its suffix, .png, .svg or .pdf, chooses the format.
+    kind : Kind
+    **how
+        Further arguments of `savefig`.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written, or would replace something else.
+    """
+    suffix = path.suffix[1:]
+    mark = {_PLACES[suffix]: text_mark(kind)}
+    with files.file(path, kind) as temporary:
+        figure.savefig(temporary, format=suffix, metadata=mark, **how)
