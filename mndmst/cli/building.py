@@ -124,12 +124,11 @@ def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Op
 
 def _jobs(asked: int | None, file: Any, parts: int) -> int:
     """Return how many processes to use: as many as asked for, or as seems to pay."""
-    import os
-
+    from ..host.cores import core_count
     from ..host.errors import ConfigError
 
     if asked is None:
-        cores = len(os.sched_getaffinity(0))
+        cores = core_count()
         # One process has to read the file; only its parts are divided
         shares = cores if file.seekable else parts
         return max(1, min(cores, shares, file.length >> 24))

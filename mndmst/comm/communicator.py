@@ -4,13 +4,13 @@ Every pattern counts the bytes it sends, and keeps no array that grows with the 
 of the number of ranks.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, overload
 
 import numpy as np
 
+from ..host.cores import own_cores
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import launched_processes
 from . import bulk, mpi_library
@@ -170,7 +170,7 @@ class Comm:
 
     def cores(self) -> set[int]:
         """Return the cores that any of these ranks, on one machine, may use."""
-        return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
+        return set().union(*self.mpi.allgather(own_cores()))
 
     def hosts(self) -> np.ndarray:
         """Return the host of every rank, named by its first rank. Collective."""

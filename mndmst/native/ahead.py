@@ -7,11 +7,13 @@ import functools
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from ..host.cores import core_count
 from ..host.counted import counted
 from .levels import best_level
 from .places import directories, writable
@@ -58,15 +60,16 @@ def compile_side_by_side(
     processors : str, optional
         The level of the code, of `levels.NAMES`; by default `best_level`.
     """
-    jobs = min(jobs or len(os.sched_getaffinity(0)), len(entries))
+    jobs = min(jobs or core_count(), len(entries))
     if not jobs:
         return
     reading, writing = os.pipe()
     environment = dict(os.environ, PYTHONPATH=_with_package())
     command = [sys.executable, "-m", __name__, str(os.getpid())]
-    command += [str(directory or writable()), processors or best_level()]
-    # A file in memory, which all of them append lines to
-    with os.fdopen(os.memfd_create("failed"), "r") as failed:
+    folder = directory or writable()
+    command += [str(folder), processors or best_level()]
+    # All of them append lines to one open file.
+    with tempfile.TemporaryFile("w+", dir=folder) as failed:
         workers = [
             subprocess.Popen(command, stdin=reading, stdout=failed, env=environment)
             for _ in range(jobs)

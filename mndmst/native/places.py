@@ -131,7 +131,8 @@ def state(processors: str) -> str:
         The name of a level, of `levels.NAMES`.
     """
     text = hashlib.blake2b(_sources(), digest_size=8)
-    for facts in (*map(_version, ("numba", "llvmlite")), platform.machine()):
+    versions = map(_version, ("numba", "llvmlite"))
+    for facts in (*versions, platform.system(), platform.machine()):
         text.update(f"{facts}\n".encode())
     if processors == NATIVE:
         text.update(processor().encode())

@@ -14,12 +14,12 @@ one formula, so the forest does not depend on threads, nor on how many neighbour
 listed.
 """
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..api.forest import Forest
+from ..host.cores import core_count
 from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
@@ -108,7 +108,7 @@ def points_forest(
         raise InputError(f"{n:,} points; up to 2^32 - 1 are computed on")
     if min_samples < 0 or neighbours < 0:
         raise ConfigError("min_samples and neighbours are 0 or more")
-    team = Threads(threads or len(os.sched_getaffinity(0)))
+    team = Threads(threads or core_count())
     computed = prepared(points, metric)
     if n == 1:
         return PointForest(

@@ -5,11 +5,11 @@ a point one by one, a kernel those to all points of a leaf with vector instructi
 its rounding is that of all other distances here.
 """
 
-import os
 from typing import NamedTuple
 
 import numpy as np
 
+from ..host.cores import core_count
 from ..host.counted import counted
 from ..host.errors import ConfigError
 from ..io.edges import Edges, checked_edges
@@ -121,7 +121,7 @@ def neighbour_graph(
             f"{name}: {counted(neighbours, 'neighbour')} and core {min_samples} do "
             f"not suit {counted(len(points), 'point')}: core <= neighbours < points."
         )
-    threads = Threads(len(os.sched_getaffinity(0)))
+    threads = Threads(core_count())
     tree = build_tree(points, False, threads)
     found = find_neighbours(tree, neighbours, min_samples, threads)
     a, b, weight = listed(tree, found, threads)
