@@ -17,6 +17,7 @@ from ..kernels.threads import Threads
 from .kernels.edges import list_edges, weigh
 from .kernels.nearest import nearest
 from .kernels.tree import PointTree
+from .scale import extremes, scale_for
 from .tree import build_tree, pieces
 
 
@@ -122,8 +123,11 @@ def neighbour_graph(
             f"not suit {counted(len(points), 'point')}: core <= neighbours < points."
         )
     threads = Threads(core_count())
-    tree = build_tree(points, False, threads)
+    scale = scale_for("euclidean", *extremes(points))
+    tree = build_tree(scale.scaled(points), False, threads)
     found = find_neighbours(tree, neighbours, min_samples, threads)
     a, b, weight = listed(tree, found, threads)
     src, dst = tree.rows[a], tree.rows[b]
+    scale.check(weight, lambda near: (points[src[near]] != points[dst[near]]).any(1))
+    weight = scale.original(weight)
     return checked_edges(name, len(points), src, dst, weight, directed=True)
