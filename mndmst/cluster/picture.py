@@ -23,23 +23,22 @@ def draw(
 ) -> None:
     """Write a scatter plot of the first two coordinates as .png, .svg or .pdf.
 
-    Noise is grey. Of many points a random part is shown; errors call them `name`.
+    Points of one dimension lie on a line. Noise is grey. Of many points a random part
+    is shown; errors call them `name`.
 
     Raises
     ------
     ConfigError
-        If there are not as many points as labels, they have one dimension, or the
-        suffix is another.
+        If points and labels differ in number, or the suffix is another.
     OutputError
         If the picture cannot be written.
     MissingExtraError
         If Matplotlib is not installed.
     """
     check_ending(path, PICTURE)
-    if len(points) != len(labels) or points.shape[1] < 2:
+    if len(points) != len(labels):
         raise ConfigError(
-            f"{name}: {counted(len(points), 'point')} of "
-            f"{counted(points.shape[1], 'dimension')} do not suit "
+            f"{name}: {counted(len(points), 'point')} do not suit "
             f"{counted(len(labels), 'vertex')}; give the points the graph was made of."
         )
     matplotlib = optional("matplotlib", "plot")
@@ -47,7 +46,9 @@ def draw(
     shown = np.arange(len(points))
     if len(shown) > SHOWN:
         shown = np.random.default_rng(1).choice(shown, SHOWN, replace=False)
-    x, y, label = points[shown, 0], points[shown, 1], labels[shown]
+    x, label = points[shown, 0], labels[shown]
+    plane = points.shape[1] > 1
+    y = points[shown, 1] if plane else np.zeros(len(shown))
     colours = matplotlib.colormaps["tab20"](label % 20)
     colours[label < 0] = (0.75, 0.75, 0.75, 1)
     size = min(8.0, 40_000 / len(shown))
@@ -56,7 +57,10 @@ def draw(
     clusters = counted(len(np.unique(labels[labels >= 0])), "cluster")
     noise = np.count_nonzero(labels < 0)
     axes.set_title(f"{counted(len(points), 'point')}, {clusters}, {noise:,} noise")
-    axes.set_aspect("equal")
+    if plane:
+        axes.set_aspect("equal")
+    else:
+        axes.set_yticks([])
     kind = path.suffix[1:]
     with files.file(path) as temporary:
         figure.savefig(temporary, format=kind, dpi=PIXELS_PER_INCH, bbox_inches="tight")
