@@ -5,8 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from ..host.counted import counted
+from .numbers import whole
 from .options import add_quiet, say_not_kept
 from .parser import on_disk
+
+# Of integers of 64 bits, with a sign.
+MOST_DIGITS = 21
 
 
 def add(commands: Any) -> None:
@@ -31,9 +35,12 @@ def add(commands: Any) -> None:
     rule.add_argument(
         "--threshold", type=number, metavar="X", help="cut edges heavier than this"
     )
-    rule.add_argument("--count", type=int, metavar="N", help="number of clusters")
+    rule.add_argument("--count", type=whole(1), metavar="N", help="number of clusters")
     rule.add_argument(
-        "--min-size", type=int, metavar="N", help="HDBSCAN*: least points of a cluster"
+        "--min-size",
+        type=whole(2),
+        metavar="N",
+        help="HDBSCAN*: least points of a cluster",
     )
     cluster.add_argument(
         "--leaves", action="store_true", help="HDBSCAN*: clusters that never split"
@@ -54,8 +61,9 @@ def number(word: str) -> int | float:
         value = float(word)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"'{word}' is no number") from error
-    whole = word.strip().lstrip("+-").isdecimal() and abs(value) < 1 << 64
-    return int(word) if whole else value
+    # A float of 20 digits may be rounded up to 2^64.
+    whole = word.strip().lstrip("+-").isdecimal() and len(word.strip()) <= MOST_DIGITS
+    return int(word) if whole and abs(int(word)) < 1 << 64 else value
 
 
 def _cluster(arguments: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..native.levels import NAMES
+from .numbers import threads
 
 
 def add(commands: Any) -> None:
@@ -32,7 +33,7 @@ def add(commands: Any) -> None:
     )
     compiler.add_argument(
         "--jobs",
-        type=int,
+        type=threads(1),
         metavar="N",
         help="processes to use; by default one for each core",
     )
@@ -46,8 +47,6 @@ def _compile(arguments: argparse.Namespace) -> int:
     from ..native.levels import NATIVE, best_level
     from ..native.registry import entries, missing
 
-    if arguments.jobs is not None and arguments.jobs < 1:
-        raise ConfigError(f"--jobs {arguments.jobs}: there must be a process at least")
     level = arguments.level or best_level()
     if level not in (NATIVE, best_level()):
         raise ConfigError(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.counted import counted
+from .numbers import MOST_POINTS, threads, whole
 from .options import add_quiet, say_not_kept
 from .parser import Parser, on_disk
 
@@ -30,7 +31,11 @@ def add_source(parser: Parser) -> None:
         help=".npy or .csv file, a point a row, or an example: rings, blobs",
     )
     parser.add_argument(
-        "--count", type=int, default=100_000, metavar="N", help="points of an example"
+        "--count",
+        type=whole(1, MOST_POINTS),
+        default=100_000,
+        metavar="N",
+        help="points of an example",
     )
     parser.add_argument(
         "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
@@ -64,14 +69,14 @@ def add_points(parser: Parser, output: str) -> None:
     )
     parser.add_argument(
         "--threads",
-        type=int,
+        type=threads(),
         default=0,
         metavar="N",
         help="threads; by default as many as there are cores",
     )
     parser.advanced.add_argument(
         "--neighbours",
-        type=int,
+        type=whole(0, MOST_POINTS),
         default=0,
         metavar="K",
         help="neighbours that are listed at first; without --approximate a matter of "
