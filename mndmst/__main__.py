@@ -20,6 +20,13 @@ from .host.signals import stop_signals
 # A launcher that aborts may drop output that it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
 LONGEST_REASON = 300
+# How Python and the loader of libraries say that the system gives no memory.
+_NO_MEMORY = (
+    "can't start new thread",
+    "failed to map segment from shared object",
+    "cannot allocate memory in static TLS block",
+    "Cannot allocate memory",
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -54,10 +61,12 @@ def main(argv: list[str] | None = None) -> int:
         _drop_output()
         return _end(128 + signal.SIGPIPE)
     except Exception as error:
-        if isinstance(error, MemoryError) or getattr(error, "errno", 0) == ENOMEM:
+        lack = _lack_of_memory(error)
+        if lack is not None:
             _say(
-                f"mndmst: error: {_rank()} has no more memory ({error}). Use more "
-                "ranks or machines, or keep below what there is with --memory.\n"
+                f"mndmst: error: {_rank()} has no more memory ({lack}). Use more "
+                "ranks or machines or fewer --threads, or keep below what there is, or "
+                "what ulimit -v allows, with --memory.\n"
             )
         elif isinstance(error, OSError) and not error.filename and _output_fails():
             _say(f"mndmst: error: the output cannot be written ({error.strerror})\n")
@@ -65,6 +74,22 @@ def main(argv: list[str] | None = None) -> int:
             _say(_unforeseen(error, sys.argv[1:] if argv is None else argv))
         return _end(1)
     return status
+
+
+def _lack_of_memory(error: BaseException) -> str | None:
+    """Return what could not be had for want of memory; None after other errors.
+
+    The error may be another one, raised on the way out.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        text = " ".join(str(cause).split())
+        lacks = isinstance(cause, MemoryError) or getattr(cause, "errno", 0) == ENOMEM
+        loading = isinstance(cause, ImportError | OSError | RuntimeError)
+        if lacks or (loading and any(words in text for words in _NO_MEMORY)):
+            return text[:LONGEST_REASON]
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def _unforeseen(error: Exception, argv: list[str]) -> str:

@@ -1,6 +1,5 @@
 """Spanning forests for Python programs: of arrays, of sparse matrices, of shards."""
 
-import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..backends import cpu_device, cuda_device
 from ..graph.order import keys_to_weights
+from ..host.cores import core_count
 from ..host.errors import InputError
 from ..host.extras import optional
 from ..io.edges import Edges, supported_weights
@@ -249,7 +249,7 @@ def _path(path: str | Path | None) -> Path | None:
 
 
 def _cores(threads: int) -> int:
-    return threads or len(os.sched_getaffinity(0))
+    return threads or core_count()
 
 
 def _forest_of(edges: Edges, maximum: bool, backend: "Backend") -> Forest:

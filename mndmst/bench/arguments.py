@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,6 +15,8 @@ from ..host.extras import optional
 
 if TYPE_CHECKING:
     from ..io.atomic_output import AtomicOutput
+# Turns, ranks or threads, and binary logarithms of vertices.
+MOST, MOST_EXPONENT = 4096, 40
 
 Process = Callable[[argparse.Namespace], int]
 Drawing = Callable[[Path, "AtomicOutput"], None]
@@ -121,9 +124,32 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def positive(text: str) -> int:
-    """Read a number from 1 on."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
+    """Read a number from 1 to `MOST`."""
+    return _whole(text, MOST)
+
+
+def exponent(text: str) -> int:
+    """Read the binary logarithm of a number of vertices."""
+    return _whole(text, MOST_EXPONENT)
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds, from 0 on."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number >= 0 or "_" in text or not text.isascii():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 on")
+    return number
+
+
+def _whole(text: str, most: int) -> int:
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
+    if not digits or not 1 <= int(text) <= most:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a whole number from 1 to {most:,}"
+        )
     return int(text)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..run.config import CHOICES
 from . import commands
-from .arguments import finish, list_of, names, positive, weights
+from .arguments import exponent, finish, list_of, names, positive, weights
 from .points_options import add_points
 from .scaling.options import add_scaling
 
@@ -33,7 +33,7 @@ def _add_cpu(devices: Any) -> None:
         "by commas.",
     )
     for name, default, kind, what in (
-        ("scale", 20, positive, "2^scale vertices in generated graphs"),
+        ("scale", 20, exponent, "2^scale vertices in generated graphs"),
         ("threads", "1,2", list_of(positive), "numbers of threads of the kernel"),
         ("repeat", 5, positive, "turns of everyone"),
         ("weights", "int32,float64", list_of(weights), "types of weights"),
@@ -143,7 +143,7 @@ def _add_papers(devices: Any) -> None:
     )
     for name, default, kind, what in (
         ("papers", None, names, "which papers, separated by commas; all by default"),
-        ("scale", 18, positive, "at most 2^scale vertices in generated graphs"),
+        ("scale", 18, exponent, "at most 2^scale vertices in generated graphs"),
         ("repeat", 3, positive, "runs of each; medians are printed"),
         ("data", None, Path, "directory with files that recipes name"),
     ):

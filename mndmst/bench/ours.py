@@ -1,7 +1,6 @@
 """The CPU worker in the contest: in this process, and as ranks of their own."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from ..backends.base import LabelledForest
 from ..backends.cpu.backend import CpuBackend
 from ..graph.model import Rows
 from ..graph.order import keys_to_weights
+from ..host.cores import own_cores
 from ..host.counted import counted
 from ..io.totals import ExactSum
 from ..kernels.heap import keep_freed
@@ -129,7 +129,7 @@ def ranks(folder: Path) -> Iterator[list[RanksContender]]:
 
     Neither where there is only one core.
     """
-    cores = sorted(os.sched_getaffinity(0))[:RANKS]
+    cores = sorted(own_cores())[:RANKS]
     with ExitStack() as stack:
         processes = [Process(folder, 1, core) for core in cores if len(cores) == RANKS]
         for process in processes:

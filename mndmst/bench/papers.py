@@ -16,6 +16,7 @@ from typing import Any
 
 from ..backends import cuda_device, device_names, unavailable
 from ..backends.base import LabelledForest
+from ..host.cores import core_count
 from ..host.errors import ConfigError
 from ..host.memory import free_bytes
 from ..io.build import symmetric_rows
@@ -187,7 +188,7 @@ def _measure(graph: BenchGraph, ours: str, plan: PapersPlan) -> dict[str, Any]:
 def _time_kernels(graph: BenchGraph, repeat: int) -> dict[str, float]:
     """Return the milliseconds from rows in memory to a forest: CPU, and GPU if any."""
     rows, dtype = graph.rows(), graph.weights.dtype
-    cores = len(os.sched_getaffinity(0))
+    cores = core_count()
     alone = KernelContender(rows, dtype, 1)
     kernels: list[Contender] = [alone]
     kernels += [KernelContender(rows, dtype, t) for t in sorted({2, cores}) if t > 1]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.counted import counted
-from .arguments import chosen, finish, names, positive, write
+from .arguments import chosen, finish, names, positive, seconds, write
 
 
 def add_points(devices: Any) -> None:
@@ -31,7 +31,7 @@ def add_points(devices: Any) -> None:
     points.add_argument(
         "--most",
         default=60.0,
-        type=float,
+        type=seconds,
         metavar="SECONDS",
         help="a package that has taken longer gets no further turn",
     )

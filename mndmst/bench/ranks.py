@@ -1,13 +1,13 @@
 """A run of `solve` on ranks, timed from its report."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from ..host.cores import core_count
 from ..host.counted import counted
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import find_mpirun
@@ -30,7 +30,7 @@ def solve_on_ranks(graph: BenchGraph, repeat: int) -> dict[str, float]:
     MndmstError
         If a run fails.
     """
-    cores = len(os.sched_getaffinity(0))
+    cores = core_count()
     with TemporaryDirectory(prefix="mndmst-") as name:
         folder = Path(name)
         u, v, weight = graph.upper()

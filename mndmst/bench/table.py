@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ..host.cores import core_count
 from ..host.counted import counted
 from ..run.report import versions
 from .processor import processor_facts
@@ -27,7 +28,7 @@ def machine(packages: tuple[str, ...]) -> dict[str, Any]:
     """
     return {
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": core_count(),
         **processor_facts(),
         "load": round(os.getloadavg()[0], 2),
         "kernel": platform.release(),

@@ -189,17 +189,36 @@ def _keys(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
     with np.errstate(invalid="ignore", over="ignore"):
         converted = used.astype(dtype)
     wrong = used != used
-    if dtype.kind == "f":
+    if dtype.kind == "f" and used.dtype.kind == "f":
         wrong |= np.isinf(converted) & ~np.isinf(used)
+    elif dtype.kind == "f":
+        wrong |= ~_exact_floats(used, converted)
     else:
         wrong |= ~_same_numbers(used, converted)
     if wrong.any():
         change = int(wrong.argmax())
         raise InputError(
             f"{batch.where(change)}: the weight {given[change]} does not fit {dtype}, "
-            "the type of the graph's weights. Give another."
+            f"the type of the graph's weights{_rounded(given[change], dtype)}. Give "
+            "another."
         )
     return weights_to_keys(converted)
+
+
+def _rounded(weight: np.number, dtype: np.dtype) -> str:
+    """Return how a float rounds an integer; empty for other weights."""
+    if dtype.kind != "f" or weight.dtype.kind == "f":
+        return ""
+    return f", which would round it to {dtype.type(weight):.17g}"
+
+
+def _exact_floats(given: np.ndarray, floats: np.ndarray) -> np.ndarray:
+    """Return where floats are exactly the integers that were given."""
+    integers = given.astype(np.int8) if given.dtype.kind == "b" else given
+    # The upper bound of the type is rounded up to a power of two.
+    below = floats < float(np.iinfo(integers.dtype).max) + 1
+    back = np.where(below, floats, 0).astype(integers.dtype)
+    return below & (back == integers)
 
 
 def _same_numbers(given: np.ndarray, integers: np.ndarray) -> np.ndarray:

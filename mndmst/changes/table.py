@@ -5,7 +5,8 @@ is `insert`, `delete` or `set`. Where edges are deleted the weight may be empty,
 all are, the column may be missing. A name that ends in .gz, .xz or .zst is unpacked.
 """
 
-from collections.abc import Callable
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,10 @@ _LARGEST_ID = (1 << 63) - 1
 
 Number = int | float
 
+# More digits than the largest float64 has.
+MOST_DIGITS = 310
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+
 
 def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
     """Read a file of changes.
@@ -30,7 +35,8 @@ def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
     ----------
     path : Path
     weight_dtype : dtype
-        Of the graph; weights of integers are read exactly.
+        Of the graph. Whole numbers are read exactly: a float type that would round
+        one is an error.
 
     Raises
     ------
@@ -48,9 +54,8 @@ def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
         ) from error
     lines = text.removesuffix("\n").split("\n")
     places = _columns(path, lines[0])
-    read: Callable[[str], Number] = int if weight_dtype.kind in "iu" else float
     rows = [
-        _change(path, number, line, places, read)
+        _change(path, number, line, places, weight_dtype)
         for number, line in enumerate(lines[1:], FIRST_LINE)
     ]
     op, src, dst, weight = zip(*rows, strict=True) if rows else ((), (), (), ())
@@ -82,7 +87,7 @@ def _change(
     number: int,
     line: str,
     places: dict[str, int],
-    read: Callable[[str], Number],
+    weight_dtype: np.dtype,
 ) -> tuple[int, int, int, Number]:
     words = [word.strip() for word in line.split(",")]
     if len(words) != len(places):
@@ -102,12 +107,42 @@ def _change(
     if op == DELETE:
         return op, ends[0], ends[1], 0
     try:
+        return op, ends[0], ends[1], _weight(word, weight_dtype)
+    except ValueError as error:
+        raise _wrong(path, number, f'has "{word}" for a weight, {error}') from None
+
+
+def _weight(word: str, dtype: np.dtype) -> Number:
+    """Return a weight: an integer for integer types, a float for the others.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or a whole number that the type rounds; says so.
+    """
+    whole = _WHOLE.fullmatch(word)
+    if dtype.kind in "iu":
+        if not whole or len(word) > MOST_DIGITS:
+            raise ValueError("no whole number of 64 bits")
+        return int(word)
+    if not whole:
+        return _real(word)
+    exact = False
+    if len(word) <= MOST_DIGITS:
+        with np.errstate(over="ignore"), suppress(OverflowError):
+            exact = int(dtype.type(int(word))) == int(word)
+    if not exact:
+        raise ValueError(f"which {dtype} does not hold exactly")
+    return float(word)
+
+
+def _real(word: str) -> float:
+    try:
         if "_" in word:  # which Python takes
             raise ValueError
-        return op, ends[0], ends[1], read(word)
+        return float(word)
     except ValueError:
-        kind = "whole number" if read is int else "number"
-        raise _wrong(path, number, f'has "{word}" for a weight, no {kind}') from None
+        raise ValueError("no number") from None
 
 
 def _wrong(path: Path, number: int, what: str) -> InputError:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .info import tell_graph
+from .numbers import MOST_PARTS, MOST_SECONDS, threads, whole
 from .options import add_new_graph, add_quiet
 from .parser import Parser, size
 
@@ -17,13 +18,13 @@ def add_building(parser: Parser) -> None:
     add_new_graph(parser)
     parser.add_argument(
         "--parts",
-        type=int,
+        type=whole(1, MOST_PARTS),
         metavar="N",
         help="number of shards; by default 1, or what a recipe says",
     )
     parser.add_argument(
         "--jobs",
-        type=int,
+        type=threads(1),
         metavar="N",
         help="processes; by default as many as cores for a large file",
     )
@@ -42,7 +43,7 @@ def add_building(parser: Parser) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=int,
+        type=whole(0, MOST_SECONDS),
         metavar="SECONDS",
         help="under mpirun: end if a host is out of reach for so long; 0 never",
     )
@@ -124,15 +125,11 @@ def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Op
 
 def _jobs(asked: int | None, file: Any, parts: int) -> int:
     """Return how many processes to use: as many as asked for, or as seems to pay."""
-    import os
-
-    from ..host.errors import ConfigError
+    from ..host.cores import core_count
 
     if asked is None:
-        cores = len(os.sched_getaffinity(0))
+        cores = core_count()
         # One process has to read the file; only its parts are divided
         shares = cores if file.seekable else parts
         return max(1, min(cores, shares, file.length >> 24))
-    if asked < 1:
-        raise ConfigError(f"--jobs {asked}: give 1 or more")
     return asked

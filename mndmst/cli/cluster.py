@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from ..host.counted import counted
+from ..host.extras import optional
+from .numbers import whole
 from .options import add_overwrite, add_quiet, say_not_kept
 from .parser import on_disk
+
+# Of integers of 64 bits, with a sign.
+MOST_DIGITS = 21
 
 
 def add(commands: Any) -> None:
@@ -31,9 +36,12 @@ def add(commands: Any) -> None:
     rule.add_argument(
         "--threshold", type=number, metavar="X", help="cut edges heavier than this"
     )
-    rule.add_argument("--count", type=int, metavar="N", help="number of clusters")
+    rule.add_argument("--count", type=whole(1), metavar="N", help="number of clusters")
     rule.add_argument(
-        "--min-size", type=int, metavar="N", help="HDBSCAN*: least points of a cluster"
+        "--min-size",
+        type=whole(2),
+        metavar="N",
+        help="HDBSCAN*: least points of a cluster",
     )
     cluster.add_argument(
         "--leaves", action="store_true", help="HDBSCAN*: clusters that never split"
@@ -55,8 +63,9 @@ def number(word: str) -> int | float:
         value = float(word)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"'{word}' is not a number") from error
-    whole = word.strip().lstrip("+-").isdecimal() and abs(value) < 1 << 64
-    return int(word) if whole else value
+    # A float of 20 digits may be rounded up to 2^64.
+    whole = word.strip().lstrip("+-").isdecimal() and len(word.strip()) <= MOST_DIGITS
+    return int(word) if whole and abs(int(word)) < 1 << 64 else value
 
 
 def _cluster(arguments: argparse.Namespace) -> int:
@@ -76,11 +85,10 @@ def _cluster(arguments: argparse.Namespace) -> int:
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     points = None
     if arguments.plot is not None:
-        from ..cluster.picture import check_drawable
         from ..points.read import read_points
 
+        optional("matplotlib", "plot")  # missing: say so before any work
         points = read_points(arguments.points)
-        check_drawable(points, str(arguments.points))
     file = read_forest(arguments.forest)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)

@@ -1,8 +1,12 @@
 """The command `compile`."""
 
 import argparse
+import platform
 from pathlib import Path
 from typing import Any
+
+from ..native.levels import NAMES
+from .numbers import threads
 
 
 def add(commands: Any) -> None:
@@ -22,13 +26,14 @@ def add(commands: Any) -> None:
     )
     compiler.add_argument(
         "--level",
-        choices=("x86-64-v3", "native"),
-        help="processors that the code is for: all x86 with AVX2, or those like this "
-        "one; by default the first if this processor has it",
+        choices=NAMES,
+        help="processors that the code is for: all x86 with AVX2, all ARM with atomic "
+        "instructions (Graviton 2, Grace), or those like this one; by default the "
+        "level of this architecture if this processor has it, else native",
     )
     compiler.add_argument(
         "--jobs",
-        type=int,
+        type=threads(1),
         metavar="N",
         help="processes to use; by default one for each core",
     )
@@ -39,15 +44,14 @@ def _compile(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
     from ..native import places
     from ..native.ahead import compile_side_by_side
+    from ..native.levels import NATIVE, best_level
     from ..native.registry import entries, missing
 
-    if arguments.jobs is not None and arguments.jobs < 1:
-        raise ConfigError(f"--jobs {arguments.jobs}: there must be a process at least")
-    level = arguments.level or places.level()
-    if level == places.LEVEL != places.level():
+    level = arguments.level or best_level()
+    if level not in (NATIVE, best_level()):
         raise ConfigError(
-            f"--level {level}: this processor lacks what code for it takes, and the "
-            "code could not be tried. Use --level native, or another machine."
+            f"--level {level}: this processor ({platform.machine()}) does not run "
+            "code of this level. Use --level native, or another machine."
         )
     directory = places.place_for(arguments.into, level)
     wanted = entries()

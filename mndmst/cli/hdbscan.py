@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cluster import print_sizes
+from .numbers import real, whole
 from .points import add_points, with_forest, write
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ def add(commands: Any) -> None:
     add_points(hdbscan, "cluster file to write, .h5, or the labels as .csv")
     hdbscan.add_argument(
         "--min-cluster-size",
-        type=int,
+        type=whole(2),
         default=5,
         metavar="N",
         help="smallest number of points that form a cluster",
     )
     hdbscan.add_argument(
         "--min-samples",
-        type=int,
+        type=whole(1),
         metavar="N",
         help="neighbours that make a point dense, itself not counted, as in hdbscan; "
         "scikit-learn counts it; by default --min-cluster-size",
@@ -47,7 +48,7 @@ def add(commands: Any) -> None:
     )
     hdbscan.add_argument(
         "--cluster-selection-epsilon",
-        type=float,
+        type=real(0),
         default=0.0,
         metavar="X",
         help="clusters that have split at a smaller distance are taken together",

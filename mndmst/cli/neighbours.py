@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from .info import tell_graph
+from .numbers import MOST_PARTS, MOST_POINTS, whole
 from .options import add_new_graph, add_quiet
 from .points import add_source, save_points
 
@@ -20,18 +21,26 @@ def add(commands: Any) -> None:
     add_source(neighbours)
     add_new_graph(neighbours)
     neighbours.add_argument(
-        "--k", type=int, default=16, metavar="N", help="neighbours of a point"
+        "--k",
+        type=whole(1, MOST_POINTS),
+        default=16,
+        metavar="N",
+        help="neighbours of a point",
     )
     neighbours.add_argument(
         "--core",
-        type=int,
+        type=whole(0, MOST_POINTS),
         default=0,
         metavar="K",
         help="weights are mutual reachability distances, for cluster --min-size: K "
         "neighbours make a point dense, itself not counted; by default plain distances",
     )
     neighbours.add_argument(
-        "--parts", type=int, default=1, metavar="N", help="number of shards"
+        "--parts",
+        type=whole(1, MOST_PARTS),
+        default=1,
+        metavar="N",
+        help="number of shards",
     )
     add_quiet(neighbours)
     neighbours.set_defaults(process=_neighbours)

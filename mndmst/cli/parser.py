@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from ..host.errors import ConfigError
 from ..run.config import parse_bytes
+from .numbers import real, whole
 
 ADVANCED = "advanced"
 # Names that people try, and the command's own.
@@ -44,7 +45,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         # argparse names the function in its messages: "invalid int value"
-        for kind, read in ((int, _whole), (float, _number), (Path, on_disk)):
+        for kind, read in ((int, whole()), (float, real()), (Path, on_disk)):
             self.register("type", kind, read)
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:
@@ -162,17 +163,3 @@ def _near(word: str, known: Iterable[str]) -> str:
 
 def _name(command: argparse.ArgumentParser) -> str:
     return command.prog.removeprefix("mndmst").strip()
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from error
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from error

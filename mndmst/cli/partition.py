@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .building import Source, add_building, build, build_options
+from .numbers import MOST_VERTICES, whole
 
 # As `io.formats.NAMES` has them, which is not imported for a help text.
 FORMATS = (
@@ -58,7 +59,7 @@ def add(commands: Any) -> None:
     )
     partition.add_argument(
         "--num-vertices",
-        type=int,
+        type=whole(0, MOST_VERTICES),
         metavar="N",
         help="number of vertices; by default one more than the largest id",
     )

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.counted import counted
+from ..host.extras import optional
+from .numbers import MOST_POINTS, threads, whole
 from .options import add_overwrite, add_quiet, say_not_kept
 from .parser import Parser, on_disk
 
@@ -30,7 +32,11 @@ def add_source(parser: Parser) -> None:
         help=".npy or .csv file, a point a row, or an example: rings, blobs",
     )
     parser.add_argument(
-        "--count", type=int, default=100_000, metavar="N", help="points of an example"
+        "--count",
+        type=whole(1, MOST_POINTS),
+        default=100_000,
+        metavar="N",
+        help="points of an example",
     )
     parser.add_argument(
         "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
@@ -65,14 +71,14 @@ def add_points(parser: Parser, output: str) -> None:
     )
     parser.add_argument(
         "--threads",
-        type=int,
+        type=threads(),
         default=0,
         metavar="N",
         help="threads; by default one for each core",
     )
     parser.advanced.add_argument(
         "--neighbours",
-        type=int,
+        type=whole(0, MOST_POINTS),
         default=0,
         metavar="K",
         help="neighbours to list for each point at first; without --approximate the "
@@ -179,9 +185,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.nd
     check_metric(arguments.metric)
     points = named_points(arguments.points, arguments.count, ranks > 1)
     if arguments.plot is not None:
-        from ..cluster.picture import check_drawable
-
-        check_drawable(points, str(arguments.points))
+        optional("matplotlib", "plot")  # missing: say so before any work
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
     each += BYTES_A_NEIGHBOUR * neighbours

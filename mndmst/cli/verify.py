@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .numbers import threads
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -24,7 +26,7 @@ def add(commands: Any) -> None:
     verify.add_argument("forest", type=Path, help="forest file to prove")
     verify.add_argument(
         "--threads",
-        type=int,
+        type=threads(1),
         metavar="N",
         help="threads of a rank, some 30 MB each; by default one for each of its cores",
     )

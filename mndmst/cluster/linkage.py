@@ -1,12 +1,12 @@
 """The single-linkage dendrogram of a forest, and flat clusters from it."""
 
 import math
-import os
 from typing import Protocol
 
 import numpy as np
 
 from ..graph.order import check_threshold, weights_to_keys
+from ..host.cores import core_count
 from ..host.counted import counted
 from ..host.errors import ConfigError
 from ..kernels.components import cut
@@ -135,4 +135,4 @@ def ascending(forest: Forest) -> np.ndarray:
 
 
 def _all_cores() -> Threads:
-    return Threads(len(os.sched_getaffinity(0)))
+    return Threads(core_count())

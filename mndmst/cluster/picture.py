@@ -15,24 +15,6 @@ SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150
 
 
-def check_drawable(points: np.ndarray, name: str) -> None:
-    """Refuse points that cannot be drawn, before their clusters are known.
-
-    Raises
-    ------
-    ConfigError
-        If they have one dimension.
-    MissingExtraError
-        If Matplotlib is not installed.
-    """
-    optional("matplotlib", "plot")
-    if points.shape[1] < 2:
-        raise ConfigError(
-            f"{name}: its points have {counted(points.shape[1], 'dimension')}, and a "
-            "picture shows two. Leave out --plot."
-        )
-
-
 def draw(
     points: np.ndarray,
     labels: np.ndarray,
@@ -42,20 +24,19 @@ def draw(
 ) -> None:
     """Write a scatter plot of the first two coordinates as .png, .svg or .pdf.
 
-    Noise is grey. Of many points a random part is shown; errors call them `name`.
+    Points of one dimension lie on a line. Noise is grey. Of many points a random part
+    is shown; errors call them `name`.
 
     Raises
     ------
     ConfigError
-        If there are not as many points as labels, they have one dimension, or the
-        suffix is another.
+        If points and labels differ in number, or the suffix is another.
     OutputError
         If the picture cannot be written.
     MissingExtraError
         If Matplotlib is not installed.
     """
     check_ending(path, PICTURE)
-    check_drawable(points, name)
     if len(points) != len(labels):
         raise ConfigError(
             f"{name}: has {counted(len(points), 'point')}, and the forest has "
@@ -66,7 +47,9 @@ def draw(
     shown = np.arange(len(points))
     if len(shown) > SHOWN:
         shown = np.random.default_rng(1).choice(shown, SHOWN, replace=False)
-    x, y, label = points[shown, 0], points[shown, 1], labels[shown]
+    x, label = points[shown, 0], labels[shown]
+    plane = points.shape[1] > 1
+    y = points[shown, 1] if plane else np.zeros(len(shown))
     colours = matplotlib.colormaps["tab20"](label % 20)
     colours[label < 0] = (0.75, 0.75, 0.75, 1)
     size = min(8.0, 40_000 / len(shown))
@@ -75,6 +58,9 @@ def draw(
     clusters = counted(len(np.unique(labels[labels >= 0])), "cluster")
     noise = np.count_nonzero(labels < 0)
     axes.set_title(f"{counted(len(points), 'point')}, {clusters}, {noise:,} noise")
-    axes.set_aspect("equal")
+    if plane:
+        axes.set_aspect("equal")
+    else:
+        axes.set_yticks([])
     how = {"dpi": PIXELS_PER_INCH, "bbox_inches": "tight"}
     write_picture_file(figure, files, path, PICTURE, **how)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..host.cores import own_cores
 from ..host.launcher import by_open_mpi, launcher_of_this_host
 
 # Words on Open MPI's command line, and settings, that say where ranks are to run.
@@ -54,7 +55,7 @@ def _message(bound: int, allowed: int, wanted: bool) -> str:
 
 def _cores_of(process: int) -> set[int]:
     try:
-        return os.sched_getaffinity(process)
+        return own_cores(process)
     except OSError:
         return set()
 

@@ -14,6 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..host.cores import own_cores
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import launched_processes
 from . import bulk, mpi_library
@@ -202,7 +203,7 @@ class Comm:
     def cores(self) -> set[int]:
         """Return the cores that any of these ranks, on one machine, may use."""
         with self._shared.waiting():
-            return set().union(*self.mpi.allgather(os.sched_getaffinity(0)))
+            return set().union(*self.mpi.allgather(own_cores()))
 
     def hosts(self) -> np.ndarray:
         """Return the host of every rank, named by its first rank. Collective."""

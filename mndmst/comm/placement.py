@@ -1,11 +1,11 @@
 """Where ranks run, and which cores and GPUs of their machine each of them has."""
 
-import os
 import platform
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..host.cores import own_cores
 from ..host.counted import counted
 from .communicator import Comm
 
@@ -73,7 +73,7 @@ class RankPlacement(NamedTuple):
 def locate(comm: Comm) -> RankPlacement:
     """Return where this rank runs. Collective."""
     node = comm.node()
-    cores = frozenset(os.sched_getaffinity(0))
+    cores = frozenset(own_cores())
     masks = node.bcast(node.gather(cores))
     place = RankPlacement(
         rank=comm.rank,

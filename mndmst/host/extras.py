@@ -1,6 +1,7 @@
 """Optional packages: import them where they are used, or say how to install them."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from .errors import MissingExtraError
@@ -19,12 +20,18 @@ def optional(module: str, extra: str, who: str = "This needs") -> Any:
     Raises
     ------
     MissingExtraError
-        If it is not installed.
+        If it is not installed, or cannot be loaded, for which memory may be too little.
     """
+    package = module.partition(".")[0]
     try:
         return import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
+        if find_spec(package) is not None:
+            reason = " ".join(str(error).split())
+            raise MissingExtraError(
+                f"{who} {package}, which is installed but cannot be loaded ({reason}). "
+                "Allow this process more memory (ulimit -v), or install it again."
+            ) from error
         raise MissingExtraError(
             f"{who} {package}, which is not installed. Install it with\n"
             f'    pip install "mndmst[{extra}]"'

@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 
+from .cores import core_count
+
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _BY_PMI = ("PMI_FD", "PMIX_RANK")
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
@@ -83,7 +85,7 @@ def crowded() -> bool:
     What has to be set before MPI starts depends on it: ranks that are bound to a core
     each count as crowded, until they can ask one another (`Comm.lacks_cores`).
     """
-    return _first_integer(_LOCAL_SIZE, 1) > len(os.sched_getaffinity(0))
+    return _first_integer(_LOCAL_SIZE, 1) > core_count()
 
 
 def find_mpirun() -> str | None:

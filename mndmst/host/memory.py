@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import sys
 from pathlib import Path
 
@@ -12,16 +13,46 @@ from .errors import ConfigError
 MIB = 1 << 20
 
 
+# Fields of /proc/self/statm, in pages.
+_RESIDENT, _DATA = 1, 5
+
+
 def resident_bytes() -> int:
-    """Return the bytes of this process that are in memory."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    """Return the bytes of this process that are in memory.
+
+    Without /proc it is the largest number of bytes that were in memory at a time.
+    """
+    return _own_bytes(_RESIDENT)
+
+
+def data_bytes() -> int:
+    """Return the bytes of this process that count for `RLIMIT_DATA`.
+
+    Without /proc it is the largest number of bytes that were in memory at a time.
+    """
+    return _own_bytes(_DATA)
+
+
+def _own_bytes(field: int) -> int:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[field])
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def free_bytes() -> int:
-    """Return the bytes of this machine that this process may still take."""
+    """Return the bytes of this machine that this process may still take.
+
+    Without /proc it is all memory of the machine.
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    for line in Path("/proc/meminfo").read_text().splitlines():
+    for line in lines:
         if line.startswith("MemAvailable:"):
             free = 1024 * int(line.split()[1])
     return min(free, allowed_bytes())

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..host.errors import ConfigError
-from ..host.memory import MIB, free_bytes, held_bytes
+from ..host.memory import MIB, data_bytes, free_bytes, held_bytes
 
 # Compiled kernels, buffers, and code that is loaded when it is needed.
 RESERVE = 128 * MIB
@@ -84,16 +84,10 @@ def capped() -> Iterator[None]:
     They unpack what they read without asking, and raise their own errors.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limits = [_data_bytes() + max(room(), LEAST_OF_LIBRARIES)]
+    limits = [data_bytes() + max(room(), LEAST_OF_LIBRARIES)]
     limits += [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _data_bytes() -> int:
-    """Return the bytes of this process that count for `RLIMIT_DATA`."""
-    pages = int(Path("/proc/self/statm").read_text().split()[5])
-    return pages * resource.getpagesize()

@@ -1,11 +1,11 @@
 """Read a graph whole and check all that can be wrong with it."""
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ..host.cores import core_count
 from ..host.errors import InputError
 from ..kernels.threads import Threads
 from .shard_reader import ShardedGraph
@@ -32,7 +32,7 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
         At the first fault, with its file and place; arcs without their reverse are
         found at the end, and `solve` names one.
     """
-    threads = Threads(len(os.sched_getaffinity(0)))
+    threads = Threads(core_count())
     edges = arcs = balance = 0
     for begin, end in _pieces(graph, threads):
         rows, facts = load_rows(graph, begin, end, threads)

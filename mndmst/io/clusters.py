@@ -61,8 +61,10 @@ def write_clusters(
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
         for name, column in columns.items():
-            rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])
-            file.create_dataset(name, data=column, chunks=rows, fletcher32=True)
+            rows = min(_CHUNK_ROWS, len(column))
+            chunked = {"chunks": (rows, *column.shape[1:]), "fletcher32": True}
+            # HDF5 cannot chunk a dataset without elements, such as one point's linkage.
+            file.create_dataset(name, data=column, **(chunked if rows else {}))
 
 
 def _write_text(

@@ -92,6 +92,11 @@ def weigh(file: EdgeFile, rule: str) -> EdgeFile:
         return WeighedFile(file, Uniform(1, 1 << _HASH_BITS, _seed(rule, words)))
     if kind == "random" and 2 <= len(words) <= 3:
         low, high = (_number(rule, word) for word in words[:2])
+        if _dtype(low, high).kind == "f" and (float(low), float(high)) != (low, high):
+            raise ConfigError(
+                f"--weights {rule}: float64, which fractions need, would round a "
+                "bound. Give bounds that it holds."
+            )
         if not low <= high:
             raise ConfigError(f"--weights {rule}: {low} is more than {high}.")
         return WeighedFile(file, Uniform(low, high, _seed(rule, words[2:])))
@@ -189,8 +194,11 @@ def _dtype(low: int | float, high: int | float) -> np.dtype:
 def _number(rule: str, word: str) -> int | float:
     """Read an integer of 64 bits or a finite float."""
     try:
-        if word.lstrip("+-").isdecimal() and abs(int(word)) < _LIMIT:
-            return int(word)
+        if word.lstrip("+-").isdecimal():
+            whole = int(word)
+            if -_LIMIT <= whole < _LIMIT:
+                return whole
+            raise ValueError("beyond 64 bits, and not rounded")
         number = float(word)
     except ValueError:
         number = float("nan")

@@ -4,7 +4,6 @@ This file is imported when kernels are compiled; `intrinsics` declares its conte
 """
 
 import platform
-import sys
 
 from llvmlite import ir
 from numba import types
@@ -17,7 +16,7 @@ from .lowering import address_of
 # The system call, by machine; little-endian ones, where a word begins with its lower
 # half.
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine())
-_FUTEX = _FUTEX if sys.platform == "linux" else None
+_FUTEX = _FUTEX if platform.system() == "Linux" else None
 _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 

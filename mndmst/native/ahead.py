@@ -7,13 +7,16 @@ import functools
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from ..host.cores import core_count
 from ..host.counted import counted
-from .places import directories, level, writable
+from .levels import best_level
+from .places import directories, writable
 from .registry import Entry, entries, missing
 from .signature import named
 from .store import RUNTIME_NAME, Code, keep
@@ -54,18 +57,19 @@ def compile_side_by_side(
         How many processes; by default one for each core.
     directory : Path, optional
         Where the code is kept; by default where this user's is.
-    processors : {"x86-64-v3", "native"}, optional
-        Those that the code is for; by default this one's level.
+    processors : str, optional
+        The level of the code, of `levels.NAMES`; by default `best_level`.
     """
-    jobs = min(jobs or len(os.sched_getaffinity(0)), len(entries))
+    jobs = min(jobs or core_count(), len(entries))
     if not jobs:
         return
     reading, writing = os.pipe()
     environment = dict(os.environ, PYTHONPATH=_with_package())
     command = [sys.executable, "-m", __name__, str(os.getpid())]
-    command += [str(directory or writable()), processors or level()]
-    # A file in memory, which all of them append lines to
-    with os.fdopen(os.memfd_create("failed"), "r") as failed:
+    folder = directory or writable()
+    command += [str(folder), processors or best_level()]
+    # All of them append lines to one open file.
+    with tempfile.TemporaryFile("w+", dir=folder) as failed:
         workers = [
             subprocess.Popen(command, stdin=reading, stdout=failed, env=environment)
             for _ in range(jobs)

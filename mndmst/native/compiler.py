@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .places import NATIVE
+from .levels import NATIVE, level_named
+from .linker import undefined_symbols
 from .store import RELEASE, RUNTIME, Code
 
 _BLAS = "scipy.linalg.cython_blas"
@@ -70,12 +71,14 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
 
     Parameters
     ----------
-    processors : {"x86-64-v3", "native"}
+    processors : str
+        The level of the code, of `levels.NAMES`.
 
     Raises
     ------
     TypeError
-        If the kernel does what only an interpreter can, such as print.
+        If the code calls functions that a process without Numba does not have, such
+        as those of the interpreter, or of LLVM's runtime library.
     """
     flags = compiler.Flags()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
@@ -86,7 +89,10 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
             typing, context, function, _numba_types(parse(signature)), None, flags, {}
         )
         code = made.library.emit_native_object()
-    unknown = [n for n in _needed(made.library._final_module) if not _known(n)]
+    # LLVM calls its runtime library for operations that the target lacks. Only the
+    # object tells; LLVM's linker ends the process where it finds no such function.
+    needed = {*_needed(made.library._final_module), *undefined_symbols(code)}
+    unknown = sorted(name for name in needed if not _known(name))
     if unknown:
         raise TypeError(f"{function.__qualname__} needs {', '.join(unknown)}")
     result = str(_from_numba(made.signature.return_type))
@@ -103,6 +109,25 @@ def compile_runtime(processors: str) -> Code:
     return Code(RELEASE, "none", library.emit_native_object())
 
 
+class _Codegen(codegen.AOTCPUCodegen):
+    """Makes objects for processors of a level.
+
+    Numba takes the features of a processor from its name alone. The features of this
+    processor may be fewer: a hypervisor hides some.
+    """
+
+    def __init__(self, processors: str) -> None:
+        if processors == NATIVE:
+            cpu, self._features = "host", codegen.get_host_cpu_features()
+        else:
+            level = level_named(processors)
+            cpu, self._features = level.cpu, level.features
+        super().__init__("mndmst", cpu_name=cpu)
+
+    def _customize_tm_features(self) -> str:
+        return self._features
+
+
 class _Part(codegen.AOTCodeLibrary):
     """A function that kernels call, but nobody else."""
 
@@ -110,7 +135,7 @@ class _Part(codegen.AOTCodeLibrary):
         return 0
 
 
-class _Parts(codegen.AOTCPUCodegen):
+class _Parts(_Codegen):
     _library_class = _Part
 
     def set_env(self, name: str, environment: Any) -> None:
@@ -122,7 +147,7 @@ def _only_linked(processors: str) -> Iterator[None]:
     """Let Numba make no machine code of functions that are parts of kernels."""
     context = registry.cpu_target.target_context
     before = context._internal_codegen
-    context._internal_codegen = _Parts("mndmst", cpu_name=_cpu(processors))
+    context._internal_codegen = _Parts(processors)
     try:
         yield
     finally:
@@ -135,11 +160,7 @@ def _context(processors: str) -> Any:
     context = registry.cpu_target.target_context
     typing.refresh()
     context.refresh()
-    return context.with_aot_codegen("mndmst", cpu_name=_cpu(processors))
-
-
-def _cpu(processors: str) -> str:
-    return "host" if processors == NATIVE else processors
+    return context.subtarget(_internal_codegen=_Codegen(processors), aot_mode=True)
 
 
 def _needed(module: Any) -> Iterator[str]:

@@ -16,7 +16,8 @@ _HEADER = struct.Struct("<40xQ10xHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
-_ELF_OF_X86_64 = b"\x7fELF\x02\x01", 62
+_ELF_64 = b"\x7fELF\x02\x01"  # little-endian
+_X86_64 = 62
 _SYMBOLS, _RELOCATIONS, _NO_BITS, _UNWIND = 2, 4, 8, 0x70000001
 _ALLOCATED = 2
 _COMMON, _RESERVED = 0xFFF2, 0xFF00
@@ -54,6 +55,13 @@ def links_here() -> bool:
     return platform.machine() == "x86_64" and platform.system() == "Linux"
 
 
+def undefined_symbols(code: bytes) -> set[str]:
+    """Return the names that an object has to find elsewhere; none if it is not ELF."""
+    if code[:6] != _ELF_64:
+        return set()
+    return {one.name for one in _File(code).symbols if one.section == 0 and one.name}
+
+
 class Linker:
     """Objects that have been loaded; those to come may use what these define."""
 
@@ -71,6 +79,8 @@ class Linker:
             If it is of an unknown kind, or the system executes no new code.
         """
         file = _File(code)
+        if file.machine != _X86_64:
+            raise OSError("this is no object of this machine")
         places, end = _layout(file.sections)
         commons = [s for s in file.symbols if s.section == _COMMON]
         first_common = -(-end // 16) * 16
@@ -129,9 +139,9 @@ class _File:
     """The tables of an object."""
 
     def __init__(self, code: bytes) -> None:
-        magic, machine = _ELF_OF_X86_64
-        if code[:6] != magic or struct.unpack_from("<H", code, 18) != (machine,):
+        if code[:6] != _ELF_64:
             raise OSError("this is no object of this machine")
+        (self.machine,) = struct.unpack_from("<H", code, 18)
         start, size, count, _ = _HEADER.unpack_from(code)
         self.sections = [
             _Section(*_SECTION.unpack_from(code, start + i * size))

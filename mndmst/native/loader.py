@@ -10,7 +10,8 @@ from typing import Any
 
 from ..host.launcher import launched_rank
 from .call import Entry
-from .places import directories, level, writable
+from .levels import best_level
+from .places import directories, writable
 from .store import RUNTIME_NAME, Code, find, keep
 
 # A file of the store; each of its bytes is a lock of some kernels.
@@ -44,7 +45,7 @@ def _compile(name: str, function: Callable[..., Any], signature: str) -> Code | 
         return None
     from .compiler import compile_kernel
 
-    code = compile_kernel(function, signature, level())
+    code = compile_kernel(function, signature, best_level())
     _keep(name, signature, code)
     return code
 
@@ -74,7 +75,7 @@ def _runtime() -> Code:
     if code is None:
         from .compiler import compile_runtime
 
-        code = compile_runtime(level())
+        code = compile_runtime(best_level())
         _keep(RUNTIME_NAME, "", code)
     return code
 
@@ -97,7 +98,7 @@ def _compiler_serves() -> bool:
     try:
         from .compiler import compile_kernel
 
-        code = compile_kernel(proof, TYPES, level())
+        code = compile_kernel(proof, TYPES, best_level())
         call = Entry(NAME, code, TYPES, _runtime())
         if call(*GIVEN) == EXPECTED:
             return True

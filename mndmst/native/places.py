@@ -16,15 +16,11 @@ from pathlib import Path
 
 from ..host.caches import make_private, tell_once, tell_without_cache, weak_place
 from ..host.errors import ConfigError
+from .levels import NATIVE, best_level, processor
 
 PACKAGE = Path(__file__).parents[1]
 # Code that an installation brings along.
 SHIPPED = Path(__file__).with_name("objects")
-# The level of processors since 2013 (Haswell) and 2015 (Excavator), and the features
-# that tell it.
-LEVEL = "x86-64-v3"
-NATIVE = "native"
-_OF_LEVEL = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 
 
 @functools.cache
@@ -37,7 +33,8 @@ def directories() -> tuple[Path, ...]:
     shared = [*_shared_bases(), SHIPPED]
     found = [base / state(NATIVE) for base in (*_own_bases(), *shared)]
     found += [own] if own else []
-    found += [base / state(LEVEL) for base in shared if level() == LEVEL]
+    if best_level() != NATIVE:
+        found += [base / state(best_level()) for base in shared]
     return tuple(place for place in found if place == own or _trusted(place))
 
 
@@ -58,7 +55,7 @@ def writable() -> Path | None:
     """
     refused = None
     for base in _own_bases():
-        directory = base / state(level())
+        directory = base / state(best_level())
         try:
             weak = make_private(directory)
         except OSError:
@@ -125,34 +122,20 @@ def _shared_bases() -> Iterator[Path]:
 
 
 @functools.cache
-def level() -> str:
-    """Return the processors that code is made for unless another level is asked for."""
-    return LEVEL if set(_processor().split()) >= _OF_LEVEL else NATIVE
-
-
-@functools.cache
-def _processor() -> str:
-    """Return what the system says of the first processor: its model and features."""
-    with Path("/proc/cpuinfo").open() as file:
-        lines = file.read(8192).partition("\n\n")[0].splitlines()
-    told = (line.partition(":") for line in lines)
-    names = "vendor_id", "cpu family", "model", "flags", "Features", "CPU part"
-    return " ".join(what for name, _, what in told if name.strip() in names)
-
-
-@functools.cache
 def state(processors: str) -> str:
     """Return a name that these sources, a compiler and a level have alone.
 
     Parameters
     ----------
-    processors : {"x86-64-v3", "native"}
+    processors : str
+        The name of a level, of `levels.NAMES`.
     """
     text = hashlib.blake2b(_sources(), digest_size=8)
-    for facts in (*map(_version, ("numba", "llvmlite")), platform.machine()):
+    versions = map(_version, ("numba", "llvmlite"))
+    for facts in (*versions, platform.system(), platform.machine()):
         text.update(f"{facts}\n".encode())
     if processors == NATIVE:
-        text.update(_processor().encode())
+        text.update(processor().encode())
     return f"{processors}-{text.hexdigest()}"
 
 
@@ -178,6 +161,7 @@ def kernel_files(package: Path) -> list[Path]:
     return [
         *package.glob("native/*.ll"),
         package / "native" / "compiler.py",
+        package / "native" / "levels.py",
         package / "native" / "signature.py",
         package / "graph" / "model.py",
         *package.glob("kernels/*.py"),

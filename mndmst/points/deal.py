@@ -106,5 +106,6 @@ def read_part(
         part = comm.recv(0)[0].reshape(-1, shape[1])
     with comm.raise_on_all():
         if len(part):
-            part = np.ascontiguousarray(checked_points(part, f"{path}: ", first))
-    return part, first
+            part = checked_points(part, f"{path}: ", first)
+    # Ranks exchange points, so ranks without points have the type of all others.
+    return np.ascontiguousarray(part, np.float64), first

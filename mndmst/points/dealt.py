@@ -29,6 +29,7 @@ from .kernels.rounds import name_components
 from .metric import prepared
 from .neighbours import Neighbours
 from .others import Others
+from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
 from .tree import build_tree
 
 # Fewer points a rank are not worth dealing.
@@ -77,7 +78,11 @@ def dealt_forest(
         )
     min_samples = min(min_samples, total - 1)
     k = neighbours_to_list(neighbours, min_samples, total)
+    smallest, largest = extremes(computed)
+    scale = scale_for(metric, comm.min(smallest), comm.max(largest))
+    computed = scale.scaled(computed)
     mine = deal(comm, computed, first)
+    read = computed if scale.wide else computed[:0]
     del computed
     some = comm.split(0 if len(mine.rows) else None)  # where most points are equal
     edges, certain = _no_edges(), 0
@@ -87,9 +92,46 @@ def dealt_forest(
         some.free()
     certain = comm.sum(certain)
     gathered = _gather(comm, edges)
+    if scale.wide:
+        _check(comm, scale, gathered, read, first)
     if gathered is None:
         return None
-    return PointForest(forest_of_keys(*gathered, total, metric), certain, True)
+    weight, key = gathered
+    found = forest_of_keys(scale.original(weight), key, total, metric)
+    return PointForest(found, certain, True)
+
+
+def _check(
+    comm: Comm,
+    scale: Scale,
+    edges: tuple[np.ndarray, np.ndarray] | None,
+    read: np.ndarray,
+    first: int,
+) -> None:
+    """Refuse a forest, on all ranks, if squares of distances may have been zero.
+
+    Parameters
+    ----------
+    edges : tuple of ndarray, or None
+        On rank 0 the weights and keys of all edges.
+    read : ndarray of float64, shape (points, dimensions)
+        The scaled points that this rank has read, numbered from `first` on.
+    """
+    weight, key = _no_edges() if edges is None else edges
+    near = weight < LEAST_DISTANCE
+    weight, key = comm.allgatherv(weight[near]), comm.allgatherv(key[near])
+    differs = np.zeros(len(key), np.int64)
+    for column in read.T:
+        ends = []
+        for end in (key >> np.uint64(32), key & np.uint64(0xFFFFFFFF)):
+            place = end.astype(np.int64) - first
+            mine = (place >= 0) & (place < len(column))
+            values = np.zeros(len(key))
+            values[mine] = column[place[mine]]
+            ends.append(comm.sum(values))
+        differs |= ends[0] != ends[1]
+    with comm.raise_on_all():
+        scale.check(weight, lambda positions: differs[positions] > 0)
 
 
 def _no_edges() -> tuple[np.ndarray, np.ndarray]:

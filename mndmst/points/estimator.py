@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 
 from .clusters import DensityRule, hdbscan
-from .read import checked_points
+from .read import check_integers, checked_points
 
 try:  # its tools take the estimator for one of theirs by these classes
     from sklearn.base import BaseEstimator, ClusterMixin
@@ -95,6 +95,7 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
             If the points do not suit the metric; ValueError, by scikit-learn, if they
             are none.
         """
+        check_integers(np.asarray(X), "X: ")  # scikit-learn would round them
         if validate_data is not None:
             X = validate_data(self, X, dtype=np.float64)  # noqa: N806
         points = checked_points(np.asarray(X), "X: ")

@@ -14,22 +14,23 @@ one formula, so the forest does not depend on threads, nor on how many neighbour
 listed.
 """
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..api.forest import Forest
+from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
 from .certain import join_listed
 from .duplicates import join_equal
-from .kernels.edges import Edges, all_of, no_edges
+from .kernels.edges import Edges, all_of
 from .kernels.rounds import join
 from .metric import prepared, shown
 from .neighbours import find_neighbours
 from .rounds import Search
+from .scale import extremes, scale_for
 from .tree import build_tree
 
 # Neighbours that are listed beyond those of core distances, and at least. More take
@@ -106,12 +107,13 @@ def points_forest(
         raise InputError(f"{n:,} points; at most 2^32 - 1 points are supported")
     if min_samples < 0 or neighbours < 0:
         raise ConfigError("min_samples and neighbours are 0 or more")
-    team = Threads(threads or len(os.sched_getaffinity(0)))
+    team = Threads(threads or core_count())
     computed = prepared(points, metric)
     if n == 1:
-        return PointForest(
-            _as_forest(np.zeros(1, np.uint32), no_edges(), metric), 0, True
-        )
+        key = np.empty(0, np.uint64)
+        return PointForest(forest_of_keys(np.empty(0), key, 1, metric), 0, True)
+    scale = scale_for(metric, *extremes(computed))
+    computed = scale.scaled(computed)
     compile_for("points")
     min_samples = min(min_samples, n - 1)
     usual = APPROXIMATE if approximate else 0
@@ -128,7 +130,12 @@ def points_forest(
         rest = Search(tree, cores, reach, team).finish(parent, rest)
     edges = all_of([equal, sure, rest])
     exact = not approximate or certain == n - 1
-    return PointForest(_as_forest(tree.rows, edges, metric), certain, exact)
+    a, b = tree.rows[edges.a], tree.rows[edges.b]
+    scale.check(
+        edges.weight, lambda near: (computed[a[near]] != computed[b[near]]).any(axis=1)
+    )
+    weight = scale.original(edges.weight)
+    return PointForest(forest_of_keys(weight, key_of(a, b), n, metric), certain, exact)
 
 
 def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
@@ -143,12 +150,6 @@ def linked(edges: Edges, points: int) -> np.ndarray:
     every = np.arange(len(edges.a))
     join(edges, every, np.ones(len(every), np.bool_), parent)
     return parent
-
-
-def _as_forest(rows: np.ndarray, edges: Edges, metric: str) -> Forest:
-    """Return edges between places as a forest of the points."""
-    key = key_of(rows[edges.a], rows[edges.b])
-    return forest_of_keys(edges.weight, key, len(rows), metric)
 
 
 def key_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -10,6 +10,9 @@ import numpy as np
 from ..host.errors import ConfigError, InputError
 
 METRICS = ("euclidean", "manhattan", "cosine", "haversine")
+POLE = np.pi / 2
+# Float32 rounds the latitude of a pole up by 4.4e-8.
+BEYOND_POLE = 1e-7
 
 
 def check_metric(metric: str) -> None:
@@ -47,12 +50,12 @@ def prepared(points: np.ndarray, metric: str, first: int = 0) -> np.ndarray:
         points = points / scale[:, None]
         return points / np.sqrt((points * points).sum(axis=1))[:, None]
     if metric == "haversine":
-        if points.shape[1] != 2 or (np.abs(points[:, 0]) > np.pi / 2 + 1e-9).any():
+        if points.shape[1] != 2 or (np.abs(points[:, 0]) > POLE + BEYOND_POLE).any():
             raise InputError(
                 "haversine distances are those of points with a latitude and a "
                 "longitude, in radians; np.radians turns degrees into these."
             )
-        latitude, longitude = points[:, 0], points[:, 1]
+        latitude, longitude = np.clip(points[:, 0], -POLE, POLE), points[:, 1]
         ring = np.cos(latitude)
         columns = ring * np.cos(longitude), ring * np.sin(longitude), np.sin(latitude)
         return np.stack(columns, axis=1)

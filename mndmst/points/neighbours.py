@@ -5,11 +5,11 @@ a point one by one, a kernel those to all points of a leaf with vector instructi
 its rounding is that of all other distances here.
 """
 
-import os
 from typing import NamedTuple
 
 import numpy as np
 
+from ..host.cores import core_count
 from ..host.counted import counted
 from ..host.errors import ConfigError
 from ..io.edges import Edges, checked_edges
@@ -17,6 +17,7 @@ from ..kernels.threads import Threads
 from .kernels.edges import list_edges, weigh
 from .kernels.nearest import nearest
 from .kernels.tree import PointTree
+from .scale import extremes, scale_for
 from .tree import build_tree, pieces
 
 
@@ -121,9 +122,12 @@ def neighbour_graph(
             f"{name}: {counted(neighbours, 'neighbour')} and core {min_samples} do "
             f"not suit {counted(len(points), 'point')}: core <= neighbours < points."
         )
-    threads = Threads(len(os.sched_getaffinity(0)))
-    tree = build_tree(points, False, threads)
+    threads = Threads(core_count())
+    scale = scale_for("euclidean", *extremes(points))
+    tree = build_tree(scale.scaled(points), False, threads)
     found = find_neighbours(tree, neighbours, min_samples, threads)
     a, b, weight = listed(tree, found, threads)
     src, dst = tree.rows[a], tree.rows[b]
+    scale.check(weight, lambda near: (points[src[near]] != points[dst[near]]).any(1))
+    weight = scale.original(weight)
     return checked_edges(name, len(points), src, dst, weight, directed=True)

@@ -20,6 +20,9 @@ EXAMPLES = ("rings", "blobs")
 
 HASHED = 1 << 16  # points at a time
 
+# Float64 holds all integers up to it.
+MOST_EXACT = 1 << 53
+
 # The squares of differences of coordinates up to it can be added up in float64.
 LARGEST = 1e150
 
@@ -92,6 +95,7 @@ def checked_points(points: np.ndarray, source: str = "", first: int = 0) -> np.n
         If it is no such array, or a coordinate cannot be computed with.
     """
     check_shape(points, source)
+    check_integers(points, source, first)
     points = points.astype(np.float64, copy=False)
     if not np.isfinite(points).all():
         row = first + int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
@@ -103,6 +107,35 @@ def checked_points(points: np.ndarray, source: str = "", first: int = 0) -> np.n
             "float64 cannot hold. Mend or scale it."
         )
     return points
+
+
+def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
+    """Refuse integers that float64 would round: distances of some would be 0.
+
+    Parameters
+    ----------
+    points : ndarray of any type, first axis points
+    source, first
+        See `checked_points`.
+
+    Raises
+    ------
+    InputError
+        Names the first of them.
+    """
+    if points.dtype.kind not in "iu" or points.dtype.itemsize < 8:
+        return
+    for begin in range(0, len(points), HASHED):
+        part = points[begin : begin + HASHED]
+        # Python compares an integer with a float exactly.
+        large = part[(part > MOST_EXACT) | (part < -MOST_EXACT)].tolist()
+        wrong = next((number for number in large if float(number) != number), None)
+        if wrong is not None:
+            row = first + begin + int(np.flatnonzero((part == wrong).any(axis=-1))[0])
+            raise InputError(
+                f"{source}point {row} has the coordinate {wrong}, which float64 would "
+                "round. Subtract the smallest number of each column first."
+            )
 
 
 def _read_table(file: BinaryIO) -> np.ndarray:

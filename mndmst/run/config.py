@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
 CHOICES = {"backend": ("auto", "cpu", "cuda"), "merge": MERGES}
 _MOST = 1 << 62
+# More than any machine has cores: the system would refuse to start them.
+MOST_THREADS = 1 << 12
 RANGES = {
-    "threads": (0, _MOST),
+    "threads": (0, MOST_THREADS),
     "memory": (0, _MOST),
     "gpu_memory": (0, _MOST),
     "group_size": (2, _MOST),

@@ -1,6 +1,5 @@
 """What is installed here, to find out why something does not work."""
 
-import os
 import platform
 from typing import Any
 
@@ -8,6 +7,7 @@ from ..backends import device_ids, device_names, unavailable
 from ..comm import mpi_library
 from ..comm.communicator import Comm
 from ..comm.placement import RankPlacement, locate
+from ..host.cores import core_count
 from ..host.errors import MissingExtraError
 from .report import versions
 
@@ -22,7 +22,7 @@ def describe_installation() -> dict[str, Any]:
     """
     facts: dict[str, Any] = dict(versions())
     facts["platform"] = platform.platform()
-    facts["cores"] = len(os.sched_getaffinity(0))
+    facts["cores"] = core_count()
     facts["threading"] = THREADING
     facts["mpi"] = _mpi_library()
     reason = unavailable()

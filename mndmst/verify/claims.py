@@ -17,6 +17,7 @@ import numpy as np
 
 from ..host.extras import optional
 from ..points.metric import shown
+from ..points.scale import extremes, scale_for
 from .candidate import LIMIT
 from .distinct import SLACK, Distinct
 
@@ -34,7 +35,8 @@ class Claims:
     """
 
     def __init__(self, points: np.ndarray, metric: str, min_samples: int) -> None:
-        self.points, self.metric = points, metric
+        self.metric, self.scale = metric, scale_for(metric, *extremes(points))
+        self.points = points = self.scale.scaled(points)
         self.norm = 1 if metric == "manhattan" else 2
         self.make_tree: Any = optional("scipy.spatial", "formats").cKDTree
         self.distinct = Distinct(points, self.norm, min_samples)
@@ -45,12 +47,16 @@ class Claims:
         a, b = distinct.of[a], distinct.of[b]
         return np.maximum(distinct.distance(a, b), np.maximum(cores[a], cores[b]))
 
+    def _shown(self, weight: np.ndarray) -> np.ndarray:
+        """Return distances as the forest has them."""
+        return shown(self.scale.original(weight), self.metric)
+
     def problems(self, u: np.ndarray, v: np.ndarray, given: np.ndarray) -> list[str]:
         """Return why edges are not the minimum spanning tree; [] if they are."""
         weight = self.weight(u, v)
-        wrong = np.flatnonzero(shown(weight, self.metric) != given)
+        wrong = np.flatnonzero(self._shown(weight) != given)
         if len(wrong):
-            right = shown(weight[wrong[:LIMIT]], self.metric).tolist()
+            right = self._shown(weight[wrong[:LIMIT]]).tolist()
             return [
                 f"edge ({u[i]}, {v[i]}) has weight {given[i]}, its points {x}"
                 for i, x in zip(wrong[:LIMIT].tolist(), right, strict=True)
@@ -153,7 +159,7 @@ class Claims:
             (weight < bound) | (same & (low < u)) | (same & (low == u) & (high < v))
         )
         return [
-            f"edge ({low[i]}, {high[i]}) weight {shown(weight[i], self.metric)} comes "
+            f"edge ({low[i]}, {high[i]}) weight {self._shown(weight)[i]} comes "
             f"before ({u[i]}, {v[i]}), and is not there"
             for i in np.flatnonzero(before)[:LIMIT].tolist()
         ]

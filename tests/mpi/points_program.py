@@ -52,6 +52,9 @@ def cases():
     sphere = generator.uniform(-1.5, 1.5, (900, 2))
     yield sphere, "haversine", 3, 0
     yield sphere, "cosine", 0, 2
+    yield 1e-200 * generator.random((700, 2)), "euclidean", 2, 0
+    wide = points_of("doubled", 600, 2, 7)
+    yield np.c_[wide, 1e-310 * wide[:, :1]], "euclidean", 0, 0
 
 
 comm, stride = world(), int(sys.argv[1])

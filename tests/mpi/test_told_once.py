@@ -27,7 +27,10 @@ def told(mpirun: Callable, tmp_path: Path) -> Callable[..., str]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((DATA / "square.gr", "--parts", 0), "--parts 0: give 1 or more"),
+        (
+            (DATA / "square.gr", "--parts", 0),
+            "--parts: '0' is not a whole number from 1 to",
+        ),
         ((DATA / "square.gr", "--source", "x"), "--source goes with a recipe"),
         (("recipe.toml", "--format", "gr"), "a recipe says its format"),
         (("nowhere.toml",), "cannot be read"),

@@ -4,13 +4,14 @@ A copy from pageable memory runs at a fraction of the bus; filling pinned pieces
 by several threads while the ones before are on their way keeps it busy.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import cupy
 import numpy as np
+
+from ...host.cores import core_count
 
 PIECE_BYTES = 8 << 20
 PIECES = 16
@@ -32,7 +33,7 @@ class Transfer:
         memory = cupy.cuda.alloc_pinned_memory(PIECES * PIECE_BYTES)
         pieces = np.frombuffer(memory, np.uint8, PIECES * PIECE_BYTES)
         self._pieces = np.split(pieces, PIECES)
-        cores = len(os.sched_getaffinity(0))
+        cores = core_count()
         threads = min(PIECES, max(1, int(FILLING * cores)))
         self._threads = ThreadPoolExecutor(threads, "mndmst-transfer")
 

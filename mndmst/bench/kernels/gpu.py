@@ -1,6 +1,5 @@
 """Times of the forest kernels on graphs made on the device."""
 
-import os
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -16,6 +15,7 @@ from ...backends.cuda.placed import PlacedRows
 from ...backends.cuda.row_solver import RowSolver
 from ...backends.cuda.transfer import Transfer
 from ...graph.model import EdgeList, Rows
+from ...host.cores import core_count
 from ...kernels.spanning import pair_order
 from .gpu_graphs import KINDS, build
 
@@ -108,7 +108,7 @@ def agrees(placed: PlacedRows) -> bool:
     copy = Transfer().to_host
     arrays = placed.indptr, placed.ends, placed.keys
     indptr, ends, keys = (copy(array) for array in arrays)
-    host = CpuBackend(len(os.sched_getaffinity(0)))
+    host = CpuBackend(core_count())
     theirs = host.msf(Rows(0, placed.own, indptr, ends, keys)).edges
     theirs = theirs.take(pair_order(theirs.u, theirs.v, theirs.key, host.threads))
     return all(map(np.array_equal, _columns(ours), _columns(theirs)))

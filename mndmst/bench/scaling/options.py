@@ -11,7 +11,7 @@ from typing import Any
 
 from ...host.counted import counted
 from ...run.config import CHOICES
-from ..arguments import chosen, finish, list_of, names, positive, write
+from ..arguments import chosen, exponent, finish, list_of, names, positive, write
 
 
 def add_scaling(devices: Any) -> None:
@@ -26,7 +26,7 @@ def add_scaling(devices: Any) -> None:
     for name, default, kind, what in (
         ("ranks", "1,2,4,8,16", list_of(positive), "numbers of ranks"),
         ("graphs", "rmat,gnm,rgg2d,grid2d", names, "kinds of graphs"),
-        ("scale", 20, positive, "2^scale vertices, in grids 8 times the number"),
+        ("scale", 20, exponent, "2^scale vertices, in grids 8 times the number"),
         ("threads", 1, positive, "threads of each rank"),
         ("repeat", 3, positive, "turns of each method"),
         ("group-sizes", "4", list_of(positive), "of the plain method"),

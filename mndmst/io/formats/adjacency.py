@@ -8,6 +8,7 @@ from 0; the weights. White space of any kind separates them.
     (PBBS), V2. PPoPP 2022.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,9 @@ from .heads import line_of
 
 _KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
 _LONGEST_KIND = 32
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+# Float64 holds all integers up to it.
+LARGEST_EXACT = 1 << 53
 # Arrays for each byte of a text with the shortest numbers
 COPIES = 16
 
@@ -103,4 +107,12 @@ def _numbers(path: Path, text: np.ndarray, at: int, count: int) -> np.ndarray:
     if not np.isfinite(weights).all():
         word = words[int(np.isfinite(weights).argmin())].decode()
         raise InputError(f"{path}: a weight, {word}, does not fit float64. Fix it.")
+    for place in np.flatnonzero(np.abs(weights) >= LARGEST_EXACT).tolist():
+        word = words[place].decode()
+        if _WHOLE.fullmatch(word) and int(word) != int(weights[place]):
+            raise InputError(
+                f"{path}: a weight, {word}, would be rounded to {weights[place]:.17g}: "
+                "integers beyond 64 bits or beside fractions become float64. Scale "
+                "the weights."
+            )
     return weights

@@ -262,23 +262,6 @@ def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:
         assert run.returncode == 1 and said in run.stderr
 
 
-@pytest.mark.parametrize(
-    "command", ["hdbscan {0}", "cluster {1} --count 2 --points {0}"]
-)
-def test_points_of_one_dimension_are_not_drawn(mndmst, tmp_path: Path, command: str):
-    pytest.importorskip("matplotlib")
-    points, forest = tmp_path / "p.csv", tmp_path / "f.h5"
-    points.write_text("1\n2\n3\n9\n")
-    assert mndmst("linkage", points, "--forest", forest).returncode == 0
-    words = command.format(points, forest).split()
-    run = mndmst(*words, "--plot", tmp_path / "a.png")
-    said = (
-        "p.csv: its points have 1 dimension, and a picture shows two. Leave out --plot"
-    )
-    assert run.returncode == 1 and said in run.stderr
-    assert run.stdout == "" and not (tmp_path / "a.png").exists()
-
-
 def test_labels_that_are_wrong_do_no_harm() -> None:
     forest = mndmst.minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
     expected = single_linkage(forest)

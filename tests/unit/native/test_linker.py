@@ -5,8 +5,8 @@ import pytest
 
 from mndmst.native import call
 from mndmst.native.compiler import compile_kernel, compile_runtime
+from mndmst.native.levels import best_level
 from mndmst.native.linker import Linker, links_here
-from mndmst.native.places import level
 from mndmst.native.store import Code
 
 pytestmark = pytest.mark.skipif(not links_here(), reason="LLVM links on this machine")
@@ -23,7 +23,9 @@ def spread(values, count):
 
 @pytest.fixture(scope="module")
 def codes() -> tuple[Code, Code]:
-    return compile_kernel(spread, "i8[],i8", level()), compile_runtime(level())
+    return compile_kernel(spread, "i8[],i8", best_level()), compile_runtime(
+        best_level()
+    )
 
 
 @pytest.mark.parametrize("by_llvm", [False, True])

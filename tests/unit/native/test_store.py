@@ -9,6 +9,7 @@ import pytest
 
 from mndmst.host import caches
 from mndmst.native import places, store
+from mndmst.native.levels import NATIVE, best_level
 from mndmst.native.store import Code
 
 CODE = Code("symbol", "i8", b"\x7fELF and more")
@@ -119,51 +120,47 @@ def test_a_change_of_any_source_is_another_state(
     for name in (
         "kernels/one.py", "backends/cpu/two.py", "io/kernels/three.py",
         "verify/kernels.py", "native/compiler.py", "native/signature.py",
-        "native/memory.ll", "graph/model.py",
+        "native/levels.py", "native/memory.ll", "graph/model.py",
     ):  # fmt: skip
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text("x = 1\n")
     monkeypatch.setattr(places, "PACKAGE", package)
-    states = [places.state(places.LEVEL)]
+    states = [places.state("x86-64-v3")]
     for source in sorted(package.rglob("*.*")):
         os.utime(source, (1, 1))
         anew()
-        assert places.state(places.LEVEL) == states[-1]
+        assert places.state("x86-64-v3") == states[-1]
         source.write_text("x = 2\n")
         anew()
-        states.append(places.state(places.LEVEL))
-    assert len(set(states)) == len(states) == 9
+        states.append(places.state("x86-64-v3"))
+    assert len(set(states)) == len(states) == 10
 
 
 def test_versions_and_processors_have_states_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    states = [places.state(places.LEVEL), places.state(places.NATIVE)]
+    states = [places.state("x86-64-v3"), places.state(NATIVE)]
     version = places._version
     monkeypatch.setattr(places, "_version", lambda name: version(name) + "1")
     anew()
-    states.append(places.state(places.LEVEL))
-    monkeypatch.setattr(places, "_processor", lambda: "another")
+    states.append(places.state("x86-64-v3"))
+    monkeypatch.setattr(places, "processor", lambda: "another")
     anew()
-    states.append(places.state(places.NATIVE))
+    states.append(places.state(NATIVE))
     assert len(set(states)) == 4
 
 
 def test_a_processor_below_the_level_has_code_of_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    weak = places._processor().replace("avx2", "avx")
-    monkeypatch.setattr(places, "_processor", lambda: weak)
+    """A store of a level, such as one on a shared file system, serves no other CPU."""
+    monkeypatch.setattr(places, "best_level", lambda: NATIVE)
     monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "own"))
     for base in (tmp_path / "own" / "kernels", tmp_path / "shared"):
-        (base / places.state(places.LEVEL)).mkdir(parents=True)
+        (base / places.state("x86-64-v3")).mkdir(parents=True)
     monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
-    places.level.cache_clear()
-    try:
-        assert places.level() == places.NATIVE
-        assert not [p for p in places.directories() if p.name.startswith(places.LEVEL)]
-    finally:
-        places.level.cache_clear()
+    names = {place.name for place in places.directories()}
+    assert names == {places.state(NATIVE)}
 
 
 def test_every_file_with_kernels_counts() -> None:
@@ -220,7 +217,7 @@ def test_where_no_place_is_private_nothing_is_kept(
 def test_code_that_others_can_change_is_not_looked_at(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    place = tmp_path / "shared" / places.state(places.level())
+    place = tmp_path / "shared" / places.state(best_level())
     place.mkdir(parents=True)
     monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
     assert place in places.directories()
@@ -230,7 +227,7 @@ def test_code_that_others_can_change_is_not_looked_at(
 
 
 def test_code_for_others_can_be_read_by_them(tmp_path: Path) -> None:
-    place = places.place_for(tmp_path / "for" / "all", places.LEVEL)
+    place = places.place_for(tmp_path / "for" / "all", "x86-64-v3")
     store.keep(NAME, "i8[]", CODE, place)
     (file,) = place.iterdir()
     modes = [p.stat().st_mode & 0o777 for p in (file, place, *place.parents[:2])]

@@ -301,4 +301,7 @@ def test_the_command_passes_threads_on(
     assert judge(tmp_path, GRAPH, FOREST).ok
     command = "verify", tmp_path / "graph", tmp_path / "forest.h5", "--threads"
     assert mndmst(*command, 2).stdout.startswith("VERDICT ok")
-    assert "--threads 0: give 1 or more" in mndmst(*command, 0).stderr
+    assert (
+        "--threads: '0' is not a whole number from 1 to 4,096"
+        in mndmst(*command, 0).stderr
+    )

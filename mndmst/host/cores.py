@@ -1,0 +1,23 @@
+"""The cores of a process."""
+
+import os
+
+
+def own_cores(process: int = 0) -> set[int]:
+    """Return the cores that a process, by default this one, may use.
+
+    Systems that bind no process to cores, such as macOS, have no call to ask: all cores
+    of the machine count as the process's own.
+
+    Raises
+    ------
+    OSError
+        If there is no such process.
+    """
+    ask = getattr(os, "sched_getaffinity", None)
+    return set(range(os.cpu_count() or 1)) if ask is None else ask(process)
+
+
+def core_count() -> int:
+    """Return the number of cores this process may use, at least 1."""
+    return len(own_cores())

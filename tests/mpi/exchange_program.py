@@ -1,0 +1,48 @@
+"""Commands, one after the other, on ranks that compare the types of what they exchange.
+
+A rank without rows, points or changes must make its empty arrays of the type that the
+others have: MPI moves bytes, and does not say what they were.
+
+    mpirun -n 5 python exchange_program.py '[["solve", "graph"], ["linkage", "p.npy"]]'
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from mndmst.__main__ import main
+from mndmst.comm.communicator import Comm
+from mndmst.comm.exchange import Coded
+
+
+def type_of(value: Any) -> str:
+    """Return the type of an array, of the bytes of a `Coded` column, or of numbers."""
+    column = value.data if isinstance(value, Coded) else value
+    return np.asarray(column).dtype.str
+
+
+def compared(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(comm: Comm, *arguments: Any, **named: Any) -> Any:
+        numbers = arguments[:1] if name == "_reduce" else arguments
+        mine = [type_of(value) for value in numbers]
+        every = comm.mpi.allgather(mine)
+        if any(types != every[0] for types in every):
+            sys.stderr.write(f"{name}: types differ between ranks: {every}\n")
+            sys.stderr.flush()
+            comm.mpi.Abort(3)
+        return method(comm, *arguments, **named)
+
+    return call
+
+
+for name in ("alltoallv", "allgatherv", "allgather", "_reduce"):
+    setattr(Comm, name, compared(name, getattr(Comm, name)))
+for words in json.loads(sys.argv[1]):
+    status = main(words)
+    if status:
+        sys.exit(status)
