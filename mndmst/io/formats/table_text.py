@@ -101,7 +101,8 @@ def find_separator(first: bytes, rows: Sequence[bytes]) -> bytes:
         if all(separator in line.strip(b"\r\n ") for line in lines):
             return separator
         # Lines of numbers alone may have different separators
-        if all(is_number(cell, separator) for cell in split_line(first, separator)):
+        cells = split_line(first, separator)
+        if len(cells) > 1 and all(is_number(cell, separator) for cell in cells):
             return separator
     return BLANKS
 
@@ -275,11 +276,12 @@ def _check_integer_header(
     path: object, cells: list[list[str]], separator: bytes, asked: ColumnNames
 ) -> None:
     """Refuse a first line 0,1,2 above weights with fractions: names, or an edge."""
-    if asked or separator != COMMA or cells[0] != ["0", "1", "2"] or len(cells) < 2:
+    if asked or separator == BLANKS or cells[0] != ["0", "1", "2"] or len(cells) < 2:
         return
-    if all(len(row) == 3 and re.search(r"[.eE]", row[2]) for row in cells[1:]):
+    if not any(_WHOLE.fullmatch(row[2]) for row in cells[1:]):
+        line = separator.decode().join(cells[0])
         raise InputError(
-            f"{path}: its first line 0,1,2 may be the names that pandas gives to "
+            f"{path}: its first line {line} may be the names that pandas gives to "
             "columns, or the edge 0-1 of weight 2. Give --columns source=0,target=1,"
             "weight=2 for names, or --columns source=1,target=2,weight=3 for an edge."
         )
