@@ -13,8 +13,9 @@ def add(commands: Any) -> None:
     neighbours = commands.add_parser(
         "neighbours",
         help="make a graph of points and their nearest neighbours, for clustering",
-        description="Join every point with its nearest ones. The forest of such a graph "
-        "is near that of all distances, not equal to it: see linkage and hdbscan.",
+        description="Join every point with its nearest ones. The forest of such a "
+        "graph is near that of all distances, not equal to it: see linkage and "
+        "hdbscan.",
     )
     add_source(neighbours)
     add_new_graph(neighbours)

@@ -247,13 +247,14 @@ def checked_points(points: np.ndarray, source: str = "", first: int = 0) -> np.n
     if not np.isfinite(points).all():
         row = first + int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(
-            f"{source}point {row} (from 0) has a coordinate that is not a finite number."
+            f"{source}point {row} (from 0) has a coordinate that is not a finite "
+            "number. Fix it, or leave the point out."
         )
     if np.abs(points).max() > LARGEST:
         row = first + int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
         raise InputError(
-            f"{source}point {row} (from 0) has a coordinate beyond {LARGEST:g}, whose distances "
-            "float64 cannot hold. Mend or scale it."
+            f"{source}point {row} (from 0) has a coordinate beyond {LARGEST:g}, whose "
+            "distances float64 cannot hold. Fix or scale it."
         )
     return points
 

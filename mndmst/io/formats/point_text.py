@@ -93,7 +93,9 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
         names = [str(i + 1) for i in range(len(names))]
     cells = [row for row in cells if len(row) == len(names)]
     if headed and not rows:
-        raise InputError(f"{path}: names columns, but has no points below them.")
+        raise InputError(
+            f"{path}: holds no points below the names of columns. Give one a row."
+        )
     columns = [
         Column(name, _kind_of([row[i] for row in cells], separator))
         for i, name in enumerate(names)

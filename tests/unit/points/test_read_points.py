@@ -185,7 +185,7 @@ def test_two_readings_are_refused_until_the_user_decides(
         ("0 0,5\n1 0,5\n", "decimal commas between blanks"),
         ('0,"0,5"\n1,"0,5"\n', "decimal commas between commas"),
         ("0,5;1\n0.5;1\n", "decimal commas and decimal points"),
-        ("x,y\n", "names columns, but has no points below them"),
+        ("x,y\n", "holds no points below the names"),
         ("# c\n", "holds no points"),
         ("0.5,1\nx,2\n", 'line 2 has "x" in column 1'),
         (
