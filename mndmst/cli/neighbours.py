@@ -6,7 +6,7 @@ from typing import Any
 from .info import tell_graph
 from .numbers import MOST_PARTS, MOST_POINTS, whole
 from .options import add_new_graph, add_quiet
-from .points import add_source, save_points
+from .points import add_source, load_points, save_points
 
 
 def add(commands: Any) -> None:
@@ -14,9 +14,9 @@ def add(commands: Any) -> None:
     neighbours = commands.add_parser(
         "neighbours",
         help="make a graph of points and their nearest neighbours, for clustering",
-        description="Join every point with its nearest ones. Names of columns in the "
-        "first row of a file are ignored. The forest of such a graph is near that of "
-        "all distances, not equal to it: see linkage and hdbscan.",
+        description="Join every point with its nearest ones. The forest of such a "
+        "graph is near that of all distances, not equal to it: see linkage and "
+        "hdbscan.",
     )
     add_source(neighbours)
     add_new_graph(neighbours)
@@ -53,7 +53,6 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     from ..io.endings import POINTS
     from ..io.outputs import check_outputs
     from ..points.neighbours import neighbour_graph
-    from ..points.read import named_points
 
     outputs = [(arguments.save, POINTS)]
     check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
@@ -64,7 +63,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
             "outside it."
         )
     check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
-    points = named_points(arguments.points, arguments.count)
+    points = load_points(arguments).points
     # The points are on disk before the graph is made, and are named after it.
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         save_points(files, arguments.save, points)

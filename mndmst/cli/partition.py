@@ -7,11 +7,12 @@ from typing import Any
 
 from .building import Source, add_building, build, build_options
 from .numbers import MOST_VERTICES, whole
+from .options import add_columns
 
 # As `io.formats.NAMES` has them, which is not imported for a help text.
 FORMATS = (
     "gr mtx txt el wel tsv csv edges edgelist plain-edgelist npz parquet arrow feather "
-    "graph metis bvgraph parhip sg wsg egr adj json binary-edgelist "
+    "json graph metis bvgraph parhip sg wsg egr adj binary-edgelist "
     "undirected-binary-edgelist h5"
 )
 STANDARD_INPUT = Path("-")
@@ -36,6 +37,7 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="in place of what the file's suffix says; of standard input txt",
     )
+    add_columns(partition)
     partition.add_argument(
         "--source",
         type=Path,
@@ -113,18 +115,19 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
         For options that only go with a recipe, or without one.
     """
     from ..host.errors import ConfigError
-    from ..io.formats import open_edges
     from ..io.recipe import check_shards, load_recipe, open_recipe
-    from ..io.weights import weigh
+    from ..io.weights import open_weighed
 
     rule = arguments.weights
     if path.suffix != ".toml":
         if arguments.source:
             raise ConfigError(f"{path}: --source goes with a recipe, a .toml file.")
-        file = open_edges(path, arguments.format)
-        return Source(weigh(file, rule) if rule else file)
-    if arguments.format or rule:
-        raise ConfigError(f"{path}: a recipe says its format and weights itself.")
+        columns = arguments.columns
+        return Source(open_weighed(path, rule or "file", arguments.format, columns))
+    if arguments.format or rule or arguments.columns:
+        raise ConfigError(
+            f"{path}: a recipe says its format, columns and weights itself."
+        )
     recipe = load_recipe(path)
     file = open_recipe(recipe, arguments.source)
     return Source(

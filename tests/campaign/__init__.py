@@ -5,11 +5,11 @@
 
 Kinds of cases: `solves` compares forests and verdicts with an independent Kruskal,
 `kills` ends runs at random moments and goes on, `damages` changes input files, `disks`
-has outputs on full ones. `services` has clients in threads that change a graph and read
-it, while ranks are killed and continue from their journal, and an oracle that knows all
-versions. A case is drawn from the seed, its kind and its number alone, so the second
-command repeats one. Threads of `services` meet by chance: repeat such a case several
-times.
+has outputs on full ones, `tables` writes edges and points in random dialects.
+`services` has clients in threads that change a graph and read it, while ranks are
+killed and continue from their journal, and an oracle that knows all versions. A case is
+drawn from the seed, its kind and its number alone, so the second command repeats one.
+Threads of `services` meet by chance: repeat such a case several times.
 """
 
 import sys

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mndmst.comm.leftovers import remove_leftovers
 
-from . import damages, disks, kills, solves
+from . import damages, disks, kills, solves, tables
 from .case import Case
 from .commands import Commands
 from .results import MINUTE, Results
@@ -19,7 +19,8 @@ from .stock import make_stock
 
 # The share of the time that each kind of cases gets
 SHARES = {
-    "solves": 0.3, "kills": 0.2, "damages": 0.15, "disks": 0.1, "services": 0.25,
+    "solves": 0.25, "kills": 0.2, "damages": 0.15, "disks": 0.1, "tables": 0.1,
+    "services": 0.2,
 }  # fmt: skip
 
 
@@ -63,6 +64,7 @@ class Campaign:
     def _runners(self) -> dict[str, Callable[[Case], None]]:
         return {
             "solves": lambda case: solves.run_one(self.results, case),
+            "tables": lambda case: tables.run_one(self.results, case),
             "kills": lambda case: kills.run_one(self.results, case),
             "services": lambda case: run_service(self.results, case),
             "damages": lambda case: damages.run_one(
