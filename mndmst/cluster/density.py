@@ -3,43 +3,87 @@
 Campello, Moulavi, Zimek and Sander, ACM TKDD 2015; the condensed tree is that of
 McInnes and Healy, ICDMW 2017. Give a forest whose weights are mutual reachability
 distances between all points (`points.forest` finds it).
+
+HDBSCAN* removes all edges of one weight at once. A binary dendrogram lists them one
+after the other, in one of many orders. So condensing merges rows of equal distance
+into one node with many children, and the result does not depend on that order, nor on
+the order of the points: permuted points have the same clusters, masses, probabilities.
 """
 
+import functools
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from ..host.errors import ConfigError
-from .kernels.dendrogram import condense, most_stable, owners, raised
+from .kernels.dendrogram import condense
 
 
 @dataclass(frozen=True)
 class CondensedTree:
-    """Clusters, and what has left them.
+    """Clusters, and the points that leave them.
+
+    Row i is cluster i + 1; the rows of the points follow, in their order. Clusters are
+    numbered by descending distance at which they are born, siblings by their smallest
+    points.
 
     Attributes
     ----------
     parent, child : ndarray of int64, shape (rows,)
         Clusters are numbered from `num_points`, the root, on; smaller children are
         points.
-    scale : ndarray of float64, shape (rows,)
-        1 / distance at which the child leaves its parent (lambda).
+    distance : ndarray of float64, shape (rows,)
+        Distance at which the child leaves its parent.
     size : ndarray of int64, shape (rows,)
         Points in the child.
+    mass : ndarray of float64, shape (clusters,)
+        Excess of mass (stability) of each cluster, the root first.
     num_points : int
     """
 
     parent: np.ndarray
     child: np.ndarray
-    scale: np.ndarray
+    distance: np.ndarray
     size: np.ndarray
+    mass: np.ndarray
     num_points: int
 
     @property
     def num_clusters(self) -> int:
-        """How many clusters there are, the root among them."""
-        return int((self.child >= self.num_points).sum()) + 1
+        """Number of clusters, the root among them."""
+        return len(self.mass)
+
+    @functools.cached_property
+    def scale(self) -> np.ndarray:
+        """1 / distance at which each child leaves its parent (lambda), by row."""
+        return scale_of(self.distance)
+
+    @functools.cached_property
+    def cluster_parent(self) -> np.ndarray:
+        """Parent of each cluster (int64); clusters count from the root, 0."""
+        rows = self.parent[: self.num_clusters - 1] - self.num_points
+        return np.concatenate([np.zeros(1, np.int64), rows])
+
+    @functools.cached_property
+    def birth(self) -> np.ndarray:
+        """Distance at which each cluster is born; infinite for the root."""
+        return np.concatenate([[np.inf], self.distance[: self.num_clusters - 1]])
+
+    @functools.cached_property
+    def cluster_size(self) -> np.ndarray:
+        """Points in each cluster (int64), the root first."""
+        root = np.full(1, self.num_points, np.int64)
+        return np.concatenate([root, self.size[: self.num_clusters - 1]])
+
+    @property
+    def point_cluster(self) -> np.ndarray:
+        """Last cluster of each point (int64); clusters count from the root, 0."""
+        return self.parent[self.num_clusters - 1 :] - self.num_points
+
+    @property
+    def point_scale(self) -> np.ndarray:
+        """Lambda at which each point leaves its last cluster."""
+        return self.scale[self.num_clusters - 1 :]
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return the datasets of a cluster file that hold it."""
@@ -51,30 +95,19 @@ class CondensedTree:
         }
 
 
-class Clustering(NamedTuple):
-    """Flat clusters of a condensed tree.
-
-    Attributes
-    ----------
-    labels : ndarray of int64, shape (num_points,)
-        0, 1, ... by first points; -1 is noise.
-    probabilities : ndarray of float64, shape (num_points,)
-        How deep in its cluster a point is, 0 to 1.
-    """
-
-    labels: np.ndarray
-    probabilities: np.ndarray
-
-
 def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
     """Return the condensed tree of a single-linkage dendrogram.
+
+    Merges of equal distance are one node with many children. A node splits its cluster
+    if at least two children have `min_cluster_size` points; with one such child the
+    cluster goes on in it, with none it ends.
 
     Parameters
     ----------
     linkage : ndarray of float64, shape (n - 1, 4)
         As from `single_linkage`.
     min_cluster_size : int
-        Fewer points are no cluster, but fall out of one; at least 2.
+        Smallest number of points that form a cluster; at least 2.
 
     Raises
     ------
@@ -83,90 +116,26 @@ def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
     """
     if min_cluster_size < 2:
         raise ConfigError(f"a cluster has at least 2 points, not {min_cluster_size}")
-    parent, child, scale, size = condense(linkage, min_cluster_size)
-    return CondensedTree(parent, child, scale, size, len(linkage) + 1)
+    n = len(linkage) + 1
+    parent, birth, size, mass, first, cluster, left = condense(
+        linkage, min(min_cluster_size, n + 1)
+    )
+    # The root stays first; a parent is born at a larger distance than its children.
+    order = np.lexsort((first[1:], first[parent[1:]], -birth[1:])) + 1
+    number = np.zeros(len(parent), np.int64)
+    number[order] = np.arange(1, len(parent))
+    return CondensedTree(
+        parent=number[np.concatenate([parent[order], cluster])] + n,
+        child=np.concatenate([np.arange(n + 1, n + len(parent)), np.arange(n)]),
+        distance=np.concatenate([birth[order], left]),
+        size=np.concatenate([size[order], np.ones(n, np.int64)]),
+        mass=mass[np.concatenate([[0], order])],
+        num_points=n,
+    )
 
 
-def flat_clusters(
-    tree: CondensedTree, leaves: bool = False, epsilon: float = 0.0
-) -> Clustering:
-    """Return the clusters that last longest, or those that never split.
-
-    Parameters
-    ----------
-    leaves : bool
-        Take the leaves of the tree in place of the clusters of most excess of mass.
-    epsilon : float
-        Clusters that have split at a smaller distance are taken together (Malzer and
-        Baum, MFI 2020).
-    """
-    parent = cluster_parents(tree)
-    chosen = _leaves(parent) if leaves else most_stable(parent, stability(tree))
-    chosen[0] = False  # the root is all points
-    if epsilon > 0:
-        chosen = raised(parent, _births(tree), chosen, 1 / epsilon)
-    owner = owners(parent, chosen)
-    first = tree.num_points
-    points = tree.child < first
-    cluster = np.empty(first, np.int64)
-    scale = np.empty(first)
-    cluster[tree.child[points]] = owner[tree.parent[points] - first]
-    scale[tree.child[points]] = tree.scale[points]
-    return Clustering(_renumbered(cluster), _probabilities(tree, cluster, scale))
-
-
-def stability(tree: CondensedTree) -> np.ndarray:
-    """Return the excess of mass of each cluster, the root first."""
-    birth, parent = _births(tree), tree.parent - tree.num_points
-    # Points that are equal stay together up to an infinite scale
-    lasts = np.zeros(len(parent))
-    np.subtract(tree.scale, birth[parent], lasts, where=tree.scale > birth[parent])
-    return np.bincount(parent, lasts * tree.size, tree.num_clusters)
-
-
-def _births(tree: CondensedTree) -> np.ndarray:
-    """Return the scale at which each cluster begins."""
-    birth = np.zeros(tree.num_clusters)
-    inner = tree.child >= tree.num_points
-    birth[tree.child[inner] - tree.num_points] = tree.scale[inner]
-    return birth
-
-
-def cluster_parents(tree: CondensedTree) -> np.ndarray:
-    """Return the parent of each cluster (int64); clusters count from the root, 0."""
-    first = tree.num_points
-    inner = tree.child >= first
-    parent = np.zeros(tree.num_clusters, np.int64)
-    parent[tree.child[inner] - first] = tree.parent[inner] - first
-    return parent
-
-
-def _leaves(parent: np.ndarray) -> np.ndarray:
-    chosen = np.ones(len(parent), np.bool_)
-    chosen[parent[1:]] = False
-    return chosen
-
-
-def _renumbered(cluster: np.ndarray) -> np.ndarray:
-    names, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
-    number = np.empty(len(names), np.int64)
-    real = np.flatnonzero(names >= 0)
-    number[real[np.argsort(first[real])]] = np.arange(len(real))
-    number[names < 0] = -1
-    return number[inverse]
-
-
-def _probabilities(
-    tree: CondensedTree, cluster: np.ndarray, scale: np.ndarray
-) -> np.ndarray:
-    """Return how late each point leaves its cluster: 1 at the cluster's own end."""
-    end = np.zeros(tree.num_clusters)
-    np.maximum.at(end, tree.parent - tree.num_points, tree.scale)
-    inside = cluster >= 0
-    top, left = end[cluster[inside]], scale[inside]
-    share = np.ones(len(left))
-    usual = (top > 0) & np.isfinite(left)
-    share[usual] = np.minimum(left[usual] / top[usual], 1)
-    result = np.zeros(len(cluster))
-    result[inside] = share
-    return result
+def scale_of(distance: np.ndarray) -> np.ndarray:
+    """Return lambda, 1 / distance; infinite for a distance of 0 or below."""
+    scale = np.full(len(distance), np.inf)
+    with np.errstate(over="ignore"):
+        return np.divide(1, distance, out=scale, where=distance > 0)

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..cluster.density import Clustering, CondensedTree, condensed_tree, flat_clusters
+from ..cluster.density import CondensedTree, condensed_tree
+from ..cluster.flat import Clustering, flat_clusters
 from ..cluster.linkage import single_linkage as linkage_of
 from ..host.errors import ConfigError
 from .forest import PointForest, points_forest
