@@ -6,7 +6,7 @@ goes on if there is one, splits if there are several, and ends if there is none.
 of mass is computed in rational numbers, so that equal masses are equal.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -114,50 +114,139 @@ def hierarchy(distances: np.ndarray, least: int) -> Cluster:
     return root
 
 
-def best(cluster: Cluster) -> tuple[Fraction, list[Cluster]]:
+def without_brief(root: Cluster, least: float) -> None:
+    """Remove the leaves that last less than a persistence, from the bottom up."""
+    for child in root.children:
+        without_brief(child, least)
+    children = root.children
+    lasting = [child for child in children if lasts(child) >= least]
+    if not children or len(lasting) == len(children):
+        return
+    longest = max(children, key=lasts)
+    root.children = lasting if len(lasting) > 1 else []
+    for child in children:
+        if len(lasting) > 1 and child in lasting:
+            continue
+        if len(lasting) > 1 or (child is not longest and longest.children):
+            root.leaves.update(dict.fromkeys(child.points, child.birth))
+        else:
+            root.leaves.update(child.leaves)
+    if len(lasting) < 2:
+        root.children = longest.children
+
+
+def lasts(cluster: Cluster) -> Fraction:
+    """Return the difference of lambda between the birth and the last point."""
+    ends = [end for inside in cluster.inside() for end in inside.leaves.values()]
+    return max(map(rational, ends)) - rational(cluster.birth)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What selects clusters."""
+
+    method: str = "eom"
+    epsilon: float = 0.0
+    epsilon_max: float = np.inf
+    single: bool = False
+    most: int = 0
+
+
+def best(
+    cluster: Cluster, allowed: Callable[[Cluster], bool]
+) -> tuple[Fraction, list[Cluster]]:
     """Return the largest total mass of disjoint clusters, and these."""
-    below = [best(child) for child in cluster.children]
+    below = [best(child, allowed) for child in cluster.children]
     total = sum((mass for mass, _ in below), Fraction(0))
-    if not below or cluster.mass >= total:
+    if allowed(cluster) and (not below or cluster.mass >= total):
         return cluster.mass, [cluster]
     return total, [chosen for _, choice in below for chosen in choice]
 
 
-def select(root: Cluster, method: str = "eom", epsilon: float = 0.0) -> list[Cluster]:
-    """Return the selected clusters, the root excluded."""
-    if method == "leaf":
+def select(root: Cluster, rule: Rule) -> list[Cluster]:
+    """Return the selected clusters."""
+
+    def allowed(cluster: Cluster) -> bool:
+        if cluster is root:
+            first = max([*root.leaves.values(), *(c.birth for c in root.children)])
+            last = members(root, root, 0.0)
+            fits = not rule.most or len(last) <= rule.most
+            return rule.single and first <= rule.epsilon_max and fits
+        fits = not rule.most or len(cluster.points) <= rule.most
+        return fits and cluster.birth <= rule.epsilon_max
+
+    if rule.method == "leaf":
         chosen = [c for c in root.inside() if not c.children and c is not root]
     else:
-        chosen = [c for child in root.children for c in best(child)[1]]
+        chosen = best(root, allowed)[1]
     above = {id(child): c for c in root.inside() for child in c.children}
-    merged: dict[frozenset[int], Cluster] = {}
+    merged: dict[int, Cluster] = {}
     for cluster in chosen:
-        if cluster.birth < epsilon:
-            while cluster.birth <= epsilon and above[id(cluster)] is not root:
+        if cluster is not root and cluster.birth < rule.epsilon:
+            while cluster.birth <= rule.epsilon:
+                if above[id(cluster)] is root and not rule.single:
+                    break
                 cluster = above[id(cluster)]
-        merged[cluster.points] = cluster
-    return [
-        cluster
-        for cluster in merged.values()
-        if not any(cluster.points < other for other in merged)
-    ]
+        merged[id(cluster)] = cluster
+    inside = {id(c) for top in merged.values() for c in top.inside() if c is not top}
+    return [cluster for key, cluster in merged.items() if key not in inside]
 
 
-def labels_of(chosen: list[Cluster], points: int) -> np.ndarray:
-    """Return labels, numbered by the smallest points of the clusters."""
-    labels = np.full(points, -1)
-    for number, cluster in enumerate(sorted(chosen, key=lambda c: min(c.points))):
-        labels[[*cluster.points]] = number
-    return labels
+def members(cluster: Cluster, root: Cluster, epsilon: float) -> frozenset[int]:
+    """Return the points of a selected cluster; the root has the last of its own."""
+    if cluster is not root:
+        return cluster.points
+    ends = [*root.leaves.values(), *(child.birth for child in root.children)]
+    limit = epsilon or min(ends)
+    left = {p: d for c in root.inside() for p, d in c.leaves.items()}
+    return frozenset(point for point, distance in left.items() if distance <= limit)
 
 
-def probabilities_of(root: Cluster, chosen: list[Cluster], points: int) -> np.ndarray:
+def labels_of(
+    chosen: list[Cluster], root: Cluster, epsilon: float
+) -> tuple[np.ndarray, list[Cluster]]:
+    """Return labels, numbered by smallest points, and the clusters in that order."""
+    labels = np.full(len(root.points), -1)
+    inside = [(members(cluster, root, epsilon), cluster) for cluster in chosen]
+    inside = [pair for pair in inside if pair[0]]
+    inside.sort(key=lambda pair: min(pair[0]))
+    for number, (points, _) in enumerate(inside):
+        labels[[*points]] = number
+    return labels, [cluster for _, cluster in inside]
+
+
+def probabilities_of(
+    root: Cluster, labels: np.ndarray, clusters: list[Cluster]
+) -> np.ndarray:
     """Return how late each point leaves, relative to the last row of its cluster."""
     left = {p: as_float(d) for c in root.inside() for p, d in c.leaves.items()}
-    result = np.zeros(points)
-    for cluster in chosen:
-        for point in cluster.points:
-            top = cluster.last
-            unlimited = top == 0 or np.isinf(left[point])
-            result[point] = 1 if unlimited else min(left[point], top) / top
+    result = np.zeros(len(labels))
+    for point in np.flatnonzero(labels >= 0).tolist():
+        top = clusters[labels[point]].last
+        unlimited = top == 0 or np.isinf(left[point])
+        result[point] = 1 if unlimited else min(left[point], top) / top
     return result
+
+
+def persistence_of(
+    root: Cluster, labels: np.ndarray, clusters: list[Cluster]
+) -> list[float]:
+    """Return the mass of each flat cluster, relative to the largest possible."""
+    top = max(cluster.last for cluster in root.inside())
+    if not 0 < top < np.inf:
+        return [1.0] * len(clusters)
+    sizes = np.bincount(labels[labels >= 0], minlength=len(clusters)).tolist()
+    pairs = zip(clusters, sizes, strict=True)
+    return [float(c.mass / Fraction(top)) / size for c, size in pairs]
+
+
+def outlier_scores_of(root: Cluster) -> np.ndarray:
+    """Return the GLOSH scores: 1 - lambda / largest lambda inside the last cluster."""
+    scores = np.zeros(len(root.points))
+    for cluster in root.inside():
+        ends = [end for inside in cluster.inside() for end in inside.leaves.values()]
+        top = max(map(rational, ends), default=Fraction(0))
+        for point, end in cluster.leaves.items():
+            if top and rational(end) < top:
+                scores[point] = float(1 - rational(end) / top)
+    return scores

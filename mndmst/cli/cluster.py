@@ -112,8 +112,7 @@ def _flat(
     arguments: argparse.Namespace, forest: Any, linkage: Any
 ) -> tuple[str, dict[str, Any]]:
     """Return the rule in words, and the labels with what else it yields."""
-    from ..cluster.density import condensed_tree
-    from ..cluster.flat import flat_clusters
+    from ..cluster.density import condensed_tree, flat_clusters
     from ..cluster.linkage import clusters_by_count, clusters_within, numbered
 
     if arguments.threshold is not None:

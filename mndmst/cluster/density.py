@@ -1,141 +1,151 @@
 """HDBSCAN*: clusters of any density, from the forest of mutual reachability.
 
-Campello, Moulavi, Zimek and Sander, ACM TKDD 2015; the condensed tree is that of
-McInnes and Healy, ICDMW 2017. Give a forest whose weights are mutual reachability
-distances between all points (`points.forest` finds it).
-
-HDBSCAN* removes all edges of one weight at once. A binary dendrogram lists them one
-after the other, in one of many orders. So condensing merges rows of equal distance
-into one node with many children, and the result does not depend on that order, nor on
-the order of the points: permuted points have the same clusters, masses, probabilities.
+Campello, Moulavi, Zimek and Sander, ACM TKDD 2015. Give `condensed_tree` the dendrogram
+of a forest whose weights are mutual reachability distances between all points
+(`points.forest` finds it), and `flat_clusters` the tree.
 """
 
-import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from ..host.errors import ConfigError
-from .kernels.dendrogram import condense
+from .condensed import CondensedTree, condensed_tree, scale_of
+from .kernels.dendrogram import owners
+from .selection import ClusterSelection, select_clusters
+
+__all__ = [
+    "Clustering",
+    "CondensedTree",
+    "cluster_persistence",
+    "condensed_tree",
+    "flat_clusters",
+    "label_points",
+    "number_clusters",
+    "outlier_scores",
+]
 
 
-@dataclass(frozen=True)
-class CondensedTree:
-    """Clusters, and the points that leave them.
-
-    Row i is cluster i + 1; the rows of the points follow, in their order. Clusters are
-    numbered by descending distance at which they are born, siblings by their smallest
-    points.
+class Clustering(NamedTuple):
+    """Flat clusters of points.
 
     Attributes
     ----------
-    parent, child : ndarray of int64, shape (rows,)
-        Clusters are numbered from `num_points`, the root, on; smaller children are
-        points.
-    distance : ndarray of float64, shape (rows,)
-        Distance at which the child leaves its parent.
-    size : ndarray of int64, shape (rows,)
-        Points in the child.
-    mass : ndarray of float64, shape (clusters,)
-        Excess of mass (stability) of each cluster, the root first.
-    num_points : int
+    labels : ndarray of int64, shape (num_points,)
+        Clusters are numbered 0, 1, ... by their smallest points; -1 is noise.
+    probabilities : ndarray of float64, shape (num_points,)
+        How deep in its cluster a point is, 0 to 1.
     """
 
-    parent: np.ndarray
-    child: np.ndarray
-    distance: np.ndarray
-    size: np.ndarray
-    mass: np.ndarray
-    num_points: int
-
-    @property
-    def num_clusters(self) -> int:
-        """Number of clusters, the root among them."""
-        return len(self.mass)
-
-    @functools.cached_property
-    def scale(self) -> np.ndarray:
-        """1 / distance at which each child leaves its parent (lambda), by row."""
-        return scale_of(self.distance)
-
-    @functools.cached_property
-    def cluster_parent(self) -> np.ndarray:
-        """Parent of each cluster (int64); clusters count from the root, 0."""
-        rows = self.parent[: self.num_clusters - 1] - self.num_points
-        return np.concatenate([np.zeros(1, np.int64), rows])
-
-    @functools.cached_property
-    def birth(self) -> np.ndarray:
-        """Distance at which each cluster is born; infinite for the root."""
-        return np.concatenate([[np.inf], self.distance[: self.num_clusters - 1]])
-
-    @functools.cached_property
-    def cluster_size(self) -> np.ndarray:
-        """Points in each cluster (int64), the root first."""
-        root = np.full(1, self.num_points, np.int64)
-        return np.concatenate([root, self.size[: self.num_clusters - 1]])
-
-    @property
-    def point_cluster(self) -> np.ndarray:
-        """Last cluster of each point (int64); clusters count from the root, 0."""
-        return self.parent[self.num_clusters - 1 :] - self.num_points
-
-    @property
-    def point_scale(self) -> np.ndarray:
-        """Lambda at which each point leaves its last cluster."""
-        return self.scale[self.num_clusters - 1 :]
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """Return the datasets of a cluster file that hold it."""
-        return {
-            "condensed/parent": self.parent,
-            "condensed/child": self.child,
-            "condensed/lambda": self.scale,
-            "condensed/size": self.size,
-        }
+    labels: np.ndarray
+    probabilities: np.ndarray
 
 
-def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
-    """Return the condensed tree of a single-linkage dendrogram.
-
-    Merges of equal distance are one node with many children. A node splits its cluster
-    if at least two children have `min_cluster_size` points; with one such child the
-    cluster goes on in it, with none it ends.
+def flat_clusters(
+    tree: CondensedTree, leaves: bool = False, epsilon: float = 0.0
+) -> Clustering:
+    """Return the clusters of most excess of mass, or the leaves of the tree.
 
     Parameters
     ----------
-    linkage : ndarray of float64, shape (n - 1, 4)
-        As from `single_linkage`.
-    min_cluster_size : int
-        Smallest number of points that form a cluster; at least 2.
-
-    Raises
-    ------
-    ConfigError
-        If the size is below 2.
+    leaves : bool
+        Take the leaves of the tree in place of the clusters of most excess of mass.
+    epsilon : float
+        See `ClusterSelection`.
     """
-    if min_cluster_size < 2:
-        raise ConfigError(f"a cluster has at least 2 points, not {min_cluster_size}")
-    n = len(linkage) + 1
-    parent, birth, size, mass, first, cluster, left = condense(
-        linkage, min(min_cluster_size, n + 1)
-    )
-    # The root stays first; a parent is born at a larger distance than its children.
-    order = np.lexsort((first[1:], first[parent[1:]], -birth[1:])) + 1
-    number = np.zeros(len(parent), np.int64)
-    number[order] = np.arange(1, len(parent))
-    return CondensedTree(
-        parent=number[np.concatenate([parent[order], cluster])] + n,
-        child=np.concatenate([np.arange(n + 1, n + len(parent)), np.arange(n)]),
-        distance=np.concatenate([birth[order], left]),
-        size=np.concatenate([size[order], np.ones(n, np.int64)]),
-        mass=mass[np.concatenate([[0], order])],
-        num_points=n,
-    )
+    rule = ClusterSelection("leaf" if leaves else "eom", epsilon)
+    return label_points(tree, select_clusters(tree, rule), epsilon)
 
 
-def scale_of(distance: np.ndarray) -> np.ndarray:
-    """Return lambda, 1 / distance; infinite for a distance of 0 or below."""
-    scale = np.full(len(distance), np.inf)
-    with np.errstate(over="ignore"):
-        return np.divide(1, distance, out=scale, where=distance > 0)
+def label_points(
+    tree: CondensedTree, chosen: np.ndarray, epsilon: float = 0.0
+) -> Clustering:
+    """Return the labels and probabilities of selected clusters.
+
+    The root, if selected, has the points that leave it last, or with an epsilon those
+    that leave at no larger distance; all other points are noise.
+
+    Parameters
+    ----------
+    chosen : ndarray of bool, shape (clusters,)
+        As from `select_clusters`.
+    """
+    cluster = owners(tree.cluster_parent, chosen)[tree.point_cluster]
+    if chosen[0]:
+        cluster[tree.point_distance > (epsilon or tree.root_end)] = -1
+    return Clustering(number_clusters(cluster), _probabilities(tree, cluster))
+
+
+def cluster_persistence(
+    tree: CondensedTree, chosen: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Return how long each flat cluster lasts, relative to the longest possible.
+
+    The excess of mass of a cluster, divided by its points and the largest lambda of the
+    tree; 1 if that is infinite, as it is where points are equal.
+
+    Returns
+    -------
+    ndarray of float64, shape (flat clusters,)
+        By label.
+    """
+    owner = owners(tree.cluster_parent, chosen)[tree.point_cluster]
+    count = int(labels.max(initial=-1)) + 1
+    cluster = np.empty(count, np.int64)
+    inside = labels >= 0
+    cluster[labels[inside]] = owner[inside]
+    largest = tree.scale.max(initial=0)
+    if not 0 < largest < np.inf:
+        return np.ones(count)
+    return tree.mass[cluster] / (np.bincount(labels[inside]) * largest)
+
+
+def outlier_scores(tree: CondensedTree) -> np.ndarray:
+    """Return the GLOSH outlier scores of points (Campello et al., 2015).
+
+    The score is 1 - lambda / (largest lambda inside the last cluster of the point),
+    from 0 to 1; outliers have large ones.
+
+    Returns
+    -------
+    ndarray of float64, shape (num_points,)
+    """
+    last = tree.death.copy()
+    parent = tree.cluster_parent
+    for cluster in range(len(parent) - 1, 0, -1):
+        last[parent[cluster]] = min(last[parent[cluster]], last[cluster])
+    left, end = tree.point_distance, np.maximum(last[tree.point_cluster], 0)
+    score, far = np.zeros(len(left)), left > end
+    with np.errstate(
+        invalid="ignore"
+    ):  # a point of a tree of its own leaves at infinity
+        later = (left[far] - end[far]) / left[far]
+    score[far] = np.where(np.isnan(later), 1, later)
+    return score
+
+
+def number_clusters(cluster: np.ndarray) -> np.ndarray:
+    """Return clusters numbered 0, 1, ... by their smallest points; negative ones as -1.
+
+    Parameters
+    ----------
+    cluster : ndarray of an integer type, shape (num_points,)
+    """
+    names, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
+    number = np.empty(len(names), np.int64)
+    real = np.flatnonzero(names >= 0)
+    number[real[np.argsort(first[real])]] = np.arange(len(real))
+    number[names < 0] = -1
+    return number[inverse]
+
+
+def _probabilities(tree: CondensedTree, cluster: np.ndarray) -> np.ndarray:
+    """Return how late each point leaves its cluster: 1 at the cluster's own end."""
+    inside = cluster >= 0
+    end, left = tree.death[cluster[inside]], tree.point_distance[inside]
+    top, scale = scale_of(end), scale_of(left)
+    share = np.ones(len(left))
+    usual = (top > 0) & np.isfinite(scale)
+    share[usual] = np.minimum(scale[usual] / top[usual], 1)
+    result = np.zeros(len(cluster))
+    result[inside] = share
+    return result

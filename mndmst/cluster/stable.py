@@ -11,14 +11,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from .density import CondensedTree
+from .condensed import CondensedTree
 from .kernels.dendrogram import choose_stable
 
 
-def most_stable(tree: CondensedTree) -> np.ndarray:
+def most_stable(tree: CondensedTree, allowed: np.ndarray) -> np.ndarray:
     """Return which clusters are preferred to their descendants.
 
     The topmost of them on each path are the clusters of the largest total mass.
+
+    Parameters
+    ----------
+    allowed : ndarray of bool, shape (clusters,)
+        False for clusters that must not be chosen.
 
     Returns
     -------
@@ -26,10 +31,11 @@ def most_stable(tree: CondensedTree) -> np.ndarray:
         The root first.
     """
     parent, mass = tree.cluster_parent, tree.mass
-    best, chosen = mass.copy(), np.ones(len(mass), np.bool_)
+    best, chosen = np.where(allowed, mass, 0.0), allowed.copy()
+    facts = parent, tree.cluster_size, mass, allowed
     exact = ExactMasses(tree)
     end = len(mass)
-    while end := choose_stable(parent, tree.cluster_size, mass, best, chosen, end):
+    while end := choose_stable(*facts, best, chosen, end):
         above = int(parent[end])
         chosen[above] = not exact.descendants_exceed(above, chosen)
         if chosen[above]:

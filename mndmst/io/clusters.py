@@ -7,6 +7,8 @@ One HDF5 file::
         @ graph-uuid, num_vertices, num_clusters, rule; of points also metric
         labels                   int64 [vertices]: 0, 1, ... ; -1 is noise
         probabilities            float64 [vertices], of HDBSCAN*
+        outlier_scores           float64 [vertices], of hdbscan: GLOSH
+        persistence              float64 [clusters], of hdbscan
         linkage                  float64 [vertices - 1, 4], as SciPy's
         condensed                of HDBSCAN*: parent, child, lambda, size
 
@@ -60,7 +62,10 @@ def write_clusters(
     with files.file(path) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
         for name, column in columns.items():
-            rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])
+            if len(column) == 0:  # HDF5 has no chunks of nothing
+                file.create_dataset(name, data=column)
+                continue
+            rows = (min(_CHUNK_ROWS, len(column)), *column.shape[1:])
             file.create_dataset(name, data=column, chunks=rows, fletcher32=True)
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest
-from ..cluster.density import condensed_tree
-from ..cluster.flat import flat_clusters
+from ..cluster.density import condensed_tree, flat_clusters
 from ..cluster.linkage import (
     clusters_by_count,
     clusters_within,

@@ -118,7 +118,28 @@ def condense(linkage, least):
 
 
 @kernel
-def choose_stable(parent, size, mass, best, chosen, end):
+def add_masses(parent, distance, size, birth):
+    """Return the excess of mass of clusters from rows of a condensed tree.
+
+    Rows are sorted by parent, and by descending distance. Points that leave a cluster
+    at one distance are one term, so that the sum does not depend on their order.
+    """
+    mass = np.zeros(len(birth))
+    begin = 0
+    while begin < len(parent):
+        cluster, points, end = parent[begin], 0, begin
+        while end < len(parent) and parent[end] == cluster:
+            if distance[end] != distance[begin]:
+                break
+            points += size[end]
+            end += 1
+        mass[cluster] += points * _lasted(birth[cluster], distance[begin])
+        begin = end
+    return mass
+
+
+@kernel
+def choose_stable(parent, size, mass, allowed, best, chosen, end):
     """Choose clusters of the largest total excess of mass, until a comparison is close.
 
     Siblings are consecutive, and decided together, from the last cluster up: whether
@@ -130,10 +151,13 @@ def choose_stable(parent, size, mass, best, chosen, end):
     parent, size : ndarray of int64, shape (clusters,)
         A parent is smaller than the cluster's own number; the root is 0.
     mass : ndarray of float64, shape (clusters,)
+    allowed : ndarray of bool, shape (clusters,)
+        False for clusters that must not be chosen.
     best : ndarray of float64, shape (clusters,)
-        Largest total mass of disjoint clusters inside each cluster; `mass` at first.
+        Largest total mass of disjoint clusters inside each cluster; at first `mass`
+        where allowed, else 0.
     chosen : ndarray of bool, shape (clusters,)
-        True at first; False for a cluster that its descendants replace.
+        `allowed` at first; False for a cluster that its descendants replace.
     end : int
         Clusters below it are to be decided.
 
@@ -153,10 +177,10 @@ def choose_stable(parent, size, mass, best, chosen, end):
             below += value
         # Every term has a relative error of three roundings, and all are positive.
         error = (size[above] + 4) * EPSILON * (below + mass[above])
-        if below > mass[above]:
+        if not allowed[above] or below > mass[above]:
             chosen[above] = False
             best[above] = below
-        if abs(below - mass[above]) <= error < np.inf:
+        if allowed[above] and abs(below - mass[above]) <= error < np.inf:
             best[above] = below
             return begin
         end = begin
@@ -174,17 +198,80 @@ def owners(parent, chosen):
 
 
 @kernel
-def raised(parent, birth, chosen, epsilon):
+def raised(parent, birth, chosen, epsilon, root_allowed):
     """Replace chosen clusters born below a distance by their first ancestor above it.
 
-    An ancestor that is born at the distance itself is passed. The child of the root
-    stays if no ancestor is born above the distance.
+    An ancestor that is born at the distance itself is passed. If no ancestor but the
+    root is born above the distance, the root's child is taken, or the root if allowed.
     """
     result = np.zeros(len(chosen), np.bool_)
     for cluster in range(len(chosen)):
         if chosen[cluster]:
             if birth[cluster] < epsilon:
-                while birth[cluster] <= epsilon and parent[cluster] != 0:
+                while birth[cluster] <= epsilon:
+                    if parent[cluster] == 0 and not root_allowed:
+                        break
                     cluster = parent[cluster]
             result[cluster] = True
     return result
+
+
+@kernel
+def merge_brief(parent, birth, death, threshold):
+    """Merge clusters that last less than a threshold into their parents.
+
+    Siblings are handled together, from the last cluster up. A cluster lasts from its
+    birth to the smallest distance inside it. If at least two siblings last, the others'
+    points leave the parent where it splits. If one lasts and splits further on, the
+    parent goes on in it. Otherwise the parent does not split.
+
+    Parameters
+    ----------
+    parent : ndarray of int64, shape (clusters,)
+    birth, death : ndarray of float64, shape (clusters,)
+        Largest and smallest distance in the rows of the cluster; `death` is changed.
+    threshold : float
+        Difference of lambda.
+
+    Returns
+    -------
+    into : ndarray of int64, shape (clusters,)
+        The cluster that each becomes a part of; itself if it stays.
+    least : ndarray of float64, shape (clusters,)
+        No point of the cluster leaves at a smaller distance.
+    """
+    count = len(parent)
+    leaf, merged = np.ones(count, np.bool_), np.zeros(count, np.bool_)
+    early = np.zeros(count, np.bool_)
+    end = count
+    while end > 1:
+        above = parent[end - 1]
+        begin = end - 1
+        while begin > 1 and parent[begin - 1] == above:
+            begin -= 1
+        lasting, longest = 0, begin
+        for cluster in range(begin, end):
+            death[above] = min(death[above], death[cluster])
+            lasting += _lasted(birth[cluster], death[cluster]) >= threshold
+            if death[cluster] < death[longest]:
+                longest = cluster
+        # Only leaves last less: a cluster that splits has a part that lasts.
+        for cluster in range(begin, end):
+            brief = _lasted(birth[cluster], death[cluster]) < threshold
+            if lasting > 1:
+                merged[cluster] = early[cluster] = brief
+            elif not brief or lasting == 0 or leaf[longest]:
+                merged[cluster] = True
+            else:
+                merged[cluster] = early[cluster] = True
+        leaf[above] = lasting < 2 and leaf[longest]
+        end = begin
+    into, least = np.arange(count), np.full(count, -np.inf)
+    for cluster in range(1, count):
+        if merged[cluster]:
+            above = parent[cluster]
+            into[cluster] = into[above]
+            least[cluster] = least[above]
+            if early[cluster] and least[above] == -np.inf:
+                least[cluster] = birth[cluster]
+    return into, least

@@ -14,8 +14,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import mndmst
 from mndmst.cli.cluster import number
-from mndmst.cluster.density import condensed_tree
-from mndmst.cluster.flat import flat_clusters
+from mndmst.cluster.density import condensed_tree, flat_clusters
 from mndmst.cluster.kernels.linkage import link
 from mndmst.cluster.linkage import (
     clusters_by_count,

@@ -1,22 +1,37 @@
 """Equal distances go at once: clusters do not depend on the order of points."""
 
+import dataclasses
 import sys
 
 import numpy as np
 import pytest
 from density_oracle import (
     INFINITE,
+    Rule,
     hierarchy,
     labels_of,
+    outlier_scores_of,
+    persistence_of,
     probabilities_of,
     select,
+    without_brief,
 )
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
-from mndmst.cluster.density import CondensedTree, condensed_tree
-from mndmst.cluster.flat import flat_clusters
+from mndmst.cluster.condensed import (
+    CondensedTree,
+    condensed_tree,
+    without_brief_clusters,
+)
+from mndmst.cluster.density import (
+    cluster_persistence,
+    flat_clusters,
+    label_points,
+    outlier_scores,
+)
 from mndmst.cluster.linkage import single_linkage
+from mndmst.cluster.selection import ClusterSelection, select_clusters
 from mndmst.cluster.stable import most_stable
 from mndmst.points.read import example_points
 
@@ -40,26 +55,48 @@ def random_distances(generator: np.random.Generator) -> np.ndarray:
     return mutual
 
 
-@pytest.mark.parametrize("seed", range(8))
+def random_rule(generator: np.random.Generator, distances: np.ndarray) -> Rule:
+    epsilon = float(generator.choice([0.0, 0.0, 1.3, *distances.ravel()]))
+    return Rule(
+        str(generator.choice(["eom", "leaf"])),
+        epsilon,
+        float(generator.choice([np.inf, np.inf, max(epsilon, distances.max() / 2)])),
+        bool(generator.integers(0, 2)),
+        int(generator.choice([0, 0, len(distances) // 2])),
+    )
+
+
+@pytest.mark.parametrize("seed", range(10))
 def test_every_result_is_that_of_the_definition(seed: int) -> None:
     generator = np.random.default_rng(seed)
-    for _ in range(150):
+    for _ in range(120):
         distances = random_distances(generator)
-        n, least = len(distances), int(generator.integers(2, 7))
+        least = int(generator.integers(2, 7))
         root, tree = hierarchy(distances, least), tree_of(distances, least)
+        if generator.integers(0, 3) == 0:
+            persistence = float(generator.choice([0.05, 0.2, 0.7]))
+            without_brief(root, persistence)
+            tree = without_brief_clusters(tree, persistence)
         clusters = [*root.inside()]
         births = sorted(cluster.birth for cluster in clusters)
         assert sorted(tree.birth.tolist()) == births
         mass = sorted(float(min(c.mass, INFINITE / 10**95)) for c in clusters)
         finite = [value if value < 1e300 else np.inf for value in mass]
         np.testing.assert_allclose(np.sort(tree.mass), finite, rtol=1e-13)
-        for method in ("eom", "leaf"):
-            for epsilon in (0.0, 1.3, float(generator.choice(distances.ravel()))):
-                chosen = select(root, method, epsilon)
-                found = flat_clusters(tree, method == "leaf", epsilon)
-                assert found.labels.tolist() == labels_of(chosen, n).tolist()
-                expected = probabilities_of(root, chosen, n)
-                np.testing.assert_allclose(found.probabilities, expected, rtol=1e-14)
+        scores = outlier_scores_of(root)
+        np.testing.assert_allclose(outlier_scores(tree), scores, rtol=1e-13)
+        for _ in range(8):
+            rule = random_rule(generator, distances)
+            labels, flat = labels_of(select(root, rule), root, rule.epsilon)
+            selection = ClusterSelection(*dataclasses.astuple(rule))
+            chosen = select_clusters(tree, selection)
+            found = label_points(tree, chosen, rule.epsilon)
+            assert found.labels.tolist() == labels.tolist(), rule
+            expected = probabilities_of(root, labels, flat)
+            np.testing.assert_allclose(found.probabilities, expected, rtol=1e-14)
+            lasting = persistence_of(root, labels, flat)
+            ours = cluster_persistence(tree, chosen, found.labels)
+            np.testing.assert_allclose(ours, lasting, rtol=1e-13)
 
 
 def grid(generator: np.random.Generator, side: int, dimensions: int) -> np.ndarray:
@@ -105,7 +142,7 @@ def test_shuffled_points_have_the_same_clusters(name: str, method: str) -> None:
     model = mndmst.HDBSCAN(8, 4, cluster_selection_method=method)
     model.fit(points)
     labels, probabilities = model.labels_, model.probabilities_
-    mass = np.sort(model.condensed_tree_.mass)
+    mass = np.sort(model.condensed_tree_.tree.mass)
     generator = np.random.default_rng(1)
     for _ in range(5):
         order = generator.permutation(len(points))
@@ -114,7 +151,7 @@ def test_shuffled_points_have_the_same_clusters(name: str, method: str) -> None:
         assert len(pairs) == len({*labels.tolist()}) == len({*model.labels_.tolist()})
         assert all((one < 0) == (other < 0) for one, other in pairs)
         np.testing.assert_array_equal(model.probabilities_, probabilities[order])
-        np.testing.assert_array_equal(np.sort(model.condensed_tree_.mass), mass)
+        np.testing.assert_array_equal(np.sort(model.condensed_tree_.tree.mass), mass)
 
 
 def test_clusters_that_only_an_order_of_ties_makes_are_none() -> None:
@@ -148,7 +185,12 @@ def test_equal_masses_keep_the_parent() -> None:
             mass=np.array([1.0, 1, 0.5, np.nextafter(0.5, 1)]) / scale,
             num_points=6,
         )
-        assert most_stable(tree).tolist() == [True, True, True, True]
+        assert most_stable(tree, np.ones(4, np.bool_)).tolist() == [
+            True,
+            True,
+            True,
+            True,
+        ]
 
 
 def test_trees_of_a_forest_part_at_once() -> None:
