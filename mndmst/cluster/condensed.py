@@ -78,6 +78,14 @@ class CondensedTree:
         np.minimum.at(death, self.parent - self.num_points, self.distance)
         return death
 
+    @functools.cached_property
+    def last_distance(self) -> np.ndarray:
+        """Smallest distance in each cluster and all below it, the root first."""
+        last, parent = self.death.copy(), self.cluster_parent
+        for cluster in range(len(parent) - 1, 0, -1):
+            last[parent[cluster]] = min(last[parent[cluster]], last[cluster])
+        return last
+
     @property
     def root_end(self) -> float:
         """Distance at which the root ends or splits."""

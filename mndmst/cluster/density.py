@@ -17,6 +17,7 @@ __all__ = [
     "Clustering",
     "CondensedTree",
     "cluster_persistence",
+    "clusters_by_label",
     "condensed_tree",
     "flat_clusters",
     "label_points",
@@ -88,15 +89,22 @@ def cluster_persistence(
     ndarray of float64, shape (flat clusters,)
         By label.
     """
-    owner = owners(tree.cluster_parent, chosen)[tree.point_cluster]
-    count = int(labels.max(initial=-1)) + 1
-    cluster = np.empty(count, np.int64)
-    inside = labels >= 0
-    cluster[labels[inside]] = owner[inside]
+    cluster = clusters_by_label(tree, chosen, labels)
     largest = tree.scale.max(initial=0)
     if not 0 < largest < np.inf:
-        return np.ones(count)
-    return tree.mass[cluster] / (np.bincount(labels[inside]) * largest)
+        return np.ones(len(cluster))
+    return tree.mass[cluster] / (np.bincount(labels[labels >= 0]) * largest)
+
+
+def clusters_by_label(
+    tree: CondensedTree, chosen: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Return the cluster of the tree (int64, the root is 0) that has each label."""
+    owner = owners(tree.cluster_parent, chosen)[tree.point_cluster]
+    cluster = np.empty(int(labels.max(initial=-1)) + 1, np.int64)
+    inside = labels >= 0
+    cluster[labels[inside]] = owner[inside]
+    return cluster
 
 
 def outlier_scores(tree: CondensedTree) -> np.ndarray:
@@ -109,11 +117,8 @@ def outlier_scores(tree: CondensedTree) -> np.ndarray:
     -------
     ndarray of float64, shape (num_points,)
     """
-    last = tree.death.copy()
-    parent = tree.cluster_parent
-    for cluster in range(len(parent) - 1, 0, -1):
-        last[parent[cluster]] = min(last[parent[cluster]], last[cluster])
-    left, end = tree.point_distance, np.maximum(last[tree.point_cluster], 0)
+    left = tree.point_distance
+    end = np.maximum(tree.last_distance[tree.point_cluster], 0)
     score, far = np.zeros(len(left)), left > end
     with np.errstate(
         invalid="ignore"

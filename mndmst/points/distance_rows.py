@@ -123,20 +123,23 @@ class MetricRows:
 
     def row(self, point: int) -> np.ndarray:
         """Return the distances of a point."""
-        if callable(self.metric):
-            here = self.points[point]
-            found = (
-                self.metric(here, other, **self.parameters) for other in self.points
-            )
-            row = np.fromiter(found, np.float64, len(self.points))
-        else:
-            here = self.points[point : point + 1]
-            row = self._cdist(here, self.points, self.metric, **self.parameters)[0]
+        row = self.from_point(self.points[point])
         row[point] = 0
         if np.isnan(row).any():
             other = int(np.flatnonzero(np.isnan(row))[0])
             raise InputError(f"the distance of points {point} and {other} is NaN")
         return row
+
+    def from_point(self, point: np.ndarray) -> np.ndarray:
+        """Return the distances from a point, shape (dimensions,), to all points."""
+        if self.metric in BINARY:
+            point = point != 0
+        if callable(self.metric):
+            measure, further = self.metric, self.parameters
+            found = (measure(point, other, **further) for other in self.points)
+            return np.fromiter(found, np.float64, len(self.points))
+        here = point[None, :]
+        return self._cdist(here, self.points, self.metric, **self.parameters)[0]
 
 
 def forest_of_rows(

@@ -10,13 +10,24 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..cluster.condensed import scale_of
+from ..cluster.density import clusters_by_label
 from ..cluster.selection import ClusterSelection
 from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
+from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
-from .centres import centroid_of, medoid_of
+from .centres import centroid_of, exemplars_of, medoid_of
 from .clusters import DensityClusters, DensityRule, clusters_of
 from .distance_rows import Metric
 from .metric_forest import matrix_forest, metric_forest
+from .prediction import (
+    Connections,
+    TrainingPoints,
+    membership,
+    nearest_distances,
+    predicted_labels,
+    predicted_scores,
+)
 from .read import LARGEST
 from .validity import relative_validity
 
@@ -228,6 +239,7 @@ core_dist_n_jobs, prediction_data, copy
                 found = self._forest_of_points(self._points, rule)
         clusters = clusters_of(found, rule)
         self._clusters = clusters
+        self._training: TrainingPoints | None = None
         self.__dict__.pop("_exemplars", None)
         self.labels_ = self._coded(clusters.flat.labels, (INFINITE, MISSING))
         self.probabilities_ = self._coded(clusters.flat.probabilities, (0, np.nan))
@@ -258,6 +270,56 @@ core_dist_n_jobs, prediction_data, copy
         labels = tree.get_clusters(cut_distance, min_cluster_size)
         return self._coded(labels, (INFINITE, MISSING))
 
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return the labels of new points; see `approximate_predict`."""
+        return self.approximate_predict(X)[0]
+
+    def approximate_predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:  # noqa: N803
+        """Return the labels and probabilities of new points in the clusters of the fit.
+
+        Clusters do not change, see `prediction`; points that belong to none are noise.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of numbers, shape (points, dimensions)
+
+        Returns
+        -------
+        labels : ndarray of int64, shape (points,)
+        probabilities : ndarray of float64, shape (points,)
+        """
+        joined, clusters = self._connected(X)[1], self._clusters
+        flat = clusters.tree, clusters.chosen, clusters.flat.labels
+        return predicted_labels(*flat, float(self.cluster_selection_epsilon), joined)
+
+    def approximate_predict_scores(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return the outlier scores (GLOSH) of new points, float64, 0 to 1."""
+        joined = self._connected(X)[1]
+        return predicted_scores(self._clusters.tree, joined)
+
+    def membership_vector(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return how much new points belong to each cluster.
+
+        Returns
+        -------
+        ndarray of float64, shape (points, clusters)
+            Rows add up to the probability of being in any cluster; rows that are not
+            finite have zeros.
+        """
+        points, joined = self._connected(X)
+        return self._memberships(points, joined.neighbour, joined.distance)
+
+    def all_points_membership_vectors(self) -> np.ndarray:
+        """Return how much the points of the fit belong to each cluster.
+
+        Returns
+        -------
+        ndarray of float64, shape (points, clusters)
+            As from `membership_vector`.
+        """
+        points, tree = self._points_of_fit(), self._clusters.tree
+        return self._memberships(points, np.arange(len(points)), tree.point_distance)
+
     @property
     def condensed_tree_(self) -> CondensedTreeView:
         """The condensed tree, and the clusters that are selected in it."""
@@ -284,8 +346,6 @@ core_dist_n_jobs, prediction_data, copy
 
     @cached_property
     def _exemplars(self) -> list[np.ndarray]:
-        from .centres import exemplars_of
-
         assert self._points is not None
         members = exemplars_of(self._clusters.tree, self.labels_)
         return [self._points[points] for points in members]
@@ -392,11 +452,16 @@ core_dist_n_jobs, prediction_data, copy
     def _threads(self) -> int:
         return max(self.n_jobs or 0, 0)
 
-    def _checked(self, X: Any) -> np.ndarray:  # noqa: N803
+    def _checked(self, X: Any, reset: bool = True) -> np.ndarray:  # noqa: N803
         """Return points as float64; rows that are not finite may be among them."""
         if validate_data is not None:
             X = validate_data(  # noqa: N806
-                self, X, dtype=np.float64, accept_sparse=True, ensure_all_finite=False
+                self,
+                X,
+                reset=reset,
+                dtype=np.float64,
+                accept_sparse=True,
+                ensure_all_finite=False,
             )
         points = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if points.ndim != 2 or points.dtype.kind not in "biuf" or points.size == 0:
@@ -413,7 +478,8 @@ core_dist_n_jobs, prediction_data, copy
                 f"X: point {row} has a coordinate beyond {LARGEST:g}, whose distances "
                 "float64 cannot hold. Scale it."
             )
-        self.n_features_in_ = points.shape[1]
+        if reset:
+            self.n_features_in_ = points.shape[1]
         return points
 
     def _forest_of_points(self, points: np.ndarray, rule: DensityRule) -> Any:
@@ -457,6 +523,60 @@ core_dist_n_jobs, prediction_data, copy
         if not hasattr(self, "_clusters"):
             raise AttributeError("HDBSCAN has not been fitted; call fit first")
         return self._clusters
+
+    def _points_of_fit(self) -> np.ndarray:
+        """Return the points of the fit."""
+        self._fitted()
+        if self._points is None:
+            raise ParameterError(
+                "precomputed distances have no points, so nothing can be predicted"
+            )
+        return self._points
+
+    def _connected(self, X: Any) -> tuple[np.ndarray, Connections]:  # noqa: N803
+        """Return new points, and where they join the points of the fit."""
+        given = self._points_of_fit()
+        with _value_errors():
+            points = self._checked(X, reset=False)
+            if points.shape[1] != given.shape[1]:
+                raise InputError(
+                    f"X: has {counted(points.shape[1], 'dimension')}, and the points "
+                    f"of the fit {given.shape[1]}"
+                )
+            if self._training is None:
+                self._training = TrainingPoints(
+                    given,
+                    self.metric,
+                    self._metric_parameters(),
+                    self._rule().samples,
+                    float(self.alpha),
+                    self._clusters.tree.point_distance,
+                )
+            return points, self._training.connect(points)
+
+    def _memberships(
+        self, points: np.ndarray, number: np.ndarray, distance: np.ndarray
+    ) -> np.ndarray:
+        """Return the memberships of points that join points of the fit at distances."""
+        clusters = self._clusters
+        tree = clusters.tree
+        chosen = clusters_by_label(tree, clusters.chosen, clusters.flat.labels)
+        result = np.zeros((len(points), len(chosen)))
+        known = np.isfinite(points).all(axis=1)
+        facts = self.metric, self._metric_parameters()
+        nearness = [
+            nearest_distances(points[known], exemplars, *facts)
+            for exemplars in self.exemplars_
+        ]
+        if nearness:
+            result[known] = membership(
+                tree,
+                chosen,
+                np.stack(nearness, axis=1),
+                tree.point_cluster[number[known]],
+                scale_of(distance[known]),
+            )
+        return result
 
     def _members(self, cluster: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the points of a cluster, and their probabilities."""

@@ -77,7 +77,7 @@ def metric_forest(
     InputError
         If the points do not suit the metric.
     """
-    name, further = _simplified(metric, dict(parameters or {}))
+    name, further = simplified(metric, dict(parameters or {}))
     finite = np.isfinite(points).all(axis=1)
     kept = points if finite.all() else points[finite]
     if name == "correlation":
@@ -108,7 +108,7 @@ def rows_of(
     ConfigError, InputError
         As `metric_forest` does.
     """
-    name, further = _simplified(metric, dict(parameters))
+    name, further = simplified(metric, dict(parameters))
     if name == "correlation":
         name, points = "cosine", points - points.mean(axis=1, keepdims=True)
     if name in METRICS:
@@ -139,8 +139,8 @@ def matrix_forest(distances: Any, min_samples: int, alpha: float = 1.0) -> Point
     return forest_of_rows(MatrixRows(distances), min_samples, alpha)
 
 
-def _simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
-    """Return the metric by its first name, and further arguments that are left."""
+def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
+    """Return a metric under its first name, and the arguments that remain."""
     if callable(metric):
         return metric, further
     if not isinstance(metric, str):

@@ -275,3 +275,37 @@ def merge_brief(parent, birth, death, threshold):
             if early[cluster] and least[above] == -np.inf:
                 least[cluster] = birth[cluster]
     return into, least
+
+
+@kernel
+def merge_scales(parent, birth, chosen):
+    """Return the lambda at which each cluster parts from each chosen one.
+
+    Parameters
+    ----------
+    birth : ndarray of float64, shape (clusters,)
+        Lambda at which each cluster splits from its parent.
+    chosen : ndarray of int64, shape (chosen clusters,)
+
+    Returns
+    -------
+    ndarray of float64, shape (clusters, chosen clusters)
+        NaN where one is inside the other.
+    """
+    scale = np.full((len(parent), len(chosen)), np.nan)
+    above = np.zeros(len(parent), np.bool_)
+    for column in range(len(chosen)):
+        above[:] = False
+        cluster = chosen[column]
+        above[cluster] = True
+        while cluster:
+            cluster = parent[cluster]
+            above[cluster] = True
+        for cluster in range(1, len(parent)):
+            if above[cluster] or parent[cluster] == chosen[column]:
+                continue
+            if above[parent[cluster]]:
+                scale[cluster, column] = birth[cluster]
+            else:
+                scale[cluster, column] = scale[parent[cluster], column]
+    return scale
