@@ -24,5 +24,6 @@ status=0
     tests/system/test_kill_points.py tests/system/test_restart_kills.py \
     tests/system/test_canaries.py tests/system/test_service_kills.py \
     tests/system/test_service_soak.py tests/mpi/test_service.py || status=1
+"$venv/bin/python" -m tests.peer_suites || status=1
 "$venv/bin/python" -m tests.campaign --minutes 60 --seed "$RANDOM" || status=1
 exit "$status"

@@ -1,6 +1,7 @@
 """The command `hdbscan`."""
 
 import argparse
+import math
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,14 +44,41 @@ def add(commands: Any) -> None:
         "--cluster-selection-method",
         choices=("eom", "leaf"),
         default="eom",
-        help="clusters of most excess of mass, or those that never split",
+        help="clusters of most excess of mass, or the leaves of the condensed tree",
     )
     hdbscan.add_argument(
         "--cluster-selection-epsilon",
         type=real(0),
         default=0.0,
         metavar="X",
-        help="clusters that have split at a smaller distance are taken together",
+        help="replace clusters born at a smaller distance by their first ancestor born "
+        "at a larger one",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-epsilon-max",
+        type=real(0),
+        default=math.inf,
+        metavar="X",
+        help="do not select clusters born at a larger distance, with eom",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-persistence",
+        type=real(0),
+        default=0.0,
+        metavar="X",
+        help="merge leaves of the condensed tree that last less, in 1 / distance",
+    )
+    hdbscan.add_argument(
+        "--allow-single-cluster",
+        action="store_true",
+        help="allow one cluster of all points but those that leave it first",
+    )
+    hdbscan.add_argument(
+        "--max-cluster-size",
+        type=whole(0, MOST_POINTS),
+        default=0,
+        metavar="N",
+        help="do not select larger clusters, with eom; 0 for no limit",
     )
     hdbscan.add_argument(
         "--plot", type=Path, metavar="FILE", help="picture to draw: .png, .svg or .pdf"
@@ -60,20 +88,27 @@ def add(commands: Any) -> None:
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
     def samples() -> int:
-        return _rule(arguments).min_samples or 0
+        return _rule(arguments).samples
 
     return with_forest(arguments, samples, partial(_write, arguments))
 
 
 def _rule(arguments: argparse.Namespace) -> "DensityRule":
-    """Return what makes a cluster; ConfigError if nothing does."""
+    """Return the rule of the options; ConfigError if a value is out of range."""
+    from ..cluster.selection import ClusterSelection
     from ..points.clusters import DensityRule
 
     return DensityRule(
         arguments.min_cluster_size,
         arguments.min_samples,
-        arguments.cluster_selection_method,
-        arguments.cluster_selection_epsilon,
+        ClusterSelection(
+            arguments.cluster_selection_method,
+            arguments.cluster_selection_epsilon,
+            arguments.cluster_selection_epsilon_max,
+            arguments.allow_single_cluster,
+            arguments.max_cluster_size,
+        ),
+        arguments.cluster_selection_persistence,
     ).checked()
 
 
@@ -83,28 +118,43 @@ def _write(
     from ..points.clusters import clusters_of
 
     rule = _rule(arguments)
-    samples = rule.min_samples or 0
-    _, linkage, tree, flat = clusters_of(found, rule)
+    clusters = clusters_of(found, rule)
+    flat = clusters.flat
     count, noise = int(flat.labels.max()) + 1, int((flat.labels < 0).sum())
     facts = {
         "num_clusters": count,
-        "rule": f"hdbscan min_cluster_size {rule.min_cluster_size} min_samples "
-        f"{samples} {rule.method} epsilon {rule.epsilon:g}"
-        + " approximate"
-        * (not found.exact),
+        "rule": _in_words(rule) + " approximate" * (not found.exact),
         "metric": arguments.metric,
     }
     columns = {
         "labels": flat.labels,
         "probabilities": flat.probabilities,
-        "linkage": linkage,
-        **tree.columns(),
+        "outlier_scores": clusters.outlier_scores,
+        "persistence": clusters.persistence,
+        "linkage": clusters.linkage,
+        **clusters.tree.columns(),
     }
     if not arguments.quiet:
         print_sizes(flat.labels)
-    write(arguments, table, found, samples, (facts, columns))
+    write(arguments, table, found, rule.samples, (facts, columns))
     print(
         f"RESULT n={len(table.points)} clusters={count} noise={noise} "
         f"exact={found.exact}",
         flush=True,
     )
+
+
+def _in_words(rule: "DensityRule") -> str:
+    """Return the rule as the cluster file records it; defaults are left out."""
+    selection = rule.selection
+    words = (
+        f"hdbscan min_cluster_size {rule.min_cluster_size} min_samples {rule.samples} "
+        f"{selection.method} epsilon {selection.epsilon:g}"
+    )
+    if selection.epsilon_max < math.inf:
+        words += f" epsilon_max {selection.epsilon_max:g}"
+    if rule.persistence:
+        words += f" persistence {rule.persistence:g}"
+    if selection.max_cluster_size:
+        words += f" max_cluster_size {selection.max_cluster_size}"
+    return words + " allow_single_cluster" * selection.allow_single_cluster

@@ -9,6 +9,8 @@ One HDF5 file::
         labels                   int64 [vertices]: 0, 1, ... ; -1 is noise
         probabilities            float64 [vertices], of HDBSCAN*
         ids                      of points whose table has them: int64, or UTF-8 text
+        outlier_scores           float64 [vertices], of hdbscan: GLOSH
+        persistence              float64 [clusters], of hdbscan
         linkage                  float64 [vertices - 1, 4], as SciPy's
         condensed                of HDBSCAN*: parent, child, lambda, size
 

@@ -1,60 +1,77 @@
 """HDBSCAN* and single linkage of points."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from ..cluster.density import Clustering, CondensedTree, condensed_tree, flat_clusters
+from ..cluster.condensed import CondensedTree, condensed_tree, without_brief_clusters
+from ..cluster.density import (
+    Clustering,
+    cluster_persistence,
+    label_points,
+    outlier_scores,
+)
 from ..cluster.linkage import single_linkage as linkage_of
+from ..cluster.selection import ClusterSelection, select_clusters
 from ..host.errors import ConfigError
 from .forest import PointForest, points_forest
 from .read import checked_points
 
-METHODS = ("eom", "leaf")
 
-
-class DensityRule(NamedTuple):
-    """What makes a cluster, under the names of hdbscan.
+@dataclass(frozen=True)
+class DensityRule:
+    """The rule that makes clusters, under the names of hdbscan.
 
     Attributes
     ----------
     min_cluster_size : int
-        Fewer points are no cluster.
+        Smallest number of points that form a cluster.
     min_samples : int or None
         See `points_forest`; `min_cluster_size` by default.
-    method : {"eom", "leaf"}
-        Clusters of most excess of mass, or those that never split.
-    epsilon : float
-        Clusters that have split at a smaller distance are taken together.
+    selection : ClusterSelection
+    persistence : float
+        Leaves of the condensed tree that last less are merged, see
+        `without_brief_clusters`.
     """
 
     min_cluster_size: int = 5
     min_samples: int | None = None
-    method: str = "eom"
-    epsilon: float = 0.0
+    selection: ClusterSelection = field(default_factory=ClusterSelection)
+    persistence: float = 0.0
+
+    @property
+    def samples(self) -> int:
+        """`min_samples`, or its default."""
+        given = self.min_samples
+        return self.min_cluster_size if given is None else given
 
     def checked(self) -> "DensityRule":
-        """Return the rule with all that is not given; ConfigError if it is none."""
-        size = self.min_cluster_size
-        samples = size if self.min_samples is None else self.min_samples
-        if size < 2 or samples < 1:
+        """Return the rule with its defaults filled in.
+
+        Raises
+        ------
+        ConfigError
+            If a value is out of range.
+        """
+        if self.min_cluster_size < 2:
             raise ConfigError(
-                f"min_cluster_size {size} and min_samples {samples}: give 2 or more, "
-                "and 1 or more"
+                f"min_cluster_size {self.min_cluster_size}: a cluster has 2 points or "
+                "more"
             )
-        if self.method not in METHODS:
+        if self.samples < 1:
+            raise ConfigError(f"min_samples {self.min_samples}: give 1 or more")
+        if not self.persistence >= 0:
             raise ConfigError(
-                f"no cluster_selection_method '{self.method}'; give eom or leaf"
+                f"cluster_selection_persistence {self.persistence}: give 0 or more"
             )
-        if not self.epsilon >= 0:
-            raise ConfigError(
-                f"cluster_selection_epsilon {self.epsilon}: give 0 or more"
-            )
-        return self._replace(min_samples=samples)
+        self.selection.check()
+        return replace(self, min_samples=self.samples)
 
 
-class DensityClusters(NamedTuple):
-    """Clusters of points, and all that led to them.
+@dataclass(frozen=True)
+class DensityClusters:
+    """Clusters of points, and the trees that led to them.
 
     Attributes
     ----------
@@ -62,44 +79,35 @@ class DensityClusters(NamedTuple):
         Of mutual reachability distances.
     linkage : ndarray of float64, shape (points - 1, 4)
     tree : CondensedTree
+    chosen : ndarray of bool, shape (clusters of the tree,)
+        The selected clusters.
     flat : Clustering
+    persistence : ndarray of float64, shape (flat clusters,)
+        See `cluster_persistence`.
+    outlier_scores : ndarray of float64, shape (points,)
+        GLOSH.
     """
 
     found: PointForest
     linkage: np.ndarray
     tree: CondensedTree
+    chosen: np.ndarray
     flat: Clustering
-
-
-def hdbscan(
-    points: np.ndarray, rule: DensityRule, metric: str = "euclidean", **how: Any
-) -> DensityClusters:
-    """Return the clusters of HDBSCAN* (Campello, Moulavi, Zimek and Sander, 2015).
-
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    rule : DensityRule
-    metric : str
-    **how
-        `approximate`, `neighbours` and `threads` of `points_forest`.
-
-    Raises
-    ------
-    ConfigError, InputError, MissingExtraError
-        As `points_forest` does; or if the rule is none.
-    """
-    rule = rule.checked()
-    found = points_forest(points, metric, rule.min_samples or 0, **how)
-    return clusters_of(found, rule)
+    persistence: np.ndarray
+    outlier_scores: np.ndarray
 
 
 def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
     """Return the clusters that a forest of mutual reachability distances has."""
     linkage = linkage_of(found.forest)
     tree = condensed_tree(linkage, rule.min_cluster_size)
-    flat = flat_clusters(tree, rule.method == "leaf", rule.epsilon)
-    return DensityClusters(found, linkage, tree, flat)
+    if rule.persistence > 0:
+        tree = without_brief_clusters(tree, rule.persistence)
+    chosen = select_clusters(tree, rule.selection)
+    flat = label_points(tree, chosen, rule.selection.epsilon)
+    persistence = cluster_persistence(tree, chosen, flat.labels)
+    scores = outlier_scores(tree)
+    return DensityClusters(found, linkage, tree, chosen, flat, persistence, scores)
 
 
 def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> Any:

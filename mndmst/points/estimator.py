@@ -1,11 +1,35 @@
-"""HDBSCAN* with the interface of scikit-learn's estimators."""
+"""HDBSCAN* with the interface of hdbscan's and scikit-learn's estimators."""
 
+import math
+import numbers
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from .clusters import DensityRule, hdbscan
-from .read import check_integers, checked_points
+from ..cluster.condensed import scale_of
+from ..cluster.density import clusters_by_label
+from ..cluster.selection import ClusterSelection
+from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
+from ..host.counted import counted
+from ..host.errors import ConfigError, InputError
+from .centres import centroid_of, exemplars_of, medoid_of
+from .clusters import DensityClusters, DensityRule, clusters_of
+from .distance_rows import Metric
+from .metric_forest import matrix_forest, metric_forest
+from .prediction import (
+    Connections,
+    TrainingPoints,
+    membership,
+    nearest_distances,
+    predicted_labels,
+    predicted_scores,
+)
+from .read import LARGEST, check_integers
+from .validity import relative_validity
 
 try:  # its tools take the estimator for one of theirs by these classes
     from sklearn.base import BaseEstimator, ClusterMixin
@@ -14,38 +38,110 @@ except ImportError:
     BaseEstimator, ClusterMixin = object, type("ClusterMixin", (), {})
     validate_data = None
 
+# Parameters of hdbscan and scikit-learn that change nothing here: name and default.
+WITHOUT_EFFECT = {
+    "algorithm": ("best", "auto"),
+    "leaf_size": (40,),
+    "memory": (None,),
+    "approx_min_span_tree": (True,),
+    "gen_min_span_tree": (False,),
+    "core_dist_n_jobs": (4, None),
+    "prediction_data": (False,),
+    "copy": (None,),
+}
+# Algorithms of hdbscan and scikit-learn that take precomputed distances.
+ANY_DISTANCES = ("best", "generic", "auto", "brute")
+CENTERS = (None, "centroid", "medoid", "both")
+NON_FINITE = ("noise", "codes", "error")
+# Labels of "codes", as in scikit-learn.
+INFINITE, MISSING = -2, -3
+
+
+class ParameterError(ConfigError, ValueError):
+    """A parameter that is out of range; scikit-learn's users expect a ValueError."""
+
+
+class DataError(InputError, ValueError):
+    """Points that cannot be clustered; scikit-learn's users expect a ValueError."""
+
 
 class HDBSCAN(ClusterMixin, BaseEstimator):
     """Clusters of any density, from the exact forest of mutual reachability.
 
+    Parameters have the names, defaults and order of hdbscan. Labels do not depend on
+    the order of the points.
+
     Parameters
     ----------
     min_cluster_size : int
-        Fewer points are no cluster.
+        Smallest number of points that form a cluster.
     min_samples : int, optional
         The core distance of a point is that to its neighbour of this number, the point
         itself not counted. This is hdbscan's convention; scikit-learn counts the point,
-        so its `min_samples` is larger by 1. `min_cluster_size` by default.
+        so its `min_samples` is larger by 1. `min_cluster_size` by default; at most all
+        other points count.
     cluster_selection_epsilon : float
-        Clusters that have split at a smaller distance are taken together.
-    metric : {"euclidean", "manhattan", "cosine", "haversine"}
-        For "haversine" latitude and longitude in radians.
+        Replace clusters born at a smaller distance by their first ancestor born at a
+        larger one.
+    cluster_selection_persistence : float
+        Merge leaves of the condensed tree that last less, in 1 / distance.
+    max_cluster_size : int, optional
+        Do not select larger clusters, with "eom"; None or 0 for no limit.
+    metric : str or callable
+        "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "cosine", "correlation",
+        "haversine" of latitude and longitude in radians: fast. "precomputed", a metric
+        of SciPy that `distance_rows.PAIRWISE` names, or a function of two points: all
+        pairs of points are compared.
+    alpha : float
+        Distances, but not core distances, are divided by it, as in robust single
+        linkage. All pairs of points are compared unless it is 1.
+    p : float, optional
+        Of the metric "minkowski".
+    V : array-like of numbers, optional
+        Variances for the metric "seuclidean", the covariance for "mahalanobis".
+    algorithm, leaf_size, memory, approx_min_span_tree, gen_min_span_tree, \
+core_dist_n_jobs, prediction_data, copy
+        Accepted for code that was written for hdbscan or scikit-learn; they change
+        nothing, and a UserWarning says so.
     cluster_selection_method : {"eom", "leaf"}
-        Clusters of most excess of mass, or those that never split.
-    approximate : bool
-        Use the forest of the nearest neighbours' graph, not the exact one.
+        Clusters of most excess of mass, or the leaves of the condensed tree.
+    allow_single_cluster : bool
+        Allow one cluster of all points but those that leave it first.
+    cluster_selection_epsilon_max : float
+        Do not select clusters born at a larger distance, with "eom".
+    metric_params : dict, optional
+        Further arguments of the metric.
+    store_centers : {"centroid", "medoid", "both"}, optional
+        Compute `centroids_`, `medoids_` or both.
     n_jobs : int, optional
         Threads; all cores this process may use by default, and with -1.
+    approximate : bool
+        Use the forest of the nearest neighbours' graph, not the exact one.
+    non_finite : {"noise", "codes", "error"}
+        Rows with NaN or infinite coordinates are noise, as in hdbscan; have labels of
+        their own, as in scikit-learn: -3 with NaN, of probability NaN, and -2 without;
+        or are an error.
 
     Attributes
     ----------
     labels_ : ndarray of int64, shape (points,)
-        0, 1, ... by first points; -1 is noise.
+        0, 1, ... by smallest points; -1 is noise, see also `non_finite`.
     probabilities_ : ndarray of float64, shape (points,)
         How deep in its cluster a point is, 0 to 1.
+    cluster_persistence_ : ndarray of float64, shape (clusters,)
+        How long each cluster lasts, 0 to 1.
+    outlier_scores_ : ndarray of float64, shape (points,)
+        GLOSH, 0 to 1.
+    condensed_tree_, single_linkage_tree_, minimum_spanning_tree_
+        With `to_numpy`, `to_pandas`, `to_networkx` and `plot`, see `tree_views`.
+    exemplars_ : list of ndarray, shape (exemplars, dimensions)
+        The points of each cluster that leave its leaves last.
+    relative_validity_ : float
+        DBCV, computed from the spanning tree, -1 to 1.
+    centroids_, medoids_ : ndarray of float64, shape (clusters, dimensions)
+        With `store_centers`; weighted by the probabilities.
     linkage_ : ndarray of float64, shape (points - 1, 4)
         The single-linkage dendrogram of mutual reachability distances, as SciPy's.
-    condensed_tree_ : CondensedTree
     forest_ : Forest
         The minimum spanning forest of mutual reachability distances.
     exact_ : bool
@@ -65,54 +161,464 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
         min_cluster_size: int = 5,
         min_samples: int | None = None,
         cluster_selection_epsilon: float = 0.0,
-        metric: str = "euclidean",
+        cluster_selection_persistence: float = 0.0,
+        max_cluster_size: int | None = 0,
+        metric: Metric = "euclidean",
+        alpha: float = 1.0,
+        p: float | None = None,
+        V: Any = None,  # noqa: N803, as SciPy has it
+        algorithm: str = "best",
+        leaf_size: int = 40,
+        memory: Any = None,
+        approx_min_span_tree: bool = True,
+        gen_min_span_tree: bool = False,
+        core_dist_n_jobs: int | None = 4,
         cluster_selection_method: str = "eom",
-        approximate: bool = False,
+        allow_single_cluster: bool = False,
+        prediction_data: bool = False,
+        cluster_selection_epsilon_max: float = math.inf,
+        metric_params: Mapping[str, Any] | None = None,
+        store_centers: str | None = None,
         n_jobs: int | None = None,
+        copy: bool | None = None,
+        approximate: bool = False,
+        non_finite: str = "noise",
     ) -> None:
         self.min_cluster_size = min_cluster_size
         self.min_samples = min_samples
         self.cluster_selection_epsilon = cluster_selection_epsilon
+        self.cluster_selection_persistence = cluster_selection_persistence
+        self.max_cluster_size = max_cluster_size
         self.metric = metric
+        self.alpha = alpha
+        self.p = p
+        self.V = V
+        self.algorithm = algorithm
+        self.leaf_size = leaf_size
+        self.memory = memory
+        self.approx_min_span_tree = approx_min_span_tree
+        self.gen_min_span_tree = gen_min_span_tree
+        self.core_dist_n_jobs = core_dist_n_jobs
         self.cluster_selection_method = cluster_selection_method
-        self.approximate = approximate
+        self.allow_single_cluster = allow_single_cluster
+        self.prediction_data = prediction_data
+        self.cluster_selection_epsilon_max = cluster_selection_epsilon_max
+        self.metric_params = metric_params
+        self.store_centers = store_centers
         self.n_jobs = n_jobs
+        self.copy = copy
+        self.approximate = approximate
+        self.non_finite = non_finite
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803, as scikit-learn has it
         """Find the clusters of points.
 
         Parameters
         ----------
-        X : array-like of numbers, shape (points, dimensions)
+        X : array-like or sparse matrix of numbers, shape (points, dimensions)
+            With metric "precomputed" distances: a square matrix, in which infinity is a
+            missing distance; those of SciPy's `pdist`; or a sparse matrix, in which all
+            others are missing.
         y : None
             Ignored.
 
         Raises
         ------
-        ConfigError
-            If a parameter is none.
-        InputError
-            If the points do not suit the metric; ValueError, by scikit-learn, if they
-            are none.
+        ConfigError and ValueError
+            If a parameter is out of range.
+        InputError and ValueError
+            If the points do not suit the metric, or are none.
         """
-        check_integers(np.asarray(X), "X: ")  # scikit-learn would round them
-        if validate_data is not None:
-            X = validate_data(self, X, dtype=np.float64)  # noqa: N806
-        points = checked_points(np.asarray(X), "X: ")
-        self.n_features_in_ = points.shape[1]
-        rule = DensityRule(
-            self.min_cluster_size,
-            self.min_samples,
-            self.cluster_selection_method,
-            self.cluster_selection_epsilon,
-        )
-        how = {"approximate": self.approximate, "threads": max(self.n_jobs or 0, 0)}
-        clusters = hdbscan(points, rule, self.metric, **how)
-        self.labels_, self.probabilities_ = clusters.flat
-        self.linkage_, self.condensed_tree_ = clusters.linkage, clusters.tree
-        self.forest_, self.exact_ = clusters.found.forest, clusters.found.exact
+        with _value_errors():
+            rule = self._rule()
+            self._warn_of_parameters_without_effect()
+            if self.metric == "precomputed":
+                self._points, found = None, self._forest_of_matrix(X, rule)
+            else:
+                self._points = self._checked(X)
+                found = self._forest_of_points(self._points, rule)
+        clusters = clusters_of(found, rule)
+        self._clusters = clusters
+        self._training: TrainingPoints | None = None
+        self.__dict__.pop("_exemplars", None)
+        self.labels_ = self._coded(clusters.flat.labels, (INFINITE, MISSING))
+        self.probabilities_ = self._coded(clusters.flat.probabilities, (0, np.nan))
+        self.cluster_persistence_ = clusters.persistence
+        self.outlier_scores_ = clusters.outlier_scores
+        self.linkage_ = clusters.linkage
+        self.forest_, self.exact_ = found.forest, found.exact
+        self._store_centers()
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:  # noqa: N803
         """Find the clusters of points and return their labels; see `fit`."""
         return self.fit(X).labels_
+
+    def dbscan_clustering(
+        self, cut_distance: float, min_cluster_size: int = 5
+    ) -> np.ndarray:
+        """Return the labels of DBSCAN*: DBSCAN without border points.
+
+        Parameters
+        ----------
+        cut_distance : float
+            Points at a smaller mutual reachability distance are together.
+        min_cluster_size : int
+            Points of smaller clusters are noise.
+        """
+        tree = self.single_linkage_tree_
+        labels = tree.get_clusters(cut_distance, min_cluster_size)
+        return self._coded(labels, (INFINITE, MISSING))
+
+    def predict(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return the labels of new points; see `approximate_predict`."""
+        return self.approximate_predict(X)[0]
+
+    def approximate_predict(self, X: Any) -> tuple[np.ndarray, np.ndarray]:  # noqa: N803
+        """Return the labels and probabilities of new points in the clusters of the fit.
+
+        Clusters do not change, see `prediction`; points that belong to none are noise.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of numbers, shape (points, dimensions)
+
+        Returns
+        -------
+        labels : ndarray of int64, shape (points,)
+        probabilities : ndarray of float64, shape (points,)
+        """
+        joined, clusters = self._connected(X)[1], self._clusters
+        flat = clusters.tree, clusters.chosen, clusters.flat.labels
+        return predicted_labels(*flat, float(self.cluster_selection_epsilon), joined)
+
+    def approximate_predict_scores(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return the outlier scores (GLOSH) of new points, float64, 0 to 1."""
+        joined = self._connected(X)[1]
+        return predicted_scores(self._clusters.tree, joined)
+
+    def membership_vector(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Return how much new points belong to each cluster.
+
+        Returns
+        -------
+        ndarray of float64, shape (points, clusters)
+            Rows add up to the probability of being in any cluster; rows that are not
+            finite have zeros.
+        """
+        points, joined = self._connected(X)
+        return self._memberships(points, joined.neighbour, joined.distance)
+
+    def all_points_membership_vectors(self) -> np.ndarray:
+        """Return how much the points of the fit belong to each cluster.
+
+        Returns
+        -------
+        ndarray of float64, shape (points, clusters)
+            As from `membership_vector`.
+        """
+        points, tree = self._points_of_fit(), self._clusters.tree
+        return self._memberships(points, np.arange(len(points)), tree.point_distance)
+
+    @property
+    def condensed_tree_(self) -> CondensedTreeView:
+        """The condensed tree, and the clusters that are selected in it."""
+        clusters = self._fitted()
+        return CondensedTreeView(clusters.tree, clusters.chosen, self.labels_)
+
+    @property
+    def single_linkage_tree_(self) -> SingleLinkageTree:
+        """The single-linkage dendrogram of mutual reachability distances."""
+        return SingleLinkageTree(self._fitted().linkage)
+
+    @property
+    def minimum_spanning_tree_(self) -> SpanningTree:
+        """The minimum spanning forest of mutual reachability distances."""
+        return SpanningTree(self._fitted().found.forest, self._points)
+
+    @property
+    def exemplars_(self) -> list[np.ndarray]:
+        """The points of each cluster that leave the leaves below it last."""
+        if self._points is None:
+            self._fitted()
+            raise AttributeError("precomputed distances have no points for exemplars_")
+        return self._exemplars
+
+    @cached_property
+    def _exemplars(self) -> list[np.ndarray]:
+        assert self._points is not None
+        members = exemplars_of(self._clusters.tree, self.labels_)
+        return [self._points[points] for points in members]
+
+    @property
+    def relative_validity_(self) -> float:
+        """DBCV of the labels, computed from the spanning tree alone."""
+        return relative_validity(self._fitted().found.forest, self.labels_)
+
+    def weighted_cluster_centroid(self, cluster_id: int) -> np.ndarray:
+        """Return the mean of a cluster's points, weighted by their probabilities.
+
+        Raises
+        ------
+        ValueError
+            If there is no such cluster.
+        """
+        with _value_errors():
+            return centroid_of(*self._members(cluster_id))
+
+    def weighted_cluster_medoid(self, cluster_id: int) -> np.ndarray:
+        """Return the point of a cluster with the least weighted sum of distances.
+
+        Raises
+        ------
+        ValueError
+            If there is no such cluster.
+        """
+        with _value_errors():
+            members = self._members(cluster_id)
+            return medoid_of(*members, self.metric, self._metric_parameters())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.non_finite != "error"
+        tags.input_tags.sparse = True
+        return tags
+
+    def _rule(self) -> DensityRule:
+        """Return the rule of the parameters; ConfigError if one is out of range."""
+        for name in ("min_cluster_size", "min_samples", "max_cluster_size"):
+            value = getattr(self, name)
+            if value is not None and not _is(value, numbers.Integral):
+                raise ConfigError(f"{name} {value!r} is not an integer")
+        for name in (
+            "alpha",
+            "cluster_selection_epsilon",
+            "cluster_selection_epsilon_max",
+            "cluster_selection_persistence",
+        ):
+            if not _is(getattr(self, name), numbers.Real):
+                raise ConfigError(f"{name} {getattr(self, name)!r} is not a number")
+        if not 0 < self.alpha < math.inf:
+            raise ConfigError(f"alpha {self.alpha}: give a number above 0")
+        if self.store_centers not in CENTERS:
+            raise ConfigError(
+                f"store_centers {self.store_centers!r}: give 'centroid', 'medoid' or "
+                "'both'"
+            )
+        if self.metric == "precomputed" and self.store_centers is not None:
+            raise ConfigError(
+                "Cannot store centers when using a precomputed distance matrix."
+            )
+        if self.metric == "precomputed" and self.algorithm not in ANY_DISTANCES:
+            raise ConfigError(
+                f"precomputed is not a valid metric for algorithm {self.algorithm}, "
+                "which searches points; leave algorithm out"
+            )
+        if self.non_finite not in NON_FINITE:
+            raise ConfigError(
+                f"non_finite {self.non_finite!r}: give noise, codes or error"
+            )
+        selection = ClusterSelection(
+            self.cluster_selection_method,
+            float(self.cluster_selection_epsilon),
+            float(self.cluster_selection_epsilon_max),
+            bool(self.allow_single_cluster),
+            int(self.max_cluster_size or 0),
+        )
+        persistence = float(self.cluster_selection_persistence)
+        size, samples = self.min_cluster_size, self.min_samples
+        return DensityRule(size, samples, selection, persistence).checked()
+
+    def _warn_of_parameters_without_effect(self) -> None:
+        given = [
+            name
+            for name, defaults in WITHOUT_EFFECT.items()
+            if getattr(self, name) not in defaults
+        ]
+        if given:
+            warnings.warn(
+                f"mndmst.HDBSCAN: {', '.join(given)} "
+                f"{'changes' if len(given) == 1 else 'change'} nothing; the forest is "
+                "always exact and kept, and predictions need no preparation",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _metric_parameters(self) -> dict[str, Any]:
+        own = {"p": self.p, "V": self.V}
+        given = {name: value for name, value in own.items() if value is not None}
+        return given | dict(self.metric_params or {})
+
+    def _threads(self) -> int:
+        return max(self.n_jobs or 0, 0)
+
+    def _checked(self, X: Any, reset: bool = True) -> np.ndarray:  # noqa: N803
+        """Return points as float64; rows that are not finite may be among them."""
+        if not hasattr(X, "toarray"):
+            check_integers(np.asarray(X), "X: ")  # scikit-learn would round them
+        if validate_data is not None:
+            X = validate_data(  # noqa: N806
+                self,
+                X,
+                reset=reset,
+                dtype=np.float64,
+                accept_sparse=True,
+                ensure_all_finite=False,
+            )
+        points = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        if points.ndim != 2 or points.dtype.kind not in "biuf" or points.size == 0:
+            raise InputError(f"X: has {points.dtype}{list(points.shape)}, no points.")
+        points = points.astype(np.float64, copy=False)
+        finite = np.isfinite(points).all(axis=1)
+        if self.non_finite == "error" and not finite.all():
+            row = int(np.flatnonzero(~finite)[0])
+            raise InputError(f"X: point {row} has a coordinate that is not finite.")
+        large = finite & (np.abs(points) > LARGEST).any(axis=1)
+        if large.any():
+            row = int(np.flatnonzero(large)[0])
+            raise InputError(
+                f"X: point {row} has a coordinate beyond {LARGEST:g}, whose distances "
+                "float64 cannot hold. Scale it."
+            )
+        if reset:
+            self.n_features_in_ = points.shape[1]
+        return points
+
+    def _forest_of_points(self, points: np.ndarray, rule: DensityRule) -> Any:
+        return metric_forest(
+            points,
+            self.metric,
+            rule.samples,
+            alpha=float(self.alpha),
+            parameters=self._metric_parameters(),
+            approximate=self.approximate,
+            threads=self._threads(),
+        )
+
+    def _forest_of_matrix(self, X: Any, rule: DensityRule) -> Any:  # noqa: N803
+        if validate_data is not None and getattr(X, "ndim", 2) == 2:
+            X = validate_data(  # noqa: N806
+                self, X, dtype=np.float64, accept_sparse=True, ensure_all_finite=False
+            )
+        elif not hasattr(X, "tocoo"):
+            X = np.asarray(X)  # noqa: N806
+        if X.ndim == 2:
+            self.n_features_in_ = X.shape[1]
+        return matrix_forest(X, rule.samples, float(self.alpha))
+
+    def _coded(self, values: np.ndarray, codes: tuple[float, float]) -> np.ndarray:
+        """Return values of points, with codes for rows that are not finite.
+
+        Parameters
+        ----------
+        codes : tuple
+            For rows with infinities alone, and for rows with NaN.
+        """
+        if self.non_finite != "codes" or self._points is None:
+            return values
+        coded = values.copy()
+        coded[~np.isfinite(self._points).all(axis=1)] = codes[0]
+        coded[np.isnan(self._points).any(axis=1)] = codes[1]
+        return coded
+
+    def _fitted(self) -> DensityClusters:
+        if not hasattr(self, "_clusters"):
+            raise AttributeError("HDBSCAN has not been fitted; call fit first")
+        return self._clusters
+
+    def _points_of_fit(self) -> np.ndarray:
+        """Return the points of the fit."""
+        self._fitted()
+        if self._points is None:
+            raise ParameterError(
+                "precomputed distances have no points, so nothing can be predicted"
+            )
+        return self._points
+
+    def _connected(self, X: Any) -> tuple[np.ndarray, Connections]:  # noqa: N803
+        """Return new points, and where they join the points of the fit."""
+        given = self._points_of_fit()
+        with _value_errors():
+            points = self._checked(X, reset=False)
+            if points.shape[1] != given.shape[1]:
+                raise InputError(
+                    f"X: has {counted(points.shape[1], 'dimension')}, and the points "
+                    f"of the fit {given.shape[1]}"
+                )
+            if self._training is None:
+                self._training = TrainingPoints(
+                    given,
+                    self.metric,
+                    self._metric_parameters(),
+                    self._rule().samples,
+                    float(self.alpha),
+                    self._clusters.tree.point_distance,
+                )
+            return points, self._training.connect(points)
+
+    def _memberships(
+        self, points: np.ndarray, number: np.ndarray, distance: np.ndarray
+    ) -> np.ndarray:
+        """Return the memberships of points that join points of the fit at distances."""
+        clusters = self._clusters
+        tree = clusters.tree
+        chosen = clusters_by_label(tree, clusters.chosen, clusters.flat.labels)
+        result = np.zeros((len(points), len(chosen)))
+        known = np.isfinite(points).all(axis=1)
+        facts = self.metric, self._metric_parameters()
+        nearness = [
+            nearest_distances(points[known], exemplars, *facts)
+            for exemplars in self.exemplars_
+        ]
+        if nearness:
+            result[known] = membership(
+                tree,
+                chosen,
+                np.stack(nearness, axis=1),
+                tree.point_cluster[number[known]],
+                scale_of(distance[known]),
+            )
+        return result
+
+    def _members(self, cluster: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the points of a cluster, and their probabilities."""
+        self._fitted()
+        if self._points is None:
+            raise ConfigError("precomputed distances have no points to take centres of")
+        if not 0 <= cluster <= self.labels_.max():
+            raise ConfigError(
+                f"no cluster {cluster}: clusters are numbered from 0 on, and noise "
+                "(-1) is not one"
+            )
+        inside = self.labels_ == cluster
+        return self._points[inside], self.probabilities_[inside]
+
+    def _store_centers(self) -> None:
+        if self._points is None or self.store_centers is None:
+            return
+        clusters = range(int(self.labels_.max()) + 1)
+
+        def centres(of: Callable[[int], np.ndarray]) -> np.ndarray:
+            found = [of(cluster) for cluster in clusters]
+            return np.array(found).reshape(len(found), self.n_features_in_)
+
+        if self.store_centers in ("centroid", "both"):
+            self.centroids_ = centres(self.weighted_cluster_centroid)
+        if self.store_centers in ("medoid", "both"):
+            self.medoids_ = centres(self.weighted_cluster_medoid)
+
+
+def _is(value: Any, kind: type) -> bool:
+    """Return whether a value is a number of a kind; booleans are not."""
+    return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+
+
+@contextmanager
+def _value_errors() -> Iterator[None]:
+    """Raise errors of parameters and data as ValueErrors, too."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ParameterError(str(error)) from error
+    except InputError as error:
+        raise DataError(str(error)) from error

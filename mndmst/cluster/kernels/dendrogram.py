@@ -1,86 +1,190 @@
-"""Kernels of flat clusters and of the condensed tree of a dendrogram."""
+"""Kernels of the condensed tree of a dendrogram and of the choice of clusters."""
 
 import numpy as np
 
 from ...native.kernel import kernel
 from .linkage import DISTANCE, LEFT, RIGHT, SIZE
 
+EPSILON = np.finfo(np.float64).eps
+
+
+@kernel
+def _lasted(birth, distance):
+    """Return 1 / distance - 1 / birth, without the cancellation of that difference."""
+    if birth <= 0 or distance == np.inf:
+        return 0.0
+    if distance <= 0:
+        return np.inf
+    return (birth - distance) / birth / distance if birth < np.inf else 1 / distance
+
 
 @kernel
 def condense(linkage, least):
-    """Return the condensed tree of a dendrogram.
+    """Return the clusters of a dendrogram, and where each point leaves them.
 
-    From the top: where both sides of a merge have at least `least` points the cluster
-    has truly split; a smaller side falls out of it, point by point.
+    Rows of equal distance that hang together are one node with many children: HDBSCAN*
+    removes the edges of one weight at once. Where two or more children of a node have
+    at least `least` points, each of them becomes a cluster; where one has, the cluster
+    goes on in it; where none has, the cluster ends. All other points leave.
+
+    The rows of one distance are consecutive, so they are handled together, from the
+    largest distance down. A row's children outside its node have smaller distances.
 
     Returns
     -------
-    parent, child : ndarray of int64
-        Clusters are n, n + 1, ... from the root on; a child below n is a point.
-    scale : ndarray of float64
-        1 / distance at which the child leaves its parent.
-    size : ndarray of int64
+    parent : ndarray of int64, shape (clusters,)
+        Smaller than the cluster's own number; the root is 0.
+    birth : ndarray of float64, shape (clusters,)
+        Distance at which the cluster splits from its parent; infinite for the root.
+    size : ndarray of int64, shape (clusters,)
+    mass : ndarray of float64, shape (clusters,)
+        Excess of mass. Its terms are added distance by distance, so that their sum does
+        not depend on the order of the points.
+    first : ndarray of int64, shape (clusters,)
+        Smallest point of the cluster.
+    cluster : ndarray of int64, shape (points,)
+        Last cluster of each point.
+    left : ndarray of float64, shape (points,)
+        Distance at which the point leaves it.
     """
     n = len(linkage) + 1
-    rows = 3 * n
-    parent, child = np.empty(rows, np.int64), np.empty(rows, np.int64)
-    scale, size = np.empty(rows), np.empty(rows, np.int64)
-    cluster = np.empty(2 * n - 1, np.int64)
-    left_at = np.full(2 * n - 1, -1.0)  # where a fallen subtree left; -1: it has not
-    cluster[2 * n - 2] = n
-    clusters, used = n + 1, 0
-    for node in range(2 * n - 2, -1, -1):
-        if node < n:
-            parent[used], child[used] = cluster[node], node
-            scale[used], size[used] = left_at[node], 1
-            used += 1
-            continue
-        distance = linkage[node - n, DISTANCE]
-        here = 1 / distance if distance > 0 else np.inf
-        sides = (np.int64(linkage[node - n, LEFT]), np.int64(linkage[node - n, RIGHT]))
-        sizes = np.ones(2, np.int64)
-        for k in range(2):
-            if sides[k] >= n:
-                sizes[k] = np.int64(linkage[sides[k] - n, SIZE])
-        fallen = left_at[node] >= 0
-        split = not fallen and min(sizes[0], sizes[1]) >= least
-        for k in range(2):
-            side = sides[k]
-            cluster[side] = cluster[node]
-            if fallen:
-                left_at[side] = left_at[node]
-            elif split:
-                parent[used], child[used] = cluster[node], clusters
-                scale[used], size[used] = here, sizes[k]
-                cluster[side] = clusters
-                used += 1
-                clusters += 1
-                if side < n:
-                    left_at[side] = here
-            elif sizes[k] < least or side < n:
-                left_at[side] = here
-    return parent[:used], child[:used], scale[:used], size[:used]
+    most = 2 * (n // least) + 2
+    parent, size = np.zeros(most, np.int64), np.empty(most, np.int64)
+    birth, mass = np.empty(most), np.zeros(most)
+    birth[0], size[0] = np.inf, n
+    clusters = 1
+    cluster = np.zeros(2 * n - 1, np.int64)
+    left = np.full(2 * n - 1, np.nan)  # NaN: still in a cluster
+    top = np.full(n - 1, -1)  # the uppermost row of the node of a row
+    large = np.zeros(n - 1, np.int64)  # children of a node with enough points
+    kept = np.zeros(n - 1, np.int64)  # points in them
+    end = n - 1
+    while end > 0:
+        distance = linkage[end - 1, DISTANCE]
+        begin = end - 1
+        while begin > 0 and linkage[begin - 1, DISTANCE] == distance:
+            begin -= 1
+        for row in range(end - 1, begin - 1, -1):
+            if top[row] < 0:
+                top[row] = row
+            node = top[row]
+            for column in (LEFT, RIGHT):
+                child = np.int64(linkage[row, column])
+                if child >= n + begin:
+                    top[child - n] = node
+                elif child >= n and linkage[child - n, SIZE] >= least:
+                    large[node] += 1
+                    kept[node] += np.int64(linkage[child - n, SIZE])
+        for row in range(end - 1, begin - 1, -1):
+            node = top[row]
+            here, gone = cluster[n + node], left[n + node]
+            fallen = gone == gone
+            if row == node and not fallen:
+                leaving = np.int64(linkage[row, SIZE])
+                if large[node] == 1:
+                    leaving -= kept[node]
+                mass[here] += leaving * _lasted(birth[here], distance)
+            for column in (LEFT, RIGHT):
+                child = np.int64(linkage[row, column])
+                if child >= n + begin:
+                    continue
+                cluster[child], left[child] = here, gone
+                if fallen:
+                    continue
+                if child < n or linkage[child - n, SIZE] < least:
+                    left[child] = distance
+                elif large[node] > 1:
+                    parent[clusters], birth[clusters] = here, distance
+                    size[clusters] = np.int64(linkage[child - n, SIZE])
+                    cluster[child] = clusters
+                    clusters += 1
+        end = begin
+    if n == 1:
+        left[0] = np.inf
+    first = np.full(clusters, n)
+    for point in range(n - 1, -1, -1):
+        first[cluster[point]] = point
+    for number in range(clusters - 1, 0, -1):
+        first[parent[number]] = min(first[parent[number]], first[number])
+    return (
+        parent[:clusters],
+        birth[:clusters],
+        size[:clusters],
+        mass[:clusters],
+        first,
+        cluster[:n],
+        left[:n],
+    )
 
 
 @kernel
-def most_stable(parent, stability):
-    """Choose clusters of the largest total stability, none inside another.
+def add_masses(parent, distance, size, birth):
+    """Return the excess of mass of clusters from rows of a condensed tree.
+
+    Rows are sorted by parent, and by descending distance. Points that leave a cluster
+    at one distance are one term, so that the sum does not depend on their order.
+    """
+    mass = np.zeros(len(birth))
+    begin = 0
+    while begin < len(parent):
+        cluster, points, end = parent[begin], 0, begin
+        while end < len(parent) and parent[end] == cluster:
+            if distance[end] != distance[begin]:
+                break
+            points += size[end]
+            end += 1
+        mass[cluster] += points * _lasted(birth[cluster], distance[begin])
+        begin = end
+    return mass
+
+
+@kernel
+def choose_stable(parent, size, mass, allowed, best, chosen, end):
+    """Choose clusters of the largest total excess of mass, until a comparison is close.
+
+    Siblings are consecutive, and decided together, from the last cluster up: whether
+    they, or clusters inside them, take the place of their parent. Their masses are
+    added in ascending order, so that the sum does not depend on the clusters' numbers.
 
     Parameters
     ----------
-    parent : ndarray of int64, shape (clusters,)
-        Smaller than the cluster's own number; the root is 0.
-    stability : ndarray of float64, shape (clusters,)
+    parent, size : ndarray of int64, shape (clusters,)
+        A parent is smaller than the cluster's own number; the root is 0.
+    mass : ndarray of float64, shape (clusters,)
+    allowed : ndarray of bool, shape (clusters,)
+        False for clusters that must not be chosen.
+    best : ndarray of float64, shape (clusters,)
+        Largest total mass of disjoint clusters inside each cluster; at first `mass`
+        where allowed, else 0.
+    chosen : ndarray of bool, shape (clusters,)
+        `allowed` at first; False for a cluster that its descendants replace.
+    end : int
+        Clusters below it are to be decided.
+
+    Returns
+    -------
+    begin : int
+        The first of the siblings whose comparison rounding may decide; their parent's
+        `best` is the sum of theirs. 0 if none is left.
     """
-    best = stability.copy()
-    below = np.zeros(len(best))
-    chosen = np.ones(len(best), np.bool_)
-    for cluster in range(len(best) - 1, 0, -1):
-        if below[cluster] > best[cluster]:
-            chosen[cluster] = False
-            best[cluster] = below[cluster]
-        below[parent[cluster]] += best[cluster]
-    return chosen
+    while end > 1:
+        above = parent[end - 1]
+        begin = end - 1
+        while begin > 1 and parent[begin - 1] == above:
+            begin -= 1
+        below = 0.0
+        for value in np.sort(best[begin:end]):
+            below += value
+        # Every term has a relative error of three roundings, and all are positive.
+        error = (size[above] + 4) * EPSILON * (below + mass[above])
+        if not allowed[above] or below > mass[above]:
+            chosen[above] = False
+            best[above] = below
+        if allowed[above] and abs(below - mass[above]) <= error < np.inf:
+            best[above] = below
+            return begin
+        end = begin
+    return 0
 
 
 @kernel
@@ -94,17 +198,114 @@ def owners(parent, chosen):
 
 
 @kernel
-def raised(parent, birth, chosen, scale):
-    """Put clusters born beyond a scale in place by the first above born before it.
+def raised(parent, birth, chosen, epsilon, root_allowed):
+    """Replace chosen clusters born below a distance by their first ancestor above it.
 
-    The root is none; one below it stays.
+    An ancestor that is born at the distance itself is passed. If no ancestor but the
+    root is born above the distance, the root's child is taken, or the root if allowed.
     """
     result = np.zeros(len(chosen), np.bool_)
     for cluster in range(len(chosen)):
         if chosen[cluster]:
-            while birth[cluster] > scale and parent[cluster] != 0:
-                cluster = parent[cluster]
-                if birth[cluster] < scale:
-                    break
+            if birth[cluster] < epsilon:
+                while birth[cluster] <= epsilon:
+                    if parent[cluster] == 0 and not root_allowed:
+                        break
+                    cluster = parent[cluster]
             result[cluster] = True
     return result
+
+
+@kernel
+def merge_brief(parent, birth, death, threshold):
+    """Merge clusters that last less than a threshold into their parents.
+
+    Siblings are handled together, from the last cluster up. A cluster lasts from its
+    birth to the smallest distance inside it. If at least two siblings last, the others'
+    points leave the parent where it splits. If one lasts and splits further on, the
+    parent goes on in it. Otherwise the parent does not split.
+
+    Parameters
+    ----------
+    parent : ndarray of int64, shape (clusters,)
+    birth, death : ndarray of float64, shape (clusters,)
+        Largest and smallest distance in the rows of the cluster; `death` is changed.
+    threshold : float
+        Difference of lambda.
+
+    Returns
+    -------
+    into : ndarray of int64, shape (clusters,)
+        The cluster that each becomes a part of; itself if it stays.
+    least : ndarray of float64, shape (clusters,)
+        No point of the cluster leaves at a smaller distance.
+    """
+    count = len(parent)
+    leaf, merged = np.ones(count, np.bool_), np.zeros(count, np.bool_)
+    early = np.zeros(count, np.bool_)
+    end = count
+    while end > 1:
+        above = parent[end - 1]
+        begin = end - 1
+        while begin > 1 and parent[begin - 1] == above:
+            begin -= 1
+        lasting, longest = 0, begin
+        for cluster in range(begin, end):
+            death[above] = min(death[above], death[cluster])
+            lasting += _lasted(birth[cluster], death[cluster]) >= threshold
+            if death[cluster] < death[longest]:
+                longest = cluster
+        # Only leaves last less: a cluster that splits has a part that lasts.
+        for cluster in range(begin, end):
+            brief = _lasted(birth[cluster], death[cluster]) < threshold
+            if lasting > 1:
+                merged[cluster] = early[cluster] = brief
+            elif not brief or lasting == 0 or leaf[longest]:
+                merged[cluster] = True
+            else:
+                merged[cluster] = early[cluster] = True
+        leaf[above] = lasting < 2 and leaf[longest]
+        end = begin
+    into, least = np.arange(count), np.full(count, -np.inf)
+    for cluster in range(1, count):
+        if merged[cluster]:
+            above = parent[cluster]
+            into[cluster] = into[above]
+            least[cluster] = least[above]
+            if early[cluster] and least[above] == -np.inf:
+                least[cluster] = birth[cluster]
+    return into, least
+
+
+@kernel
+def merge_scales(parent, birth, chosen):
+    """Return the lambda at which each cluster parts from each chosen one.
+
+    Parameters
+    ----------
+    birth : ndarray of float64, shape (clusters,)
+        Lambda at which each cluster splits from its parent.
+    chosen : ndarray of int64, shape (chosen clusters,)
+
+    Returns
+    -------
+    ndarray of float64, shape (clusters, chosen clusters)
+        NaN where one is inside the other.
+    """
+    scale = np.full((len(parent), len(chosen)), np.nan)
+    above = np.zeros(len(parent), np.bool_)
+    for column in range(len(chosen)):
+        above[:] = False
+        cluster = chosen[column]
+        above[cluster] = True
+        while cluster:
+            cluster = parent[cluster]
+            above[cluster] = True
+        for cluster in range(1, len(parent)):
+            if above[cluster] or parent[cluster] == chosen[column]:
+                continue
+            if above[parent[cluster]]:
+                scale[cluster, column] = birth[cluster]
+            else:
+                scale[cluster, column] = scale[parent[cluster], column]
+    return scale

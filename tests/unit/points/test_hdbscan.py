@@ -50,7 +50,8 @@ def test_labels_are_those_of_hdbscan_for_our_dendrogram(
     name: str, method: str, epsilon: float
 ) -> None:
     points = example_points(name, 1500)
-    ours = mndmst.HDBSCAN(15, 6, epsilon, cluster_selection_method=method).fit(points)
+    # With more samples core distances are shared, and hdbscan splits ties in an order.
+    ours = mndmst.HDBSCAN(15, 1, epsilon, cluster_selection_method=method).fit(points)
     labels, probabilities, *_ = trees._tree_to_labels(
         points, ours.linkage_.copy(), 15, method, False, False, epsilon
     )

@@ -1,0 +1,194 @@
+"""The trees of HDBSCAN* as tables, graphs and pictures, with hdbscan's names."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..host.extras import optional
+from ..kernels.components import cut
+from .condensed import CondensedTree
+from .density import number_clusters
+from .linkage import Forest
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    from matplotlib.axes import Axes
+
+# Rows of the table of a condensed tree.
+ROW = np.dtype([
+    ("parent", np.int64), ("child", np.int64),
+    ("lambda_val", np.float64), ("child_size", np.int64),
+])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CondensedTreeView:
+    """The condensed tree of a fitted estimator.
+
+    Attributes
+    ----------
+    tree : CondensedTree
+    chosen : ndarray of bool, shape (clusters,)
+        The selected clusters, the root first.
+    labels : ndarray of int64, shape (points,)
+    """
+
+    tree: CondensedTree
+    chosen: np.ndarray
+    labels: np.ndarray
+
+    def to_numpy(self) -> np.ndarray:
+        """Return a structured array: parent, child, lambda_val and child_size."""
+        tree, table = self.tree, np.empty(len(self.tree.child), ROW)
+        columns = tree.parent, tree.child, tree.scale, tree.size
+        for name, column in zip(ROW.names or (), columns, strict=True):
+            table[name] = column
+        return table
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a DataFrame: parent, child, lambda_val and child_size."""
+        return optional("pandas", "tables").DataFrame(self.to_numpy())
+
+    def to_networkx(self) -> "networkx.DiGraph":
+        """Return a DiGraph from parents to children, with `weight` (lambda) and `size`.
+
+        Edges have the attribute `weight`, nodes the attribute `size`.
+        """
+        networkx = optional("networkx", "networkx")
+        graph, tree = networkx.DiGraph(), self.tree
+        edges = tree.parent.tolist(), tree.child.tolist(), tree.scale.tolist()
+        graph.add_weighted_edges_from(zip(*edges, strict=True))
+        sizes = {tree.num_points: tree.num_points}
+        sizes |= dict(zip(tree.child.tolist(), tree.size.tolist(), strict=True))
+        networkx.set_node_attributes(graph, sizes, "size")
+        return graph
+
+    def plot(self, **options: Any) -> "Axes":
+        """Draw the tree as icicles and return the axes; see `tree_plots`."""
+        from .tree_plots import plot_condensed_tree
+
+        return plot_condensed_tree(self.tree, self.chosen, self.labels, **options)
+
+
+@dataclass(frozen=True)
+class SingleLinkageTree:
+    """A single-linkage dendrogram.
+
+    Attributes
+    ----------
+    linkage : ndarray of float64, shape (points - 1, 4)
+        As `scipy.cluster.hierarchy.linkage` returns it.
+    """
+
+    linkage: np.ndarray
+
+    def to_numpy(self) -> np.ndarray:
+        """Return the dendrogram as SciPy's, float64, shape (points - 1, 4)."""
+        return self.linkage.copy()
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a DataFrame: parent, left_child, right_child, distance and size."""
+        count = len(self.linkage)
+        left, right, distance, size = self.linkage.T
+        return optional("pandas", "tables").DataFrame({
+            "parent": np.arange(count + 1, 2 * count + 1),
+            "left_child": left.astype(np.int64),
+            "right_child": right.astype(np.int64),
+            "distance": distance,
+            "size": size.astype(np.int64),
+        })  # fmt: skip
+
+    def to_networkx(self) -> "networkx.DiGraph":
+        """Return a DiGraph from merged clusters to both parts.
+
+        Edges have the attribute `weight` (distance), nodes the attribute `size`.
+        """
+        networkx = optional("networkx", "networkx")
+        graph, count = networkx.DiGraph(), len(self.linkage)
+        parent = np.repeat(np.arange(count + 1, 2 * count + 1), 2).tolist()
+        child = self.linkage[:, :2].astype(np.int64).ravel().tolist()
+        distance = np.repeat(self.linkage[:, 2], 2).tolist()
+        graph.add_weighted_edges_from(zip(parent, child, distance, strict=True))
+        sizes = dict.fromkeys(range(count + 1), 1)
+        sizes |= dict(enumerate(self.linkage[:, 3].astype(int).tolist(), count + 1))
+        networkx.set_node_attributes(graph, sizes, "size")
+        return graph
+
+    def get_clusters(
+        self, cut_distance: float, min_cluster_size: int = 5
+    ) -> np.ndarray:
+        """Return the labels of a cut: points nearer than a distance are together.
+
+        Parameters
+        ----------
+        cut_distance : float
+            Merges at this distance and above are undone.
+        min_cluster_size : int
+            Points of smaller clusters are noise.
+
+        Returns
+        -------
+        ndarray of int64, shape (points,)
+            0, 1, ... by smallest points; -1 is noise.
+        """
+        count = len(self.linkage) + 1
+        kept = int(np.searchsorted(self.linkage[:, 2], cut_distance))
+        parts = self.linkage[:kept, :2].astype(np.int64).ravel()
+        merged = np.repeat(np.arange(count, count + kept), 2)
+        every = np.ones(2 * kept, np.bool_)
+        cluster = cut(parts, merged, every, count + kept)[:count]
+        sizes = np.bincount(cluster)
+        return number_clusters(np.where(sizes[cluster] < min_cluster_size, -1, cluster))
+
+    def plot(self, **options: Any) -> "Axes":
+        """Draw the dendrogram and return the axes; see `tree_plots`."""
+        from .tree_plots import plot_dendrogram
+
+        return plot_dendrogram(self.linkage, **options)
+
+
+@dataclass(frozen=True)
+class SpanningTree:
+    """The minimum spanning forest of mutual reachability distances.
+
+    Attributes
+    ----------
+    forest : Forest
+    points : ndarray of float64, shape (points, dimensions), or None
+        None for precomputed distances: these have no picture.
+    """
+
+    forest: Forest
+    points: np.ndarray | None
+
+    def to_numpy(self) -> np.ndarray:
+        """Return the edges in ascending order, float64: both points and distance."""
+        forest = self.forest
+        order = np.argsort(forest.weight, kind="stable")
+        return np.stack([forest.src, forest.dst, forest.weight], axis=1)[order]
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a DataFrame of the edges in ascending order: from, to and distance."""
+        order = np.argsort(self.forest.weight, kind="stable")
+        return optional("pandas", "tables").DataFrame({
+            "from": self.forest.src[order],
+            "to": self.forest.dst[order],
+            "distance": self.forest.weight[order],
+        })  # fmt: skip
+
+    def to_networkx(self) -> "networkx.Graph":
+        """Return a Graph of all points, whose edges have the attribute `weight`."""
+        networkx = optional("networkx", "networkx")
+        graph, forest = networkx.Graph(), self.forest
+        graph.add_nodes_from(range(forest.num_vertices))
+        edges = forest.src.tolist(), forest.dst.tolist(), forest.weight.tolist()
+        graph.add_weighted_edges_from(zip(*edges, strict=True))
+        return graph
+
+    def plot(self, **options: Any) -> "Axes":
+        """Draw the tree in the plane and return the axes; see `tree_plots`."""
+        from .tree_plots import plot_spanning_tree
+
+        return plot_spanning_tree(self.forest, self.points, **options)

@@ -1,0 +1,122 @@
+"""Run the tests that hdbscan and scikit-learn have of their HDBSCAN against ours.
+
+python -m tests.peer_suites
+
+The tests are those of the installed packages. Those that ask for something else than
+mndmst offers on purpose are named here and in the docs, each with its reason.
+"""
+
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+INTERNALS = "tests a private function or attribute"
+ALGORITHM = "`algorithm` changes nothing, so it refuses no metric"
+SEVERAL = "missing distances leave several trees, which are clustered"
+CONVENTION = (
+    "a `min_samples` larger than the data takes all other points, as in hdbscan"
+)
+
+
+# Metrics that scikit-learn refuses with a tree, and that are offered here.
+UNKNOWN_TO_TREES = {
+    "kd_tree": (
+        "braycurtis", "canberra", "correlation", "cosine", "dice", "hamming", "jaccard",
+        "mahalanobis", "rogerstanimoto", "russellrao", "seuclidean", "sokalsneath",
+        "sqeuclidean", "yule",
+    ),
+    "ball_tree": ("correlation", "cosine", "sqeuclidean", "yule"),
+}  # fmt: skip
+
+
+class Suite(NamedTuple):
+    """The tests of a package, and those whose failure is meant: pattern and reason."""
+
+    module: str
+    exceptions: dict[str, str]
+
+
+SUITES = {
+    "hdbscan": Suite(
+        "hdbscan.tests.test_hdbscan",
+        {
+            "test_hdbscan_approximate_predict": "clusters have other numbers: those of "
+            "their smallest points",
+            "test_hdbscan_approximate_predict_score": "predictions need no "
+            "preparation, so there is no error without it",
+            "test_hdbscan_all_points_membership_vectors": INTERNALS,
+        },
+    ),
+    "sklearn": Suite(
+        "sklearn.cluster.tests.test_hdbscan",
+        {
+            **{
+                f"test_hdbscan_algorithms[[]{metric}-{tree}]": ALGORITHM
+                for tree, metrics in UNKNOWN_TO_TREES.items()
+                for metric in metrics
+            },
+            "test_hdbscan_algorithms[[]haversine-ball_tree]": "latitudes beyond 90 "
+            "degrees are refused",
+            "test_hdbscan_tree_invalid_metric": ALGORITHM,
+            "test_hdbscan_cosine_metric_invalid_algorithm*": ALGORITHM,
+            "test_hdbscan_sparse[[]*": ALGORITHM,
+            "test_hdbscan_sparse_distances_*": SEVERAL,
+            "test_hdbscan_too_many_min_samples": CONVENTION,
+            "test_labelling_distinct*": INTERNALS,
+            "test_hdbscan_default_copy_warning": "`copy` changes nothing, and its "
+            "default does not either",
+        },
+    ),
+}
+
+
+def failures(package: str) -> tuple[list[str], int]:
+    """Return the tests of a package that fail against mndmst, and how many pass."""
+    here = Path(__file__).parent
+    environment = dict(
+        os.environ, MNDMST_PEER=package, MPLBACKEND="Agg", PYTHONPATH=str(here)
+    )
+    environment.pop("PYTEST_ADDOPTS", None)
+    command = [
+        sys.executable, "-m", "pytest", "-c", os.devnull, "-p", "peer_plugin", "-q",
+        "-p", "no:cacheprovider", "-W", "ignore", "--tb=line", "-rf",
+        "--pyargs", SUITES[package].module,
+    ]  # fmt: skip
+    run = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=900
+    )
+    passed = re.search(r"(\d+) passed", run.stdout)
+    if passed is None:
+        raise RuntimeError(run.stdout + run.stderr)
+    names = re.findall(r"^FAILED \S*::(\S+)", run.stdout, re.MULTILINE)
+    return names, int(passed[1])
+
+
+def unexpected(package: str, names: list[str]) -> list[str]:
+    """Return failures that have no reason here."""
+    patterns = SUITES[package].exceptions
+    return [
+        name
+        for name in names
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+
+
+def main() -> int:
+    """Run both, and print what fails; return the exit status."""
+    status = 0
+    for package in SUITES:
+        names, passed = failures(package)
+        strange = unexpected(package, names)
+        print(f"{package}: {passed} pass, {len(names)} fail, {len(strange)} unexpected")
+        print("".join(f"    {name}\n" for name in strange), end="")
+        status |= bool(strange)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,384 @@
+"""mndmst.HDBSCAN has the parameters and results of hdbscan and scikit-learn."""
+
+import pickle
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist, pdist, squareform
+
+import mndmst
+from mndmst.cluster.condensed import condensed_tree
+from mndmst.cluster.density import label_points
+from mndmst.cluster.selection import ClusterSelection, select_clusters
+from mndmst.points.read import example_points
+
+hdbscan = pytest.importorskip("hdbscan", reason="needs hdbscan")
+trees = pytest.importorskip("hdbscan.hdbscan_")
+
+
+def same_clusters(one: np.ndarray, other: np.ndarray) -> bool:
+    pairs = set(zip(one.tolist(), other.tolist(), strict=True))
+    names = len(set(one.tolist())), len(set(other.tolist()))
+    return len(pairs) == names[0] == names[1] and bool(((one < 0) == (other < 0)).all())
+
+
+def by_label(ours: np.ndarray, theirs: np.ndarray) -> list[int]:
+    """Return the label of hdbscan for each of ours."""
+    return [int(theirs[ours == label][0]) for label in range(ours.max() + 1)]
+
+
+def theirs_on(points: np.ndarray, **options: object):
+    """Return a fitted estimator of hdbscan, on points without equal distances."""
+    return hdbscan.HDBSCAN(
+        min_samples=1, algorithm="prims_kdtree", gen_min_span_tree=True, **options
+    ).fit(points)
+
+
+@pytest.mark.parametrize("single", [False, True], ids=["", "single"])
+@pytest.mark.parametrize("most", [0, 60, 400])
+@pytest.mark.parametrize("epsilon", [0.0, 0.15, 0.6])
+@pytest.mark.parametrize("method", ["eom", "leaf"])
+@pytest.mark.parametrize("name", ["rings", "blobs"])
+def test_selection_is_that_of_hdbscan(
+    name: str, method: str, epsilon: float, most: int, single: bool
+) -> None:
+    points = example_points(name, 800)
+    dendrogram = mndmst.single_linkage(points)
+    for farthest in (np.inf, 0.7):
+        for least in (5, 25):
+            rule = ClusterSelection(method, epsilon, farthest, single, most)
+            tree = condensed_tree(dendrogram, least)
+            found = label_points(tree, select_clusters(tree, rule), epsilon)
+            labels, probabilities, *_ = trees._tree_to_labels(
+                points, dendrogram.copy(), least, method, single, False, epsilon, 0.0,
+                most, farthest,
+            )  # fmt: skip
+            assert same_clusters(found.labels, labels)
+            np.testing.assert_allclose(found.probabilities, probabilities)
+
+
+@pytest.mark.parametrize("persistence", [0.05, 0.3, 1.0, 5.0])
+def test_persistence_threshold_is_that_of_hdbscan(persistence: float) -> None:
+    points = example_points("blobs", 800)
+    ours = mndmst.HDBSCAN(8, 1, cluster_selection_persistence=persistence).fit(points)
+    theirs = theirs_on(
+        points, min_cluster_size=8, cluster_selection_persistence=persistence
+    )
+    assert same_clusters(ours.labels_, theirs.labels_)
+
+
+@pytest.mark.parametrize("dimensions", [2, 7, 30])
+def test_results_are_those_of_hdbscan(dimensions: int) -> None:
+    generator = np.random.default_rng(dimensions)
+    points = generator.normal(size=(500, dimensions))
+    points += 6 * generator.integers(0, 3, (500, 1))
+    ours = mndmst.HDBSCAN(20, 1, store_centers="both").fit(points)
+    theirs = theirs_on(points, min_cluster_size=20)
+    assert ours.labels_.max() >= 1 and same_clusters(ours.labels_, theirs.labels_)
+    names = by_label(ours.labels_, theirs.labels_)
+    close = {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(ours.probabilities_, theirs.probabilities_, **close)
+    np.testing.assert_allclose(ours.outlier_scores_, theirs.outlier_scores_, **close)
+    np.testing.assert_allclose(
+        ours.cluster_persistence_, theirs.cluster_persistence_[names], **close
+    )
+    np.testing.assert_allclose(ours.relative_validity_, theirs.relative_validity_)
+    for label, name in enumerate(names):
+        exemplars = [*map(tuple, ours.exemplars_[label])]
+        assert sorted(exemplars) == sorted(map(tuple, theirs.exemplars_[name]))
+        centroid = theirs.weighted_cluster_centroid(name)
+        np.testing.assert_allclose(ours.centroids_[label], centroid)
+        medoid = theirs.weighted_cluster_medoid(name)
+        np.testing.assert_array_equal(ours.medoids_[label], medoid)
+    for cut in (0.5, 1.0, 3.0):
+        found = ours.dbscan_clustering(cut, 10)
+        assert same_clusters(found, theirs.dbscan_clustering(cut, 10))
+
+
+def test_trees_have_the_fields_of_hdbscan() -> None:
+    points = example_points("blobs", 300)
+    ours, theirs = mndmst.HDBSCAN(10, 1).fit(points), theirs_on(points)
+    for name in ("condensed_tree_", "single_linkage_tree_", "minimum_spanning_tree_"):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        assert [*one.to_pandas().columns] == [*other.to_pandas().columns]
+        assert one.to_numpy().dtype.names == other.to_numpy().dtype.names
+        graph, expected = one.to_networkx(), other.to_networkx()
+        assert type(graph) is type(expected)
+        assert next(iter(graph.edges(data=True)))[2].keys() == {"weight"}
+    rows = ours.condensed_tree_.to_pandas()
+    assert rows[rows.child < 300].child_size.eq(1).all()
+    assert len(ours.minimum_spanning_tree_.to_networkx()) == 300
+    linkage = ours.single_linkage_tree_
+    np.testing.assert_array_equal(linkage.to_numpy(), ours.linkage_)
+    assert linkage.to_networkx().number_of_edges() == 598
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 5])
+def test_trees_are_drawn(dimensions: int, tmp_path: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    points = np.random.default_rng(1).normal(size=(400, dimensions))
+    points[::2] += 9
+    points[:20] = points[0]  # an infinite lambda
+    model = mndmst.HDBSCAN(10, 2).fit(points)
+    drawings = (
+        (model.condensed_tree_, {}),
+        (model.condensed_tree_, {"log_size": True, "cmap": "none", "colorbar": False}),
+        (model.condensed_tree_, {"select_clusters": True, "label_clusters": True}),
+        (model.single_linkage_tree_, {}),
+        (model.single_linkage_tree_, {"truncate_mode": "lastp", "p": 9}),
+        (model.minimum_spanning_tree_, {}),
+        (model.minimum_spanning_tree_, {"vary_line_width": False, "node_size": 1}),
+    )
+    for tree, options in drawings:
+        figure, axes = pyplot.subplots()
+        assert tree.plot(axis=axes, **options) is axes
+        figure.savefig(tmp_path / "tree.png")
+        assert (tmp_path / "tree.png").stat().st_size > 4000
+        pyplot.close(figure)
+    if dimensions == 5:
+        axes = model.minimum_spanning_tree_.plot()
+        assert axes.get_xlabel() == "first principal component"
+        pyplot.close("all")
+
+
+def mutual_reachability(
+    distances: np.ndarray, samples: int, alpha: float = 1.0
+) -> np.ndarray:
+    cores = np.sort(distances, axis=1)[:, samples]
+    return np.maximum(distances / alpha, np.maximum(cores[:, None], cores))
+
+
+METRICS = {
+    "chebyshev": {}, "minkowski": {"p": 3}, "canberra": {}, "hamming": {},
+    "jaccard": {}, "seuclidean": {}, "braycurtis": {}, "correlation": {}, "l1": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_has_the_forest_of_all_pairs(metric: str) -> None:
+    generator = np.random.default_rng(3)
+    points = generator.integers(0, 4, (120, 6)).astype(np.float64)
+    points += 0 if metric in ("hamming", "jaccard") else generator.random((120, 6))
+    name = {"l1": "cityblock"}.get(metric, metric)
+    given = points != 0 if metric == "jaccard" else points
+    options = {"V": points.var(axis=0, ddof=1)} if metric == "seuclidean" else {}
+    distances = cdist(given, given, name, **METRICS[metric], **options)
+    expected = mndmst.minimum_spanning_forest(
+        *np.triu_indices(120, 1),
+        mutual_reachability(distances, 4)[np.triu_indices(120, 1)],
+    )
+    model = mndmst.HDBSCAN(6, 4, metric=metric, metric_params=METRICS[metric])
+    model.fit(points)
+    np.testing.assert_allclose(
+        np.sort(model.forest_.weight), np.sort(expected.weight), rtol=1e-9, atol=1e-12
+    )
+    assert model.exact_ and model.forest_.num_trees == 1
+    order = generator.permutation(120)
+    again = mndmst.HDBSCAN(6, 4, metric=metric, metric_params=METRICS[metric])
+    assert same_clusters(again.fit_predict(points[order]), model.labels_[order])
+
+
+def test_a_function_is_a_metric() -> None:
+    points = example_points("blobs", 120)
+
+    def distance(one: np.ndarray, other: np.ndarray) -> float:
+        return float(np.abs(one - other).max())
+
+    found = mndmst.HDBSCAN(8, metric=distance).fit_predict(points)
+    named = mndmst.HDBSCAN(8, metric="chebyshev").fit_predict(points)
+    np.testing.assert_array_equal(found, named)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("alpha", [0.5, 1.3])
+def test_alpha_scales_distances_and_not_cores(alpha: float, metric: str) -> None:
+    points = example_points("blobs", 150) + 20
+    name = {"manhattan": "cityblock"}.get(metric, metric)
+    mutual = mutual_reachability(squareform(pdist(points, name)), 5, alpha)
+    pairs = np.triu_indices(150, 1)
+    expected = mndmst.minimum_spanning_forest(*pairs, mutual[pairs])
+    model = mndmst.HDBSCAN(6, 5, metric=metric, alpha=alpha).fit(points)
+    np.testing.assert_allclose(
+        np.sort(model.forest_.weight), np.sort(expected.weight), rtol=1e-7
+    )
+
+
+def test_precomputed_distances_give_the_clusters_of_the_points(tmp_path: Path) -> None:
+    points = np.random.default_rng(4).integers(0, 30, (200, 2)).astype(np.float64)
+    expected = mndmst.HDBSCAN(6, 3).fit(points)
+    condensed = pdist(points)
+    matrix = squareform(condensed)
+    np.save(tmp_path / "matrix.npy", matrix)
+    graph = np.where(matrix == 0, 1e-300, matrix)  # a zero would not be an entry
+    np.fill_diagonal(graph, 0)
+    for distances in (
+        matrix,
+        matrix.tolist(),
+        np.load(tmp_path / "matrix.npy", mmap_mode="r"),
+        condensed,
+        sparse.csr_matrix(graph),
+        sparse.coo_array(graph),
+    ):
+        model = mndmst.HDBSCAN(6, 3, metric="precomputed").fit(distances)
+        np.testing.assert_array_equal(model.labels_, expected.labels_)
+        np.testing.assert_allclose(
+            np.sort(model.forest_.weight), np.sort(expected.forest_.weight)
+        )
+    model.condensed_tree_.to_numpy()
+    with pytest.raises(AttributeError, match="exemplars_"):
+        _ = model.exemplars_
+    with pytest.raises(mndmst.points.estimator.ConfigError, match="to_networkx"):
+        model.minimum_spanning_tree_.plot()
+
+
+def test_missing_distances_leave_several_trees() -> None:
+    near = squareform(pdist(example_points("blobs", 40)))
+    apart = np.full((40, 40), np.inf)
+    dense = np.block([[near, apart], [apart, near]])
+    graph = sparse.block_diag([near, near], "csr")
+    for distances in (dense, graph):
+        model = mndmst.HDBSCAN(40, 3, metric="precomputed").fit(distances)
+        assert model.forest_.num_trees == 2
+        assert model.labels_.tolist() == [0] * 40 + [1] * 40
+    few = sparse.csr_matrix(np.diag(np.ones(9), 1) + np.diag(np.ones(9), -1))
+    model = mndmst.HDBSCAN(2, 2, metric="precomputed").fit(few)
+    assert model.labels_[0] == model.labels_[-1] == -1  # one neighbour each
+
+
+@pytest.mark.parametrize(
+    ("distances", "message"),
+    [
+        (np.zeros((3, 4)), "matrix has shape"),
+        (np.array([[0.0, 1], [2, 0]]), "not symmetric"),
+        (np.array([[0.0, np.nan], [np.nan, 0]]), "np.nan values found"),
+        (np.array([[0.0, -1], [-1, 0]]), "negative"),
+        (np.arange(5.0), "5 distances in one dimension"),
+        (sparse.csr_matrix(np.array([[0.0, 1], [2, 0]])), "not symmetric"),
+        (sparse.csr_matrix(np.ones((2, 3))), "has shape"),
+    ],
+)
+def test_matrices_that_are_not_distances(distances, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mndmst.HDBSCAN(2, 1, metric="precomputed").fit(distances)
+
+
+def test_rows_that_are_not_finite() -> None:
+    points = example_points("blobs", 300)
+    clean = mndmst.HDBSCAN(10, 4).fit(points)
+    given = np.insert(
+        points, [0, 50, 300], [[np.nan, 1], [np.inf, 0], [np.inf, np.nan]], 0
+    )
+    rows = np.isfinite(given).all(axis=1)
+    model = mndmst.HDBSCAN(10, 4).fit(given)
+    assert model.labels_[~rows].tolist() == [-1, -1, -1]
+    assert model.probabilities_[~rows].tolist() == [0, 0, 0]
+    assert model.outlier_scores_[~rows].tolist() == [1, 1, 1]
+    for name in ("labels_", "probabilities_", "outlier_scores_"):
+        values = getattr(model, name)[rows]
+        np.testing.assert_array_equal(values, getattr(clean, name))
+    np.testing.assert_array_equal(
+        model.cluster_persistence_, clean.cluster_persistence_
+    )
+    single = {"allow_single_cluster": True, "cluster_selection_epsilon_max": 3.0}
+    found = mndmst.HDBSCAN(10, 4, **single).fit_predict(given)[rows]
+    np.testing.assert_array_equal(
+        found, mndmst.HDBSCAN(10, 4, **single).fit_predict(points)
+    )
+    coded = mndmst.HDBSCAN(10, 4, non_finite="codes").fit(given)
+    assert coded.labels_[~rows].tolist() == [-3, -2, -3]
+    assert np.isnan(coded.probabilities_[~rows]).tolist() == [True, False, True]
+    assert coded.dbscan_clustering(0.4)[~rows].tolist() == [-3, -2, -3]
+    with pytest.raises(ValueError, match="point 0 has a coordinate that is not finite"):
+        mndmst.HDBSCAN(non_finite="error").fit(given)
+    nothing = mndmst.HDBSCAN().fit(np.full((4, 2), np.nan))
+    assert nothing.labels_.tolist() == [-1] * 4
+
+
+def test_parameters_without_effect_are_named_in_one_line() -> None:
+    points = example_points("blobs", 60)
+    model = mndmst.HDBSCAN(
+        algorithm="boruvka_kdtree", gen_min_span_tree=True, core_dist_n_jobs=1
+    )
+    message = "algorithm, gen_min_span_tree, core_dist_n_jobs change nothing"
+    with pytest.warns(UserWarning, match=message):
+        model.fit(points)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_cluster_size": "five"}, "min_cluster_size 'five' is not an integer"),
+        ({"min_samples": 2.0}, "min_samples 2.0 is not an integer"),
+        ({"max_cluster_size": -1}, "max_cluster_size -1"),
+        ({"alpha": 0}, "alpha 0"),
+        ({"alpha": "one"}, "alpha 'one' is not a number"),
+        ({"cluster_selection_epsilon_max": -1}, "epsilon_max -1"),
+        ({"cluster_selection_persistence": -1.0}, "persistence -1"),
+        ({"store_centers": "mean"}, "store_centers 'mean'"),
+        ({"non_finite": "keep"}, "non_finite 'keep'"),
+        ({"metric": "imperial"}, "no metric 'imperial'"),
+        ({"metric": None}, "no metric None"),
+        ({"metric": "minkowski", "p": -1}, "minkowski p -1"),
+        (
+            {"metric": "precomputed", "algorithm": "kd_tree"},
+            "precomputed is not a valid",
+        ),
+        ({"metric": "chebyshev", "approximate": True}, "approximate takes the metrics"),
+    ],
+)
+def test_values_out_of_range_are_value_errors(options, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mndmst.HDBSCAN(**options).fit(example_points("blobs", 30))
+
+
+def test_fitted_models_are_pickled_and_cloned() -> None:
+    base = pytest.importorskip("sklearn.base")
+    points = example_points("blobs", 200)
+    model = mndmst.HDBSCAN(9, 3, allow_single_cluster=True).fit(points)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    assert len(again.exemplars_) == len(model.exemplars_)
+    assert base.clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("samples", [1, 50])
+def test_fewer_points_than_are_asked_for_are_noise(count: int, samples: int) -> None:
+    model = mndmst.HDBSCAN(50, samples).fit(np.arange(count)[:, None])
+    assert model.labels_.tolist() == [-1] * count
+    assert model.relative_validity_ == 0 and model.exemplars_ == []
+    assert len(model.cluster_persistence_) == 0
+
+
+def test_options_of_the_command_are_those_of_python(mndmst, tmp_path: Path) -> None:
+    points, clusters = tmp_path / "points.npy", tmp_path / "clusters.h5"
+    given = example_points("rings", 600)
+    np.save(points, given)
+    run = mndmst(
+        "hdbscan", points, "-o", clusters, "--min-cluster-size", 9, "--min-samples", 3,
+        "--allow-single-cluster", "--max-cluster-size", 300,
+        "--cluster-selection-epsilon", 0.1, "--cluster-selection-epsilon-max", 2,
+        "--cluster-selection-persistence", 0.2,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    from mndmst import HDBSCAN
+
+    model = HDBSCAN(
+        9, 3, 0.1, 0.2, 300, allow_single_cluster=True, cluster_selection_epsilon_max=2
+    ).fit(given)
+    with h5py.File(clusters) as file:
+        np.testing.assert_array_equal(file["labels"], model.labels_)
+        np.testing.assert_array_equal(file["outlier_scores"], model.outlier_scores_)
+        np.testing.assert_array_equal(file["persistence"], model.cluster_persistence_)
+        assert "max_cluster_size 300 allow_single_cluster" in file.attrs["rule"]
+    np.save(points, np.zeros((1, 2)))
+    run = mndmst("hdbscan", points, "-o", clusters)
+    assert run.returncode == 0 and "clusters=0 noise=1" in run.stdout, run.stderr
+    run = mndmst("hdbscan", points, "--cluster-selection-epsilon-max", -1)
+    assert run.returncode == 1 and "epsilon_max -1.0: give at least" in run.stderr
