@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ..host.errors import InputError
+from ..host.errors import InputError, MndmstError
 from ..io.allowance import check_room
 from ..io.opening import opened
 
@@ -59,6 +59,8 @@ def read_points(source: str | Path, mapped: bool = False) -> np.ndarray:
                 points = np.load(file, allow_pickle=False)
             else:
                 points = _read_table(file)
+    except MndmstError:
+        raise
     except (OSError, ValueError, EOFError, SyntaxError, TokenError) as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.extras import optional
 from ..io.edges import supported_weights
 
@@ -66,6 +66,8 @@ def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.nd
         result = _value(_parsed(text), tables, compute)
         if isinstance(result, arrow.Scalar):
             result = arrow.array(np.full(length, result.as_py()))
+    except MndmstError:
+        raise
     except (arrow.ArrowException, TypeError) as error:
         raise InputError(f"{text!r} cannot be computed: {error}") from error
     values = np.asarray(result.to_numpy(zero_copy_only=False))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...host.counted import counted
-from ...host.errors import InputError
+from ...host.errors import InputError, MndmstError
 from ..edges import Edges, checked_edges, narrow_integers
 from .files import read_bytes
 
@@ -41,6 +41,8 @@ def read(path: Path) -> Edges:
         weight = _weights(list(map(_weight, records)))
     except RecursionError as error:
         raise InputError(f"{path}: is no graph (nested too deeply).") from error
+    except MndmstError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(
             f"{path}: is no node-link or adjacency data of networkx, or damaged "

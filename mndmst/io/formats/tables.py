@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...host.errors import InputError
+from ...host.errors import InputError, MndmstError
 from ..allowance import capped, check_room, exceeded
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
@@ -144,6 +144,8 @@ class ParquetFile(EdgeFile):
             asked = max(map(int, re.findall(r"\d+", str(error))), default=0)
             what = "a piece of the table"
             raise exceeded(self.path, asked, what, " at least") from error
+        except MndmstError:
+            raise
         except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"{self.path}: not a table of edges, or damaged or cut short "
