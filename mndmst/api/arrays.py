@@ -205,7 +205,6 @@ def _forest_of_matrix(entries: MatrixEntries, maximum: bool, cores: int) -> Fore
     given = InputEdges(entries.edges, maximum, entries.positions)
     if rows is None:
         return _forest_of(entries.edges(), maximum, backend, given)
-    compile_for("matrices", entries.weights.dtype)
     return _public(backend.msf(rows), entries.weights.dtype, given)
 
 

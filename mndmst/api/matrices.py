@@ -12,6 +12,7 @@ from ..host.errors import InputError, InputTypeError
 from ..io.edges import Edges, as_ids, supported_weights
 from ..kernels.inspect import FINE, inspect_rows
 from ..kernels.threads import Threads
+from ..native.ahead import compile_for
 from .inputs import NUMBERS, on_device
 
 
@@ -87,6 +88,7 @@ class CompressedEntries(MatrixEntries):
         n = self.num_vertices
         if not self._has_reverse_arcs() or n >= 1 << 31 or not self.canonical:
             return None
+        compile_for("matrices", self.weights.dtype)
         rule = key_rule(self.weights.dtype)
         keys = self.weights.copy().view(rule.sign.dtype)
         rows = Rows(0, n, self.indptr, self.heads, keys)
@@ -131,8 +133,8 @@ def read_matrix(csgraph: Any) -> MatrixEntries:
     InputError
         If it is not square, damaged, or has NaN.
     """
-    if hasattr(csgraph, "get") and (hasattr(csgraph, "tocoo") or on_device(csgraph)):
-        csgraph = csgraph.get()  # of CuPy
+    if on_device(csgraph) or type(csgraph).__module__.startswith("cupyx."):
+        csgraph = csgraph.get()
     if not hasattr(csgraph, "tocoo"):
         return _dense_entries(csgraph)
     _check_square(csgraph.shape)
