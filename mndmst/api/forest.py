@@ -68,10 +68,8 @@ class Forest(Queries):
             yield from zip(*held, strict=True)
 
     def __repr__(self) -> str:
-        return (
-            f"Forest({counted(len(self), 'edge')}, {counted(self.num_trees, 'tree')}, "
-            f"total weight {self.total_weight})"
-        )
+        counts = f"{counted(len(self), 'edge')}, {counted(self.num_trees, 'tree')}"
+        return f"{type(self).__name__}({counts}, total weight {self.total_weight})"
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the totals, and the first edges."""
@@ -91,7 +89,7 @@ class Forest(Queries):
             f'<td style="text-align:left">{value}</td></tr>'
             for name, value in facts.items()
         )
-        return f"<table><caption>mndmst.Forest</caption>{rows}</table>"
+        return f"<table><caption>mndmst.{type(self).__name__}</caption>{rows}</table>"
 
     @property
     def edges(self) -> np.ndarray:

@@ -6,6 +6,7 @@ or not at all.
 """
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from operator import index
 from typing import Any
 
@@ -109,6 +110,19 @@ def as_count(value: Any, name: str) -> int:
     if count < 0:
         raise ConfigError(f"{name} is {count}; give 0 or more")
     return count
+
+
+def as_number(value: Any, name: str) -> int | float:
+    """Return an argument that is a real number.
+
+    Raises
+    ------
+    ConfigTypeError
+        If it is none.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ConfigTypeError(f"{name} has type {type(value).__name__}; give a number")
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _of_sequence(values: list[Any]) -> np.ndarray:

@@ -15,6 +15,9 @@ from ..kernels.threads import Threads
 from ..native.ahead import compile_for
 from .inputs import NUMBERS, on_device
 
+# Formats of blocks or diagonals, which store zeros where there is no entry.
+PADDED = ("bsr", "dia")
+
 
 @dataclass(frozen=True)
 class MatrixEntries(ABC):
@@ -124,7 +127,8 @@ def read_matrix(csgraph: Any) -> MatrixEntries:
     ----------
     csgraph : sparse matrix or array of SciPy or CuPy, or array-like
         Entries that a sparse matrix stores twice are two edges. In a dense array zero,
-        infinity and NaN mean that there is no edge; in a masked array the mask does.
+        infinity and NaN mean that there is no edge, in formats of blocks or diagonals
+        zero does, and in a masked array the mask.
 
     Raises
     ------
@@ -140,14 +144,20 @@ def read_matrix(csgraph: Any) -> MatrixEntries:
     _check_square(csgraph.shape)
     if csgraph.format in ("csr", "csc"):
         return _compressed_entries(csgraph)
-    coo = csgraph.tocoo()  # entries that are there twice stay two
+    coo, positions = csgraph.tocoo(), None  # entries that are stored twice stay two
+    if csgraph.format in PADDED:
+        positions = np.flatnonzero(coo.data)
+        coo = type(coo)(
+            (coo.data[positions], (coo.row[positions], coo.col[positions])), coo.shape
+        )
     n, weights = coo.shape[0], _weights_of(coo.data)
     ids = id_dtype(n)
     for ends in (coo.row, coo.col):
         _check_ids(ends, n)
     for entry in _nan(weights):
         raise _no_order(coo.row[entry], coo.col[entry])
-    return ListedEntries(n, as_ids(coo.col, ids), weights, as_ids(coo.row, ids))
+    columns = as_ids(coo.col, ids), weights, as_ids(coo.row, ids)
+    return ListedEntries(n, *columns, positions=positions)
 
 
 def _compressed_entries(matrix: Any) -> CompressedEntries:

@@ -11,13 +11,13 @@ import numpy as np
 from ..host.errors import ConfigError
 from .forest import Forest
 from .input_edges import ForestColumns
-from .vertex_names import VertexNames, is_one
+from .vertex_names import VertexNames
 
 if TYPE_CHECKING:
     from ..tree.index import ForestIndex
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NamedForest(Forest):
     """A spanning forest that takes and gives the names of vertices.
 
@@ -112,9 +112,8 @@ class NamedForest(Forest):
     def _columns(self) -> ForestColumns:
         return self._numbered._columns()
 
-    def _vertices(self, u: Any, v: Any) -> tuple[bool, np.ndarray, np.ndarray]:
-        numbers = self._vertex_names.numbers(u), self._vertex_names.numbers(v)
-        return is_one(u), *numbers
+    def _vertices(self, asked: Any) -> np.ndarray:
+        return self._vertex_names.numbers(asked)
 
     def _names(self, vertices: np.ndarray) -> np.ndarray:
         return self.nodes[vertices]

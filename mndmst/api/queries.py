@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .inputs import as_column, as_number
+
 if TYPE_CHECKING:
     from ..tree.index import ForestIndex
 
@@ -69,7 +71,7 @@ class Queries:
         InputError
             If there is no such vertex.
         """
-        one, u, v = self._vertices(u, v)
+        one, u, v = self._pair(u, v)
         found = self.index.connected(u, v)
         return found[0].item() if one else found
 
@@ -94,11 +96,11 @@ class Queries:
         InputError
             If there is no such vertex.
         """
-        one, u, v = self._vertices(u, v)
+        one, u, v = self._pair(u, v)
         found = self.index.path_max(u, v)
         return found[0].item() if one else found
 
-    def path(self, u: int, v: int) -> np.ndarray:
+    def path(self, u: Any, v: Any) -> np.ndarray:
         """Return the edges on the path from one vertex to another.
 
         Returns
@@ -112,8 +114,8 @@ class Queries:
         InputError
             If there is no such vertex.
         """
-        _, u, v = self._vertices(u, v)
-        return self.index.path(u, v)[1].astype(np.int64)
+        _, *ends = self._pair(u, v)
+        return self.index.path(*ends)[1].astype(np.int64)
 
     def cut(self, below: int | float) -> np.ndarray:
         """Return the components that edges lighter than a threshold make.
@@ -128,9 +130,9 @@ class Queries:
         Raises
         ------
         ConfigError
-            If the threshold is NaN.
+            If the threshold is NaN or no number.
         """
-        return self._names(self.index.cut(below).astype(np.int64))
+        return self._names(self._cut(below).astype(np.int64))
 
     def component_sizes(self, below: int | float | None = None) -> np.ndarray:
         """Return how many vertices the trees have.
@@ -148,10 +150,10 @@ class Queries:
         Raises
         ------
         ConfigError
-            If the threshold is NaN.
+            If the threshold is NaN or no number.
         """
         index = self.index
-        labels = index.labels if below is None else index.cut(below)
+        labels = index.labels if below is None else self._cut(below)
         first = labels == np.arange(len(labels))
         return index.component_sizes(labels)[first]
 
@@ -166,17 +168,27 @@ class Queries:
         Raises
         ------
         ConfigError
-            If the threshold is NaN.
+            If the threshold is NaN or no number.
         """
         index = self.index
-        labels = index.labels if below is None else index.cut(below)
+        labels = index.labels if below is None else self._cut(below)
         order = np.argsort(labels, kind="stable")
         bounds = np.cumsum(self.component_sizes(below))[:-1]
         return np.split(self._names(order), bounds) if len(order) else []
 
-    def _vertices(self, u: Any, v: Any) -> tuple[bool, Any, Any]:
+    def _cut(self, below: Any) -> np.ndarray:
+        return self.index.cut(as_number(below, "below"))
+
+    def _pair(self, u: Any, v: Any) -> tuple[bool, np.ndarray, np.ndarray]:
         """Return whether a query is about one pair, and the numbers of its vertices."""
-        return np.ndim(u) == 0, u, v
+        u, v = self._vertices(u), self._vertices(v)
+        return u.ndim == 0, u, v
+
+    def _vertices(self, asked: Any) -> np.ndarray:
+        """Return the numbers of vertices; of one vertex an array without axes."""
+        if isinstance(asked, int | np.integer):
+            return np.array(asked)
+        return as_column(asked, "vertices")
 
     def _names(self, vertices: np.ndarray) -> np.ndarray:
         """Return numbered vertices as the forest answers them."""

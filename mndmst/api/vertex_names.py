@@ -50,7 +50,7 @@ class VertexNames:
         InputError
             If a vertex has no such name.
         """
-        if is_one(asked):
+        if _is_one(asked):
             return np.array(self._number(asked), np.int64)
         ids = as_array(asked, "vertices")
         if self.names.dtype == object or ids.dtype.kind not in FIXED:
@@ -270,13 +270,14 @@ def _of_one_kind(
         If a column has integers and another one text: no end of the one would equal
         an end of the other.
     """
-    kinds = {ids.dtype.kind for ids in filled}
-    if kinds <= {"i"} or (len(kinds) == 1 and kinds <= set(FIXED)):
+    kinds = set(map(_kind_of, filled))
+    objects = any(ids.dtype == object for ids in filled)
+    if len(kinds) <= 1 and not objects:
         kind = np.result_type(*filled) if filled else np.dtype(np.int64)
         return [ids.astype(kind, copy=False) for ids in columns]
     if kinds == {"i", "u"} and all(int(ids.min()) >= 0 for ids in filled):
         return [ids.astype(np.uint64) for ids in columns]
-    if kinds <= {"O", "U"} or kinds == {"i", "u"}:
+    if len(kinds) <= 1 or kinds == {"i", "u"} or "O" in kinds:
         return [ids.astype(object) for ids in columns]
     types = ", ".join(sorted({ids.dtype.name for ids in filled}))
     raise InputTypeError(
@@ -285,7 +286,14 @@ def _of_one_kind(
     )
 
 
-def is_one(asked: Any) -> bool:
+def _kind_of(ids: np.ndarray) -> str:
+    """Return the kind of a column's type; of objects that are all text, "U"."""
+    if ids.dtype == object and all(isinstance(name, str) for name in ids.tolist()):
+        return "U"
+    return ids.dtype.kind
+
+
+def _is_one(asked: Any) -> bool:
     """Return whether a question names one vertex; lists and arrays name several.
 
     A tuple is one name.
