@@ -11,12 +11,11 @@ import numpy as np
 from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
-from ..io.totals import ExactSum, PairDigest
-from .input_edges import ForestColumns, InputEdges
 from .queries import Queries
 
 if TYPE_CHECKING:
     from ..io.forest import ForestFile
+    from .input_edges import ForestColumns, InputEdges
 
 
 # Edges that iteration makes into Python's numbers at a time, and that a notebook shows.
@@ -50,7 +49,7 @@ class Forest(Queries):
     weight: np.ndarray
     labels: np.ndarray
     graph_uuid: str = ""
-    given: InputEdges | None = field(default=None, repr=False)
+    given: "InputEdges | None" = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # The input may be far larger than the forest, and readers may be functions.
@@ -99,6 +98,8 @@ class Forest(Queries):
     @cached_property
     def total_weight(self) -> int | float:
         """The sum of the weights: exact for integers, else correctly rounded."""
+        from ..io.totals import ExactSum
+
         total = ExactSum(self.weight.dtype)
         total.add(self.weight)
         return total.total()
@@ -106,6 +107,8 @@ class Forest(Queries):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the sorted (src, dst) pairs, as `mndmst solve` prints it."""
+        from ..io.totals import PairDigest
+
         digest = PairDigest()
         digest.add(self.src, self.dst)
         return digest.hexdigest()
@@ -148,7 +151,7 @@ class Forest(Queries):
         """Whether no other spanning forest of the graph has the same total weight."""
         return self.ties == 0
 
-    def _input_edges(self) -> InputEdges:
+    def _input_edges(self) -> "InputEdges":
         if self.given is None:
             raise ConfigError(
                 "this forest was not computed from arrays in this process, so its "
@@ -156,7 +159,9 @@ class Forest(Queries):
             )
         return self.given
 
-    def _columns(self) -> ForestColumns:
+    def _columns(self) -> "ForestColumns":
+        from .input_edges import ForestColumns
+
         return ForestColumns(self.src, self.dst, self.weight, self.labels)
 
     @property

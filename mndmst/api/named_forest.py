@@ -10,11 +10,11 @@ import numpy as np
 
 from ..host.errors import ConfigError
 from .forest import Forest
-from .input_edges import ForestColumns
 from .vertex_names import VertexNames
 
 if TYPE_CHECKING:
     from ..tree.index import ForestIndex
+    from .input_edges import ForestColumns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +109,7 @@ class NamedForest(Forest):
         """Return the single-linkage dendrogram; leaves are positions in `nodes`."""
         return self._numbered.linkage()
 
-    def _columns(self) -> ForestColumns:
+    def _columns(self) -> "ForestColumns":
         return self._numbered._columns()
 
     def _vertices(self, asked: Any) -> np.ndarray:
