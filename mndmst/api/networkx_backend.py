@@ -15,8 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from .forest import Forest
 
-# Measured (docs/python.md): with fewer edges NetworkX is done before its dictionaries
-# have been read into arrays.
+# Measured (docs/from-scipy-and-networkx.md): with fewer edges NetworkX ends before its
+# dictionaries have been read into arrays.
 LEAST_EDGES = 2000
 ALGORITHMS = ("kruskal", "prim", "boruvka", "borůvka")
 
