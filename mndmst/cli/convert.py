@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .options import add_columns, tell_notes
 from .parser import size
 
 
@@ -23,6 +24,7 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="the format of the input, in place of its suffix",
     )
+    add_columns(convert)
     convert.add_argument(
         "--graph",
         type=Path,
@@ -40,14 +42,16 @@ def add(commands: Any) -> None:
 
 def _convert(arguments: argparse.Namespace) -> int:
     from ..io.allowance import allow
-    from ..io.formats import check_writer, read_edges, write_edges
+    from ..io.formats import check_writer, open_edges, write_edges
     from ..io.original_ids import graph_of_forest, with_original_ids
     from ..io.outputs import check_outputs
 
     check_outputs([arguments.file, arguments.graph], [(arguments.out, None)])
     check_writer(arguments.out)
     allow(arguments.memory or 0)
-    edges = read_edges(arguments.file, arguments.format)
+    file = open_edges(arguments.file, arguments.format, arguments.columns)
+    tell_notes(file.notes, quiet=False)
+    edges = file.read()
     if arguments.graph:
         graph = graph_of_forest(arguments.file, arguments.graph)
         edges = with_original_ids(edges, graph)

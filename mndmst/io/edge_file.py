@@ -18,7 +18,7 @@ import numpy as np
 from ..host.counted import counted
 from ..host.errors import InputError
 from . import allowance
-from .edges import Edges, joined_edges, narrow_integers
+from .edges import Edges, check_exact, joined_edges, narrow_integers
 
 # What a piece is about as large as: entries, or text, which stays in a core's cache
 # from reading to parsing, and whose arrays the allocator keeps for reuse.
@@ -83,6 +83,8 @@ class EdgeFile(ABC):
         read from its beginning to its end by one process.
     rereadable : bool
         Whether reading again is cheaper than keeping a copy of what was read.
+    notes : tuple of str
+        Lines that tell users how the file is read, such as the columns of a table.
     vertices_asked : bool
         Whether the user has asked for this number of vertices, however few of them
         have edges. Otherwise it may be a wrong id that makes them so many.
@@ -97,6 +99,7 @@ class EdgeFile(ABC):
     seekable: bool = True
     rereadable: bool = False
     vertices_asked: bool = False
+    notes: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, Any]:
         """Return what distinguishes this list from others, as plain values.
@@ -195,6 +198,10 @@ class EdgeFile(ABC):
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
         count = bound if self.num_vertices is None else self.num_vertices
+        whole = [piece.weight for piece in pieces if piece.weight.dtype == np.int64]
+        if any(piece.weight.dtype.kind == "f" for piece in pieces):
+            for weight in filter(len, whole):
+                check_exact(self.name, int(weight.min()), int(weight.max()))
         edges = joined_edges(count, pieces, directed=True)
         if self.weight_dtype is None and edges.weight.dtype == np.int64:
             weight = narrow_integers(edges.weight)
@@ -241,6 +248,7 @@ class EdgeFileOver(EdgeFile):
         self.seekable = file.seekable
         self.rereadable = file.rereadable
         self.vertices_asked = file.vertices_asked
+        self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
         """Return what tells the file from others."""

@@ -10,6 +10,8 @@ from ..host.counted import counted
 from ..host.errors import InputError
 
 MAX_VERTICES = 1 << 48
+# Whole numbers up to it are exact in float64.
+MOST_EXACT = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def checked_edges(
     num_vertices, src, dst, weight, directed
         As in `Edges`.
     before : int
-        How many entries come before these in the file, for errors.
+        How many entries come before these in the file; errors count from 0.
 
     Raises
     ------
@@ -71,17 +73,17 @@ def checked_edges(
         if len(ends) and (ends.min() < 0 or ends.max() >= num_vertices):
             bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
             raise InputError(
-                f"{source}: entry {before + bad + 1} joins vertex {ends[bad]} (counted "
+                f"{source}: entry {before + bad} joins vertex {ends[bad]} (both count "
                 "from 0), but there is no more than "
-                f"{counted(num_vertices, 'vertex')}. Mend the entry."
+                f"{counted(num_vertices, 'vertex')}. Fix the entry."
             )
     weight = supported_weights(source, weight)
     if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):
         bad = int(np.isnan(weight).argmax())
         u, v = src[bad], dst[bad]
         raise InputError(
-            f"{source}: the weight of entry {before + bad + 1} (vertices {u} and {v}, "
-            "counted from 0) is NaN, which has no place in an order. Give it a "
+            f"{source}: the weight of entry {before + bad} (vertices {u} and {v}; all "
+            "count from 0) is NaN, which has no place in an order. Give it a "
             "number or leave the edge out."
         )
     ids = id_dtype(num_vertices)
@@ -126,6 +128,23 @@ def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> 
         *(piece.astype(weight_dtype, copy=False) for piece in columns[2]),
     ])  # fmt: skip
     return Edges(num_vertices, src, dst, weight, directed)
+
+
+def check_exact(source: object, least: int, most: int) -> None:
+    """Refuse integers, from least to most, that float64 may not hold beside fractions.
+
+    Raises
+    ------
+    InputError
+        If one is beyond 2^53.
+    """
+    if least < -MOST_EXACT or most > MOST_EXACT:
+        number = most if most > MOST_EXACT else least
+        raise InputError(
+            f"{source}: has the weight {number} and weights with fractions; float64, "
+            "which fractions need, holds whole numbers up to 2^53 alone. Scale the "
+            "weights, or write all of them as whole numbers."
+        )
 
 
 def narrow_integers(weight: np.ndarray) -> np.ndarray:

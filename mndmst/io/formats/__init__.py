@@ -3,10 +3,11 @@
 A format is a function that opens a file as an `EdgeFile`, to be read in pieces of
 bounded size by any number of processes, or, for formats that cannot be read so or are
 small by nature, one that reads it as `Edges`; and, if it can be written, a function
-`write(edges, path)`. To add one, add it to the tables below.
+`write(edges, path)`. To add one, add it to the tables below. Formats whose columns
+users may name are in a table of their own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...host.errors import ConfigError, InputError
@@ -30,6 +31,7 @@ from . import (
     webgraph,
 )
 from .files import COMPRESSIONS
+from .table_columns import ColumnNames, check_no_columns
 
 
 def _dot_graph(path: Path) -> EdgeFile | Edges:
@@ -49,14 +51,18 @@ def _dot_h5(path: Path) -> EdgeFile | Edges:
 _EDGE_LISTS = (
     ".txt", ".el", ".wel", ".tsv", ".csv", ".edges", ".edgelist", ".plain-edgelist"
 )  # fmt: skip
-_FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
-    ".gr": dimacs.open_file,
-    ".mtx": matrix_market.open_file,
-    ".npz": scipy_npz.open_file,
+# Tables, whose columns a user may name.
+_TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
     **dict.fromkeys(_EDGE_LISTS, edge_list.open_file),
     ".parquet": tables.ParquetFile,
     ".arrow": tables.ArrowFile,
     ".feather": tables.ArrowFile,
+    ".json": networkx_json.open_file,
+}
+_OTHERS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
+    ".gr": dimacs.open_file,
+    ".mtx": matrix_market.open_file,
+    ".npz": scipy_npz.open_file,
     ".graph": _dot_graph,
     ".bvgraph": webgraph.WebGraphFile,
     ".metis": metis.read,
@@ -65,7 +71,6 @@ _FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
     ".wsg": gap.open_weighted,
     ".egr": ecl.open_file,
     ".adj": adjacency.read,
-    ".json": networkx_json.read,
     ".binary-edgelist": kagen.open_both,
     ".undirected-binary-edgelist": kagen.open_single,
     ".h5": _dot_h5,
@@ -77,10 +82,15 @@ _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     **dict.fromkeys(_EDGE_LISTS, edge_list.write),
     ".parquet": tables.write,
 }
-NAMES = tuple(suffix[1:] for suffix in _FORMATS)
+_SUFFIXES = (*_OTHERS, *_TABLES)
+NAMES = tuple(suffix[1:] for suffix in _SUFFIXES)
 
 
-def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
+def open_edges(
+    path: str | Path,
+    format: str | None = None,
+    columns: str | Mapping[str, str] | ColumnNames | None = None,
+) -> EdgeFile:
     """Open a graph in any of the formats.
 
     Weights keep their type; those in text are integers, or float64 if any of them is
@@ -92,16 +102,21 @@ def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
         A directory is taken for shards.
     format : str, optional
         One of `NAMES`; by default the suffix of the path.
+    columns : str, mapping or ColumnNames, optional
+        The columns of a table: "source=A,target=B,weight=C" or
+        {"source": "A", "target": "B", "weight": "C"}, or some of these roles; an empty
+        weight gives every edge weight 1. The rule of `table_columns` finds the others.
 
     Returns
     -------
     EdgeFile
-        Formats that cannot be read in pieces have been read whole.
+        Formats that cannot be read in pieces have been read whole. `notes` says which
+        columns of a table are read.
 
     Raises
     ------
     ConfigError
-        If there is no such format.
+        If there is no such format, or no such column.
     InputError
         If the suffix is not known, or the file is missing, damaged or wrong.
     MissingExtraError
@@ -112,22 +127,28 @@ def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
         raise InputError(f"{path}: no such file or directory.")
     if format is not None and format not in NAMES:
         raise ConfigError(f"--format {format}: known are {', '.join(NAMES)}.")
-    suffix = ".h5" if path.is_dir() else _suffix(path)
-    if format is not None:
-        suffix = f".{format}"
-    if suffix not in _FORMATS:
+    suffix = _suffix(path, format)
+    if suffix not in _SUFFIXES:
         raise InputError(
             f"{path}: unknown format {suffix or 'without suffix'}; known are "
-            f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}. Rename "
+            f"{', '.join(_SUFFIXES)}, each also with {', '.join(COMPRESSIONS)}. Rename "
             "the file, or give --format."
         )
-    opened = _FORMATS[suffix](path)
+    asked = ColumnNames.of(columns)
+    if suffix in _TABLES:
+        return _TABLES[suffix](path, asked)
+    check_no_columns(path, asked)
+    opened = _OTHERS[suffix](path)
     return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened
 
 
-def read_edges(path: str | Path, format: str | None = None) -> Edges:
+def read_edges(
+    path: str | Path,
+    format: str | None = None,
+    columns: str | Mapping[str, str] | ColumnNames | None = None,
+) -> Edges:
     """Read a graph into memory; see `open_edges`."""
-    return open_edges(path, format).read()
+    return open_edges(path, format, columns).read()
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:
@@ -163,7 +184,17 @@ def check_writer(path: Path) -> None:
         )
 
 
-def _suffix(path: Path) -> str:
+def is_table(path: Path, format: str | None = None) -> bool:
+    """Return whether a file is a table of edges, whose columns a user may name."""
+    return _suffix(path, format) in _TABLES
+
+
+def _suffix(path: Path, format: str | None) -> str:
+    """Return the suffix of a file's format, given or by its name."""
+    if format is not None:
+        return f".{format}"
+    if path.is_dir():
+        return ".h5"
     suffixes = path.suffixes
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
