@@ -14,13 +14,14 @@ from ..io.edges import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
 from .forest import Forest
+from .graph_columns import GraphColumns
 from .input_edges import InputEdges
 from .inputs import as_column, as_count, check_columns, on_device
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .named_forest import NamedForest
+from .tables import is_table, read_table
 from .vertex_names import number_ends
 from .whole_graphs import (
-    GraphColumns,
     is_edge_list,
     package_of,
     read_edge_list,
@@ -42,6 +43,8 @@ def minimum_spanning_forest(
     num_vertices: int | None = None,
     *,
     nodes: Any = None,
+    source: str | None = None,
+    target: str | None = None,
     maximum: bool = False,
     threads: int = 0,
 ) -> Forest:
@@ -66,6 +69,8 @@ def minimum_spanning_forest(
         One more than the largest end by default.
     nodes : array-like, optional
         Names of all vertices, those without an edge included.
+    source, target : str, optional
+        Names of columns of a table; see Notes.
     maximum : bool
         Return the maximum spanning forest; ties are decided as before.
     threads : int
@@ -87,8 +92,10 @@ def minimum_spanning_forest(
     -----
     In place of `src`, `dst` and `weight` the first argument may be a whole graph:
 
-    - a graph of NetworkX, igraph or rustworkx; `weight` names an attribute of edges,
-      which need not be given if it is called ``weight``;
+    - a table of pandas, Polars or PyArrow; `source`, `target` and `weight` name its
+      columns, or are left out if these have known names, such as from, to and length;
+    - a graph of NetworkX, igraph or rustworkx; `weight` names an attribute of edges, or
+      is left out if it has a known name;
     - a list of tuples (source, target, weight);
     - a square matrix, sparse or dense; see `minimum_spanning_tree`.
 
@@ -106,6 +113,12 @@ def minimum_spanning_forest(
     cores = _cores(threads)
     if num_vertices is not None:
         num_vertices = as_count(num_vertices, "num_vertices")
+    table = dst is None and is_table(src)
+    if not (table or (source is None and target is None)):
+        raise ConfigError("source and target name columns of a table; give a table")
+    if table:
+        columns = read_table(src, source, target, weight, nodes)
+        return _forest_of_names(columns, maximum, cores, num_vertices)
     if dst is None:
         if num_vertices is not None or nodes is not None:
             raise ConfigError("a whole graph has its vertices; leave num_vertices out")
@@ -189,8 +202,9 @@ def _forest_of_names(
     columns: GraphColumns, maximum: bool, cores: int, num_vertices: int | None = None
 ) -> Forest:
     """Return the forest of columns, whose ends are numbers or names."""
-    weights = as_column(columns.weight, "weight")
-    ends = number_ends(columns.src, columns.dst, num_vertices, columns.nodes)
+    titles = columns.titles
+    weights = as_column(columns.weight, titles[2])
+    ends = number_ends(columns.src, columns.dst, num_vertices, columns.nodes, titles)
     check_columns(ends.src, ends.dst, weights, num_vertices, "the edges")
     edges = checked_edges(
         "the edges", ends.num_vertices, ends.src, ends.dst, weights, directed=True

@@ -5,7 +5,7 @@ are decided in the same way for every order of the rows. Names of several types,
 type without a total order, are numbered in the order of their first occurrence.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -99,7 +99,11 @@ class NumberedEnds:
 
 
 def number_ends(
-    src: Any, dst: Any, num_vertices: int | None, nodes: Any = None
+    src: Any,
+    dst: Any,
+    num_vertices: int | None,
+    nodes: Any = None,
+    titles: Sequence[str] = ("src", "dst"),
 ) -> NumberedEnds:
     """Number the vertices that edges join.
 
@@ -110,6 +114,8 @@ def number_ends(
         If given, integers are the numbers of vertices.
     nodes : array-like, optional
         Names of all vertices, those without an edge included.
+    titles : sequence of str
+        The names of the columns in messages.
 
     Raises
     ------
@@ -118,7 +124,7 @@ def number_ends(
     InputError
         If a name is missing, or `nodes` lacks an end.
     """
-    src_ids, dst_ids = ends = [_as_ids(src, "src"), _as_ids(dst, "dst")]
+    src_ids, dst_ids = ends = [_as_ids(src, titles[0]), _as_ids(dst, titles[1])]
     if nodes is not None:
         if num_vertices is not None:
             raise InputError("give nodes or num_vertices, not both")

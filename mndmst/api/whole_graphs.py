@@ -4,32 +4,15 @@ Each gives its edges in its own order, so that a position in the columns is a po
 there: in `G.edges` of NetworkX, of `es` in igraph, in `edge_indices()` of rustworkx.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..host.errors import ConfigError, InputError, InputTypeError
+from ..io.formats.table_columns import Column, choose_weight
+from .graph_columns import GraphColumns, in_python, kind_of_objects
 
 # The attribute that NetworkX and igraph weigh edges by.
 WEIGHT = "weight"
-
-
-@dataclass(frozen=True)
-class GraphColumns:
-    """The edges of a graph, by the names of their ends.
-
-    Attributes
-    ----------
-    src, dst : sequence of vertex names, one per edge
-    weight : array-like of numbers, shape (edges,)
-    nodes : sequence or None
-        The names of all vertices; None if the edges have them all.
-    """
-
-    src: Any
-    dst: Any
-    weight: Any
-    nodes: Sequence[Any] | None
 
 
 def package_of(value: Any) -> str:
@@ -52,16 +35,16 @@ def read_graph(graph: Any, weight: str | None) -> GraphColumns:
     Parameters
     ----------
     weight : str, optional
-        The attribute of edges that is their weight; ``"weight"`` by default. If no edge
-        has an attribute that is a number, each weighs 1.
+        The attribute of edges that is their weight; by default ``"weight"``, else an
+        attribute with a known name, as in files. If no edge has an attribute that is a
+        number, each weighs 1.
 
     Raises
     ------
     ConfigError
-        If `weight` is no attribute of the edges, or not given and attributes other than
-        ``"weight"`` are numbers.
+        If `weight` is no attribute of the edges.
     InputError
-        If an edge lacks a weight.
+        If an edge lacks a weight, or attributes of unknown meaning are numbers.
     """
     if weight is not None and not isinstance(weight, str):
         raise ConfigError("of a graph, weight is the name of an attribute of its edges")
@@ -161,21 +144,18 @@ def _known_weight(attributes: Sequence[Mapping[str, Any]]) -> str | None:
 
     Raises
     ------
-    ConfigError
-        If attributes are numbers, none of them with a known name.
+    InputError
+        If several attributes may be meant, or only numbers of unknown meaning exist.
     """
-    if any(WEIGHT in data for data in attributes):
+    names = dict.fromkeys(str(name) for data in attributes for name in data)
+    if WEIGHT in names:
         return WEIGHT
-    numeric = dict.fromkeys(name for data in attributes for name in _numeric(data))
-    if not numeric:
-        return None
-    raise ConfigError(
-        f"edges have no attribute 'weight', but {', '.join(numeric)}; give one of them "
-        f"as weight={next(iter(numeric))!r}"
-    )
-
-
-def _numeric(data: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in data.items():
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            yield str(name)
+    columns = [
+        Column(name, kind_of_objects(data.get(name) for data in attributes))
+        for name in names
+    ]
+    try:
+        found = choose_weight("the graph", columns)
+    except InputError as error:
+        raise InputError(in_python(str(error))) from None
+    return None if found is None else columns[found].name
