@@ -34,12 +34,17 @@ if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree
     from .api.forest import Forest
     from .api.named_forest import NamedForest
-    from .cluster.density import condensed_tree, flat_clusters
-    from .cluster.linkage import clusters_by_count, clusters_within
-    from .points.clusters import single_linkage
+    from .clustering import (
+        clusters_by_count,
+        clusters_within,
+        condensed_tree,
+        example_points,
+        flat_clusters,
+        neighbour_graph,
+        read_points,
+        single_linkage,
+    )
     from .points.estimator import HDBSCAN
-    from .points.neighbours import neighbour_graph
-    from .points.read import example_points, read_points
     from .programs import components, partition, solve, update, verify
     from .run.config import Config
     from .service.client import connect
@@ -86,19 +91,19 @@ _MODULES = {
     "NamedForest": "api.named_forest",
     "ServiceError": "service.connection",
     "Session": "service.session",
-    "clusters_by_count": "cluster.linkage",
-    "clusters_within": "cluster.linkage",
+    "clusters_by_count": "clustering",
+    "clusters_within": "clustering",
     "components": "programs",
-    "condensed_tree": "cluster.density",
+    "condensed_tree": "clustering",
     "connect": "service.client",
-    "example_points": "points.read",
-    "flat_clusters": "cluster.density",
+    "example_points": "clustering",
+    "flat_clusters": "clustering",
     "minimum_spanning_forest": "api.arrays",
     "minimum_spanning_tree": "api.arrays",
-    "neighbour_graph": "points.neighbours",
+    "neighbour_graph": "clustering",
     "partition": "programs",
-    "read_points": "points.read",
-    "single_linkage": "points.clusters",
+    "read_points": "clustering",
+    "single_linkage": "clustering",
     "solve": "programs",
     "update": "programs",
     "verify": "programs",

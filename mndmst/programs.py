@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .api.inputs import as_count, as_path
+from .host.errors import ConfigTypeError, shown
+
 if TYPE_CHECKING:
     from .comm.communicator import Comm
     from .components import Components
@@ -77,7 +80,6 @@ def partition(
     OutputError
         If `out` is not empty or cannot be written.
     """
-    from .api.inputs import as_count
     from .host.memory import free_bytes
     from .io.allowance import allow
     from .io.external import Options, check_place
@@ -88,7 +90,7 @@ def partition(
 
     limit = _bytes(memory) or free_bytes() // 2
     options = Options(
-        Path(out),
+        as_path(out, "out"),
         as_count(parts, "parts"),
         limit,
         num_vertices=None
@@ -104,11 +106,11 @@ def partition(
     allow(limit)
     try:
         check_place(options)
-        edges = open_edges(Path(file), format)
+        edges = open_edges(as_path(file, "file"), format)
         partition_edges(Alone(), weigh(edges, weights) if weights else edges, options)
     finally:
         allow(0)
-    return Path(out)
+    return options.out
 
 
 def solve(
@@ -161,12 +163,14 @@ def solve(
     from .pipeline import Targets
     from .pipeline import solve as solve_shards
 
-    saved = _path(checkpoint)
-    targets = Targets(_path(output), _path(report), labels, saved, resume)
+    graph = as_path(path, "path")
+    outputs = _path(output, "output"), _path(report, "report")
+    saved = _path(checkpoint, "checkpoint")
+    targets = Targets(*outputs, labels, saved, resume)
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)
         agreed = _agreed(ranks, "solve", config, options)
-        return solve_shards(ranks, path, agreed, targets, progress)
+        return solve_shards(ranks, graph, agreed, targets, progress)
 
 
 def components(
@@ -201,11 +205,12 @@ def components(
     from .components import connected_components
     from .host.progress import Progress
 
+    graph = as_path(path, "path")
+    outputs = _path(output, "output"), _path(report, "report")
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)
         agreed = _agreed(ranks, "components", config, options)
-        outputs = _path(output), _path(report)
-        return connected_components(ranks, path, agreed, progress, *outputs)
+        return connected_components(ranks, graph, agreed, progress, *outputs)
 
 
 def verify(
@@ -241,12 +246,14 @@ def verify(
     from .run.compile import compile_kernels
     from .verify.certificate import verify as verify_shards
 
+    place, proved = as_path(path, "path"), as_path(forest, "forest")
+    threads = as_count(threads, "threads")
     with _ranks(comm) as ranks:
         with ranks.raise_on_all():
-            graph = open_graph(Path(path), check=ranks.rank == 0)
+            graph = open_graph(place, check=ranks.rank == 0)
         compile_kernels(ranks, "verify", graph.weight_dtype, lambda _: None)
         own = threads or locate(ranks).share
-        return verify_shards(ranks, graph, Path(forest), own)
+        return verify_shards(ranks, graph, proved, own)
 
 
 def update(
@@ -303,7 +310,11 @@ def update(
     from .update import update as update_shards
 
     files = Files(
-        Path(path), Path(forest), Path(changes), Path(output), _path(graph_output)
+        as_path(path, "path"),
+        as_path(forest, "forest"),
+        as_path(changes, "changes"),
+        as_path(output, "output"),
+        _path(graph_output, "graph_output"),
     )
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)
@@ -322,9 +333,12 @@ def _agreed(
     """Return the options of a program, the same on all ranks. Collective."""
     from .run.config import Config, on_all_ranks
 
+    if config is not None and not isinstance(config, Config):
+        raise ConfigTypeError(f"config is {shown(config)}; give a mndmst.Config")
+
     def load() -> Config:
         return (config or Config.load(None, {})).updated(
-            options, lambda name, value: f"{program}({name}={value!r})"
+            options, lambda name, value: f"{program}({name}={shown(value)})"
         )
 
     return on_all_ranks(ranks, load)
@@ -354,7 +368,6 @@ def _ranks(comm: Any) -> "Iterator[Comm]":
 
 def _bytes(memory: int | str) -> int:
     """Return a number of bytes, given as such or as text."""
-    from .api.inputs import as_count
     from .run.config import parse_bytes
 
     return (
@@ -362,5 +375,5 @@ def _bytes(memory: int | str) -> int:
     )
 
 
-def _path(path: str | Path | None) -> Path | None:
-    return None if path is None else Path(path)
+def _path(path: str | Path | None, name: str) -> Path | None:
+    return None if path is None else as_path(path, name)

@@ -16,7 +16,7 @@ from ..native.ahead import compile_for
 from .forest import Forest
 from .graph_columns import GraphColumns
 from .input_edges import InputEdges
-from .inputs import as_column, as_count, check_columns, on_device
+from .inputs import as_column, as_count, as_threads, check_columns, on_device
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .named_forest import NamedForest
 from .tables import is_table, read_table
@@ -31,9 +31,6 @@ from .whole_graphs import (
 if TYPE_CHECKING:
     from ..backends.base import Backend
     from ..backends.base import Forest as KernelForest
-
-# A thread more costs memory; no machine has so many cores.
-MOST_THREADS = 4096
 
 
 def minimum_spanning_forest(
@@ -245,10 +242,7 @@ def _copied_edges(num_vertices: int, src: Any, dst: Any, weight: Any) -> Edges:
 
 
 def _cores(threads: int) -> int:
-    count = as_count(threads, "threads")
-    if count > MOST_THREADS:
-        raise ConfigError(f"threads is {count:,}; give at most {MOST_THREADS:,}")
-    return count or len(os.sched_getaffinity(0))
+    return as_threads(threads) or len(os.sched_getaffinity(0))
 
 
 def _forest_of(

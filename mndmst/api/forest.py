@@ -11,6 +11,7 @@ import numpy as np
 from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
+from .inputs import as_path
 from .queries import Queries
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class Forest(Queries):
         """
         from ..io.forest import read_forest
 
-        return cls.of_file(read_forest(path))
+        return cls.of_file(read_forest(as_path(path, "path")))
 
     @classmethod
     def of_file(cls, file: "ForestFile") -> "Forest":
@@ -222,7 +223,7 @@ class Forest(Queries):
         OutputError
             If the file cannot be written.
         """
-        path = Path(path)
+        path = as_path(path, "path")
         if path.suffix != ".h5":
             from ..io.edges import Edges
             from ..io.formats import write_edges

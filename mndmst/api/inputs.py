@@ -8,15 +8,25 @@ or not at all.
 from collections.abc import Sequence
 from numbers import Integral, Real
 from operator import index
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..host.counted import counted
-from ..host.errors import ConfigError, ConfigTypeError, InputError, InputTypeError
+from ..host.errors import (
+    ConfigError,
+    ConfigTypeError,
+    InputError,
+    InputTypeError,
+    shown,
+)
 
 # Kinds of NumPy's types that are numbers with an order.
 NUMBERS = "biuf"
+# A thread more costs memory; no machine has so many cores.
+MOST_THREADS = 4096
 # What NumPy reads arrays by.
 ARRAY_PROTOCOLS = "__array__", "__array_interface__", "__array_struct__"
 
@@ -106,9 +116,23 @@ def as_count(value: Any, name: str) -> int:
     except TypeError:
         count = None
     if count is None or isinstance(value, bool):
-        raise ConfigTypeError(f"{name} is {value!r}; give an integer")
+        raise ConfigTypeError(f"{name} is {shown(value)}; give an integer")
     if count < 0:
         raise ConfigError(f"{name} is {count}; give 0 or more")
+    return count
+
+
+def as_threads(value: Any) -> int:
+    """Return a number of threads; 0 stands for all cores this process may use.
+
+    Raises
+    ------
+    ConfigError
+        If it is no count, or far more than any machine has cores.
+    """
+    count = as_count(value, "threads")
+    if count > MOST_THREADS:
+        raise ConfigError(f"threads is {count:,}; give at most {MOST_THREADS:,}")
     return count
 
 
@@ -121,8 +145,50 @@ def as_number(value: Any, name: str) -> int | float:
         If it is none.
     """
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise ConfigTypeError(f"{name} has type {type(value).__name__}; give a number")
+        raise ConfigTypeError(f"{name} is {shown(value)}; give a number")
     return int(value) if isinstance(value, Integral) else float(value)
+
+
+def as_path(value: Any, name: str) -> Path:
+    """Return an argument that names a file or a directory.
+
+    Raises
+    ------
+    ConfigTypeError
+        If it is neither text nor a path.
+    """
+    if not isinstance(value, str | PathLike) or isinstance(value, bytes):
+        raise ConfigTypeError(f"{name} is {shown(value)}; give a path")
+    return Path(value)
+
+
+def as_points(values: Any, name: str) -> np.ndarray:
+    """Return points as float64, shape (points, dimensions).
+
+    Raises
+    ------
+    InputTypeError
+        If they are no numbers, or a sparse matrix.
+    InputError
+        If they have another shape, or missing or masked values.
+    """
+    if hasattr(values, "tocoo"):
+        raise InputTypeError(f"{name} is a sparse matrix; give {name}.toarray()")
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name} has masked values; fill them in or leave rows out")
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} has rows of several lengths: {error}") from error
+    if array.dtype.kind not in NUMBERS and array.size:
+        raise InputTypeError(f"{name} has values of type {array.dtype}; give numbers")
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} has shape {array.shape}; give two dimensions, a point a row"
+        )
+    return array.astype(np.float64, copy=False)
 
 
 def _of_sequence(values: list[Any]) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..host.errors import ConfigError, ConfigTypeError, InputError
+from ..host.errors import ConfigError, ConfigTypeError, InputError, shown
 from ..io.formats.table_columns import (
     EMPTY,
     NUMBER,
@@ -77,8 +77,8 @@ def _names_of(table: Any) -> list[str]:
     for name in names:
         if not isinstance(name, str):
             raise InputError(
-                f"the table has a column named {name!r}; give names that are text, or "
-                "the columns one by one: minimum_spanning_forest(src, dst, weight)"
+                f"the table has a column named {shown(name)}; give names that are text, "
+                "or the columns one by one: minimum_spanning_forest(src, dst, weight)"
             )
         if names.count(name) > 1:
             raise InputError(f"the table has the column {name!r} more than once")

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 
-from ..host.errors import InputError, InputTypeError
+from ..host.errors import InputError, InputTypeError, shown
 from .inputs import as_array
 
 # Integers are numbers of vertices up to the first bound, or up to the second times the
@@ -62,20 +62,22 @@ class VertexNames:
         try:
             return self._numbers[name]
         except KeyError:
-            raise InputError(f"the graph has no vertex named {name!r}") from None
+            raise InputError(f"the graph has no vertex named {shown(name)}") from None
         except TypeError as error:
-            raise InputTypeError(f"no vertex can be named {name!r}: {error}") from error
+            raise InputTypeError(
+                f"no vertex can be named {shown(name)}: {error}"
+            ) from error
 
     def _positions(self, ids: np.ndarray) -> np.ndarray:
         """Return the numbers of names of one of NumPy's types, which ascend."""
         alike = (self.names.dtype.kind in "iu") == (ids.dtype.kind in "iu")
         if len(ids) and (not alike or len(self.names) == 0):
-            raise InputError(f"the graph has no vertex named {ids[0]!r}")
+            raise InputError(f"the graph has no vertex named {shown(ids[0])}")
         places = np.searchsorted(self.names, ids)
         found = self.names[np.minimum(places, len(self.names) - 1)] == ids
         if not found.all():
             raise InputError(
-                f"the graph has no vertex named {ids[int(found.argmin())]!r}"
+                f"the graph has no vertex named {shown(ids[found.argmin()])}"
             )
         return places
 
@@ -206,10 +208,14 @@ def _check_nodes(names: np.ndarray, numbers: list[np.ndarray]) -> None:
     times = np.bincount(numbers[2], minlength=len(names))
     if (times > 1).any():
         name = names[int(times.argmax())]
-        raise InputError(f"nodes has {name!r} more than once; give each vertex once")
+        raise InputError(
+            f"nodes has {shown(name)} more than once; give each vertex once"
+        )
     if (times == 0).any():
         name = names[int(times.argmin())]
-        raise InputError(f"an edge joins {name!r}, which nodes lacks; add it to nodes")
+        raise InputError(
+            f"an edge joins {shown(name)}, which nodes lacks; add it to nodes"
+        )
 
 
 def _as_ids(values: Any, name: str) -> np.ndarray:
@@ -255,7 +261,7 @@ def _checked_objects(ids: np.ndarray, name: str) -> np.ndarray:
         ):
             position = next(i for i, one in enumerate(values) if type(one) is kind)
             raise InputTypeError(
-                f"{name} has {values[position]!r} ({kind.__name__}) at position "
+                f"{name} has {shown(values[position])} ({kind.__name__}) at position "
                 f"{position}; give integers, strings or other names of vertices"
             )
     if kinds and all(issubclass(kind, int | np.integer) for kind in kinds):

@@ -7,7 +7,7 @@ there: in `G.edges` of NetworkX, of `es` in igraph, in `edge_indices()` of rustw
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..host.errors import ConfigError, InputError, InputTypeError
+from ..host.errors import ConfigError, InputError, InputTypeError, shown
 from ..io.formats.table_columns import Column, choose_weight
 from .graph_columns import GraphColumns, in_python, kind_of_objects
 
@@ -62,7 +62,7 @@ def read_edge_list(edges: list[tuple[Any, ...]]) -> GraphColumns:
     for position, edge in enumerate(edges):
         if len(edge) != 3:
             raise InputError(
-                f"edge {position} of the list is {edge!r}; give (source, target, "
+                f"edge {position} of the list is {shown(edge)}; give (source, target, "
                 "weight)"
             )
     src, dst, weights = map(list, zip(*edges, strict=True)) if edges else ([], [], [])
@@ -75,7 +75,7 @@ def _read_networkx(graph: Any, weight: str | None) -> GraphColumns:
         src.append(u)
         dst.append(v)
         attributes.append(data)
-    weights = _weights(attributes, weight, lambda i: f"({src[i]!r}, {dst[i]!r})")
+    weights = _weights(attributes, weight, lambda i: shown((src[i], dst[i])))
     return GraphColumns(src, dst, weights, list(graph))
 
 

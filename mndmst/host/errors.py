@@ -46,3 +46,11 @@ class StoppedError(MndmstError):
     """A run that has stopped after a signal, has saved its state and can resume."""
 
     status = 75  # EX_TEMPFAIL of sysexits.h: try again later
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: on one line, shortened."""
+    if getattr(value, "shape", None) == ():  # a number or text of NumPy
+        value = value.item()  # type: ignore[attr-defined]
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

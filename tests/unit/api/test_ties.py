@@ -152,7 +152,8 @@ def test_sparse_matrices_count_their_stored_entries(form: str) -> None:
         matrix = sparse.coo_array(full).asformat(form)
         entries = matrix.tocoo()
         forest = mndmst.minimum_spanning_forest(matrix)
-        check_positions(forest, entries.row, entries.col, entries.data)
+        padded = np.where(entries.data == 0, 99, entries.data)  # of blocks
+        check_positions(forest, entries.row, entries.col, padded)
         if form in ("csr", "csc", "coo"):
             assert matrix.data[forest.edge_ids].tolist() == forest.weight.tolist()
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import mndmst
-from mndmst import ConfigError, InputError, MndmstError
+from mndmst import ConfigError, InputError, MndmstError, ServiceError
 
 NO_NUMBERS: dict[str, object] = {
     "None": None,
@@ -201,6 +202,13 @@ def test_far_too_many_vertices() -> None:
 
 
 UNLIKELY: dict[str, object] = NO_NUMBERS | {
+    "zero": 0,
+    "a fraction": 2.5,
+    "a bool": True,
+    "not a number": float("nan"),
+    "infinite": float("inf"),
+    "huge": 10**30,
+    "a sparse matrix": scipy.sparse.eye_array(5, format="csr"),
     "empty": [],
     "an empty array": np.empty((0, 2)),
     "infinity": np.full((3, 2), np.inf),
@@ -232,6 +240,42 @@ PUBLIC |= {
 }
 
 
+POINTS = np.random.default_rng(1).random((20, 2))
+LINKAGE = mndmst.single_linkage(POINTS)
+TREE = mndmst.condensed_tree(LINKAGE, 3)
+PUBLIC |= {
+    "single_linkage": mndmst.single_linkage,
+    "single_linkage, metric": lambda x: mndmst.single_linkage(POINTS, x),
+    "single_linkage, threads": lambda x: mndmst.single_linkage(POINTS, threads=x),
+    "neighbour_graph": mndmst.neighbour_graph,
+    "neighbour_graph, neighbours": lambda x: mndmst.neighbour_graph(POINTS, x),
+    "neighbour_graph, min_samples": lambda x: mndmst.neighbour_graph(POINTS, 3, x),
+    "condensed_tree": lambda x: mndmst.condensed_tree(x, 3),
+    "condensed_tree, size": lambda x: mndmst.condensed_tree(LINKAGE, x),
+    "flat_clusters": mndmst.flat_clusters,
+    "flat_clusters, epsilon": lambda x: mndmst.flat_clusters(TREE, epsilon=x),
+    "clusters_within": lambda x: mndmst.clusters_within(x, 3),
+    "clusters_within, threshold": lambda x: mndmst.clusters_within(FOREST, x),
+    "clusters_by_count": lambda x: mndmst.clusters_by_count(FOREST, x),
+    "read_points": mndmst.read_points,
+    "example_points": lambda x: mndmst.example_points(x, 10),
+    "example_points, count": lambda x: mndmst.example_points("blobs", x),
+    "solve": mndmst.solve,
+    "solve, output": lambda x: mndmst.solve("nothing", output=x),
+    "solve, config": lambda x: mndmst.solve("nothing", config=x),
+    "solve, memory": lambda x: mndmst.solve("nothing", memory=x),
+    "components": mndmst.components,
+    "verify": lambda x: mndmst.verify("nothing", x),
+    "update": lambda x: mndmst.update("nothing", "nothing", x, "nothing"),
+    "partition": lambda x: mndmst.partition(x, "nothing"),
+    "partition, parts": lambda x: mndmst.partition("nothing", "nothing", x),
+    "Forest.read": mndmst.Forest.read,
+    "Forest.write": lambda x: None if isinstance(x, str) else FOREST.write(x),
+    "Config": lambda x: mndmst.Config(threads=x),
+    "connect": mndmst.connect,
+}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("value", UNLIKELY.values(), ids=UNLIKELY.keys())
 @pytest.mark.parametrize("function", PUBLIC.values(), ids=PUBLIC.keys())
@@ -241,5 +285,34 @@ def test_unlikely_values_work_or_give_one_line(
     try:
         function(value)
     except MndmstError as error:
-        assert isinstance(error, ValueError)
+        assert isinstance(error, ValueError | ServiceError)
         assert str(error) and "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("linkage", "message"),
+    [
+        ([[0, 1, 1.0, 2], [3, 4, 2.0, 3]], "row 1 of linkage joins 3 and 4"),
+        ([[0, -1, 1.0, 2]], "row 0 of linkage joins 0 and -1"),
+        ([[0, 0.5, 1.0, 2]], "row 0 of linkage joins 0 and 0.5"),
+        ([[0, 1, 1.0, 2], [0, 2, 2.0, 3]], "joins a cluster twice"),
+        ([[0, 1, 2.0, 2], [2, 3, 1.0, 3]], "do not ascend"),
+        ([[0, 1, np.nan, 2]], "do not ascend"),
+        ([[0, 1, 2.0]], "give 4 columns"),
+        ([0, 1, 2.0, 2], "give two dimensions"),
+    ],
+)
+def test_damaged_dendrograms(linkage: list, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        mndmst.condensed_tree(linkage, 2)
+
+
+def test_a_sparse_matrix_of_points_says_how_to_give_it() -> None:
+    for function in (mndmst.single_linkage, mndmst.neighbour_graph):
+        with pytest.raises(TypeError, match=r"points\.toarray\(\)"):
+            function(scipy.sparse.eye_array(5))
+
+
+def test_clusters_of_a_named_forest_have_names() -> None:
+    assert mndmst.clusters_within(NAMED, 5).tolist() == ["a", "a", "c"]
+    assert mndmst.clusters_by_count(NAMED, 3).tolist() == ["a", "b", "c"]
