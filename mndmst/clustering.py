@@ -1,5 +1,6 @@
 """Points and clusters, called from Python: arguments are checked before any work."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,23 @@ if TYPE_CHECKING:
     from .io.edges import Edges
 
 
-def read_points(source: str | Path) -> np.ndarray:
+def read_points(
+    source: str | Path,
+    *,
+    columns: str | Sequence[str] | None = None,
+    key: str | None = None,
+) -> np.ndarray:
     """Return the points of a file.
 
     Parameters
     ----------
     source : str or Path
-        A file that ``mndmst hdbscan`` reads.
+        A file that ``mndmst hdbscan`` reads: an array, or a table with a point a row.
+    columns : str or sequence of str, optional
+        The coordinates of a table, such as ``"lon,lat"``; by default all columns of
+        numbers but ids, index columns and labels.
+    key : str, optional
+        The array of an .npz file that has several.
 
     Returns
     -------
@@ -36,10 +47,12 @@ def read_points(source: str | Path) -> np.ndarray:
     ------
     InputError
         If the file is missing, damaged, or a coordinate is not a finite number.
+    ConfigError
+        If it has no such column or array.
     """
     from .points.read import read_points as read
 
-    return read(as_path(source, "source"))
+    return read(as_path(source, "source"), columns=columns, key=key)
 
 
 def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:

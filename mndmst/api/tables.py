@@ -77,7 +77,7 @@ def _names_of(table: Any) -> list[str]:
     for name in names:
         if not isinstance(name, str):
             raise InputError(
-                f"the table has a column named {shown(name)}; give names that are text, "
+                f"the table has a column named {shown(name)}; give text, "
                 "or the columns one by one: minimum_spanning_forest(src, dst, weight)"
             )
         if names.count(name) > 1:

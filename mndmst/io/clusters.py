@@ -4,20 +4,23 @@ One HDF5 file::
 
     clusters.h5
         @ format "mndmst-clusters", version, creator
-        @ graph-uuid, num_vertices, num_clusters, rule; of points also metric
+        @ graph-uuid, num_vertices, num_clusters, rule; of points also metric, and
+          ids-name where there are ids
         labels                   int64 [vertices]: 0, 1, ... ; -1 is noise
         probabilities            float64 [vertices], of HDBSCAN*
+        ids                      of points whose table has them: int64, or UTF-8 text
         linkage                  float64 [vertices - 1, 4], as SciPy's
         condensed                of HDBSCAN*: parent, child, lambda, size
 
 What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
-labels and probabilities as text, or that dendrogram.
+ids, labels and probabilities as text, or that dendrogram.
 """
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from h5py import string_dtype
 
 from ..host.errors import InputError
 from ..host.version import __version__
@@ -54,21 +57,29 @@ def write_clusters(
         If it cannot be written.
     """
     if path.suffix == ".csv":
-        _write_text(path, columns, files)
+        _write_text(path, attributes.get("ids-name", "id"), columns, files)
         return
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
         for name, column in columns.items():
+            if column.dtype.kind == "U":
+                column = np.char.encode(column, "utf-8")
+                column = column.astype(string_dtype("utf-8", column.itemsize))
             rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])
             file.create_dataset(name, data=column, chunks=rows, fletcher32=True)
 
 
-def _write_text(path: Path, columns: dict[str, np.ndarray], files: WholeFiles) -> None:
+def _write_text(
+    path: Path, id_name: str, columns: dict[str, np.ndarray], files: WholeFiles
+) -> None:
     """Write a line for each vertex, or for each step of a dendrogram alone."""
     if "labels" in columns:
         names, line = ["vertex", "label"], "%d,%d"
         written = [np.arange(len(columns["labels"])), columns["labels"]]
+        if "ids" in columns:
+            names, line = ["vertex", _quoted(id_name), "label"], "%d,%s,%d"
+            written.insert(1, _texts(columns["ids"]))
         if "probabilities" in columns:
             names, line = [*names, "probability"], line + ",%r"
             written.append(columns["probabilities"])
@@ -78,6 +89,20 @@ def _write_text(path: Path, columns: dict[str, np.ndarray], files: WholeFiles) -
     with files.file(path) as temporary, temporary.open("w") as file:
         file.write(",".join(names) + "\n")
         write_lines(file, line, written)
+
+
+def _texts(ids: np.ndarray) -> np.ndarray:
+    """Return ids as fields of CSV."""
+    if ids.dtype.kind != "U":
+        return ids
+    return np.array([_quoted(word) for word in ids.tolist()], np.str_)
+
+
+def _quoted(word: str) -> str:
+    """Return a field of CSV, in quotes where it needs them."""
+    if any(mark in word for mark in ',"\r\n'):
+        return '"' + word.replace('"', '""') + '"'
+    return word
 
 
 def read_labels(path: str | Path) -> np.ndarray:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...host.counted import counted
-from ...host.errors import InputError, MndmstError
+from ...host.errors import ConfigError, InputError, MndmstError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import check_exact, checked_edges, narrow_integers
 from .files import read_bytes
@@ -175,13 +175,13 @@ def _of_adjacency(
     links = list(chain.from_iterable(rows))
     described = _columns_of(links)
     names = tuple(column.name for column in described)
-    wanted = asked.weight if asked else None
-    if wanted == "":
-        weight = None
-    elif wanted is None:
-        weight = choose_weight(path, described)
-    else:
-        weight = names.index(wanted)
+    asked = asked or ColumnNames()
+    if asked.source or asked.target:
+        raise ConfigError(
+            f"{path}: adjacency data names the ends of edges itself. Give --columns "
+            "the weight alone."
+        )
+    weight = choose_weight(path, described, asked=asked.weight)
     note = "weight: " + ("1 for every edge" if weight is None else names[weight])
     return JsonGraph(
         vertices,
