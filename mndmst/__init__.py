@@ -4,58 +4,135 @@ In Python::
 
     import mndmst
 
-    forest = mndmst.minimum_spanning_forest(src, dst, weight)  # arrays of any kind
+    forest = mndmst.minimum_spanning_forest(src, dst, weight)  # ids or names
     tree = mndmst.minimum_spanning_tree(csgraph)               # as SciPy's, sparse
     labels = mndmst.HDBSCAN(min_cluster_size=50).fit(points).labels_
     tree = mndmst.single_linkage(points)                       # as SciPy's linkage
     summary = mndmst.solve("shards/", comm=MPI.COMM_WORLD)     # in an MPI program
     service = mndmst.connect("grpc+tcp://host:port", token=...)  # of `mndmst serve`
 
-What these need is imported when they are first used; none but `solve` needs MPI.
+Names outside `__all__` are private. Each name loads its module when it is first used;
+only the programs on sharded graphs and `Session` load MPI.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .host.errors import (
+    ConfigError,
+    InputError,
+    MissingExtraError,
+    MndmstError,
+    OutputError,
+    StoppedError,
+)
 from .host.version import __version__
 
 if TYPE_CHECKING:
-    from .api.arrays import minimum_spanning_forest, minimum_spanning_tree, solve
+    from .api.arrays import minimum_spanning_forest, minimum_spanning_tree
     from .api.forest import Forest
-    from .points.clusters import single_linkage
+    from .api.named_forest import NamedForest
+    from .clustering import (
+        clusters_by_count,
+        clusters_within,
+        condensed_tree,
+        example_points,
+        flat_clusters,
+        neighbour_graph,
+        read_points,
+        single_linkage,
+    )
     from .points.estimator import HDBSCAN
+    from .programs import components, partition, solve, update, verify
+    from .run.config import Config
     from .service.client import connect
+    from .service.connection import OtherVersionError, ServiceError
     from .service.session import Session
-
-_WHERE = {
-    "HDBSCAN": "points.estimator",
-    "Forest": "api.forest",
-    "Session": "service.session",
-    "connect": "service.client",
-    "minimum_spanning_forest": "api.arrays",
-    "minimum_spanning_tree": "api.arrays",
-    "single_linkage": "points.clusters",
-    "solve": "api.arrays",
-}
 
 __all__ = [
     "HDBSCAN",
+    "Config",
+    "ConfigError",
     "Forest",
+    "InputError",
+    "MissingExtraError",
+    "MndmstError",
+    "NamedForest",
+    "OtherVersionError",
+    "OutputError",
+    "ServiceError",
     "Session",
+    "StoppedError",
     "__version__",
+    "clusters_by_count",
+    "clusters_within",
+    "components",
+    "condensed_tree",
     "connect",
+    "example_points",
+    "flat_clusters",
     "minimum_spanning_forest",
     "minimum_spanning_tree",
+    "neighbour_graph",
+    "partition",
+    "read_points",
     "single_linkage",
     "solve",
+    "update",
+    "verify",
 ]
+
+# The modules of the names that are loaded when they are first used.
+_MODULES = {
+    "HDBSCAN": "points.estimator",
+    "Config": "run.config",
+    "Forest": "api.forest",
+    "NamedForest": "api.named_forest",
+    "OtherVersionError": "service.connection",
+    "ServiceError": "service.connection",
+    "Session": "service.session",
+    "clusters_by_count": "clustering",
+    "clusters_within": "clustering",
+    "components": "programs",
+    "condensed_tree": "clustering",
+    "connect": "service.client",
+    "example_points": "clustering",
+    "flat_clusters": "clustering",
+    "minimum_spanning_forest": "api.arrays",
+    "minimum_spanning_tree": "api.arrays",
+    "neighbour_graph": "clustering",
+    "partition": "programs",
+    "read_points": "clustering",
+    "single_linkage": "clustering",
+    "solve": "programs",
+    "update": "programs",
+    "verify": "programs",
+}
+
+
+class _PublicModule(ModuleType):
+    """The package, whose public names are never hidden by modules of the same name.
+
+    Importing `mndmst.verify` binds the module to the package's attribute `verify`. Such
+    a binding is dropped, because the attribute is the public function; the module stays
+    in `sys.modules`, where ``from mndmst.verify import ...`` finds it.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _MODULES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_WHERE[name]}", __name__), name)
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+    return sorted({*globals(), *_MODULES})
+
+
+sys.modules[__name__].__class__ = _PublicModule

@@ -68,6 +68,24 @@ ARRAYS = """if True:
         mndmst.minimum_spanning_forest(src, dst, weight, maximum=True)
     print(json.dumps(sorted(set(loaded()))))
 """
+# Symmetric matrices of the same kinds; each weight is stored twice.
+MATRICES = """if True:
+    import json, sys
+    import numpy as np
+    import scipy.sparse
+    import mndmst
+    from mndmst.native.loader import loaded
+    rng = np.random.default_rng(1)
+    for n, m in ((200, 800), (50_000, 20_000), (20_000, 600_000), (200_000, 400_000)):
+        ends = rng.integers(0, n, (2, m)).astype(np.int32)
+        low, high = np.unique(np.sort(ends[:, ends[0] != ends[1]], axis=0), axis=1)
+        weight = np.tile(rng.integers(1, 1000, len(low)).astype(sys.argv[1]), 2)
+        ends = np.r_[low, high], np.r_[high, low]
+        matrix = scipy.sparse.csr_array((weight, ends), shape=(n, n))
+        for threads in (1, 4):
+            mndmst.minimum_spanning_tree(matrix, threads=threads)
+    print(json.dumps(sorted(set(loaded()))))
+"""
 
 
 def write_graphs(directory: Path, dtype: str) -> list[Path]:
@@ -92,10 +110,10 @@ def _side_by_side(graph: graphs.Graph) -> graphs.Graph:
     return graphs.Graph(2 * graph.n, *ends, np.tile(graph.weight, 2))
 
 
-def called_for_arrays(dtype: str) -> list[tuple[str, str]]:
-    """Return the kernels that solving arrays calls, in a process of its own."""
+def called_in_memory(program: str, dtype: str) -> list[tuple[str, str]]:
+    """Return the kernels that solving graphs in memory calls, in another process."""
     run = subprocess.run(
-        [sys.executable, "-c", ARRAYS, dtype], stdout=subprocess.PIPE, check=True
+        [sys.executable, "-c", program, dtype], stdout=subprocess.PIPE, check=True
     )
     return [tuple(entry) for entry in json.loads(run.stdout)]
 
@@ -127,8 +145,9 @@ def main() -> None:
                     run = subprocess.run(asked, stdout=subprocess.PIPE, check=True)
                     for name, signature in json.loads(run.stdout):
                         users[name, signature].add(f"{user}:{dtype.str[1:]}")
-            for name, signature in called_for_arrays(dtype.name):
-                users[name, signature].add(f"arrays:{dtype.str[1:]}")
+            for user, program in (("arrays", ARRAYS), ("matrices", MATRICES)):
+                for name, signature in called_in_memory(program, dtype.name):
+                    users[name, signature].add(f"{user}:{dtype.str[1:]}")
     for entry, (callers, sizes) in AT_TIMES.items():
         users[entry] |= {
             f"{user}:{dtype.str[1:]}"

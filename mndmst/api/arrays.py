@@ -1,9 +1,6 @@
-"""Spanning forests for Python programs: of arrays, of sparse matrices, of shards."""
+"""Spanning forests of edges in memory: columns, tables, graphs and matrices."""
 
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,34 +8,40 @@ import numpy as np
 from ..backends import cpu_device, cuda_device
 from ..graph.order import keys_to_weights
 from ..host.cores import core_count
-from ..host.errors import InputError
+from ..host.errors import ConfigError, InputError, InputTypeError
 from ..host.extras import optional
-from ..io.edges import Edges, supported_weights
+from ..io.edges import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
 from .forest import Forest
-from .inputs import as_edges, check_columns, on_device
-from .matrices import (
-    csr_matrix,
-    entry_heads,
-    entry_weights,
-    listed_entries,
-    symmetric_rows,
+from .graph_columns import GraphColumns
+from .input_edges import InputEdges
+from .inputs import as_column, as_count, as_threads, check_columns, on_device
+from .matrices import MatrixEntries, is_matrix, read_matrix
+from .named_forest import NamedForest
+from .tables import is_table, read_table
+from .vertex_names import number_ends
+from .whole_graphs import (
+    is_edge_list,
+    package_of,
+    read_edge_list,
+    read_graph,
 )
 
 if TYPE_CHECKING:
     from ..backends.base import Backend
     from ..backends.base import LabelledForest as KernelForest
-    from ..comm.communicator import Comm
-    from ..steps.write import Summary
 
 
 def minimum_spanning_forest(
     src: Any,
-    dst: Any,
-    weight: Any,
+    dst: Any = None,
+    weight: Any = None,
     num_vertices: int | None = None,
     *,
+    nodes: Any = None,
+    source: str | None = None,
+    target: str | None = None,
     maximum: bool = False,
     threads: int = 0,
 ) -> Forest:
@@ -49,15 +52,22 @@ def minimum_spanning_forest(
 
     Parameters
     ----------
-    src, dst : array-like of integers, shape (edges,)
+    src, dst : array-like, shape (edges,)
         Ends of undirected edges, in any order; each edge once or in both directions.
-        NumPy, pandas, PyArrow, or a list. Three arrays of CuPy, or other arrays with
-        `__cuda_array_interface__`, are solved on their device without a copy.
+        Integers are numbers of vertices, from 0 on. Strings, UUIDs and other hashable
+        values are names, and so are integers beyond 2^24 and 16 times the number of
+        edges, unless `num_vertices` is given; the forest then answers in names.
+        NumPy, pandas, Polars, PyArrow, or a list. Three arrays of CuPy, or other arrays
+        with `__cuda_array_interface__`, are solved on their device without a copy.
     weight : array-like of numbers, shape (edges,)
         Zero and negative weights are ordinary weights. The type is kept; types
         of 8 and 16 bits are widened to 32.
     num_vertices : int, optional
         One more than the largest end by default.
+    nodes : array-like, optional
+        Names of all vertices, those without an edge included.
+    source, target : str, optional
+        Names of columns of a table; see Notes.
     maximum : bool
         Return the maximum spanning forest; ties are decided as before.
     threads : int
@@ -66,11 +76,25 @@ def minimum_spanning_forest(
     Returns
     -------
     Forest
+        A `NamedForest` if vertices have names.
 
     Raises
     ------
     InputError
-        If the arrays are not such a graph, or a weight is NaN.
+        If the edges are no such graph, or a weight is NaN.
+    ConfigError
+        If a count is negative or no integer.
+
+    Notes
+    -----
+    In place of `src`, `dst` and `weight` the first argument may be a whole graph:
+
+    - a table of pandas, Polars or PyArrow; `source`, `target` and `weight` name its
+      columns, or are left out if these have known names, such as from, to and length;
+    - a graph of NetworkX, igraph or rustworkx; `weight` names an attribute of edges, or
+      is left out if it has a known name;
+    - a list of tuples (source, target, weight);
+    - a square matrix, sparse or dense; see `minimum_spanning_tree`.
 
     Examples
     --------
@@ -80,11 +104,28 @@ def minimum_spanning_forest(
     [[0, 2], [0, 3], [1, 2]]
     >>> forest.total_weight
     7
+    >>> list(minimum_spanning_forest([("a", "b", 3), ("b", "c", 1), ("a", "c", 2)]))
+    [('a', 'c', 2), ('b', 'c', 1)]
     """
-    if all(on_device(column) for column in (src, dst, weight)):
+    cores = _cores(threads)
+    if num_vertices is not None:
+        num_vertices = as_count(num_vertices, "num_vertices")
+    table = dst is None and is_table(src)
+    if not (table or (source is None and target is None)):
+        raise ConfigError("source and target name columns of a table; give a table")
+    if table:
+        columns = read_table(src, source, target, weight, nodes)
+        return _forest_of_names(columns, maximum, cores, num_vertices)
+    if dst is None:
+        if num_vertices is not None or nodes is not None:
+            raise ConfigError("a whole graph has its vertices; leave num_vertices out")
+        if is_matrix(src):
+            return _forest_of_matrix(read_matrix(src), maximum, cores)
+        return _forest_of_names(_whole_graph(src, weight), maximum, cores)
+    if all(on_device(column) for column in (src, dst, weight)) and nodes is None:
         return _forest_on_device(src, dst, weight, num_vertices, maximum)
-    edges = as_edges(src, dst, weight, num_vertices, "the edges")
-    return _forest_of(edges, maximum, cpu_device(_cores(threads)))
+    columns = GraphColumns(src, dst, weight, nodes)
+    return _forest_of_names(columns, maximum, cores, num_vertices)
 
 
 def minimum_spanning_tree(
@@ -102,14 +143,14 @@ def minimum_spanning_tree(
     csgraph : sparse matrix or array, or array-like, shape (N, N)
         Entry (i, j) is the weight of an edge; of (i, j) and (j, i) the smaller one is
         kept. Entries that occur twice are not added up: each is an edge, and the
-        lightest is kept. In a dense matrix zero, infinity and NaN mean no edge.
-        A matrix of CuPy is copied to the host.
+        lightest is kept. In a dense matrix zero, infinity and NaN mean no edge, in a
+        masked array the mask means no edge. A matrix of CuPy is copied to the host.
     overwrite : bool
         Accepted for SciPy's sake; the matrix is never changed.
     maximum : bool
         Return the maximum spanning forest.
     threads : int
-        How many compute; 0 for all cores this process may use.
+        Number of threads; 0 for all cores this process may use.
 
     Returns
     -------
@@ -119,7 +160,7 @@ def minimum_spanning_tree(
     Raises
     ------
     InputError
-        If the matrix is not square or a weight is NaN.
+        If the matrix is not square, damaged, or has NaN.
 
     Examples
     --------
@@ -130,103 +171,52 @@ def minimum_spanning_tree(
     [[0, 0, 0, 3], [0, 0, 2, 5], [0, 0, 0, 0], [0, 0, 0, 0]]
     """
     sparse = optional("scipy.sparse", "formats")
-    matrix = csr_matrix(csgraph)
-    cores = _cores(threads)
-    backend = cpu_device(cores)
-    heads, weights = entry_heads(matrix), entry_weights(matrix)
-    rows = None if maximum else symmetric_rows(matrix, heads, weights, Threads(cores))
-    if rows is not None:
-        forest = _public(backend.msf(rows), weights.dtype, maximum)
-    else:
-        forest = _forest_of(listed_entries(matrix, heads, weights), maximum, backend)
-    tree = forest.to_scipy()
+    entries = read_matrix(csgraph)
+    tree = _forest_of_matrix(entries, maximum, _cores(threads)).to_scipy()
     return sparse.csr_matrix(tree) if sparse.isspmatrix(csgraph) else tree
 
 
-def solve(
-    path: str | Path,
-    comm: Any = None,
-    *,
-    config: Any = None,
-    output: str | Path | None = None,
-    labels: bool = False,
-    report: str | Path | None = None,
-    quiet: bool = True,
-    overwrite: bool = False,
-    **options: Any,
-) -> "Summary":
-    """Compute the forest of a sharded graph in a program that runs under MPI.
-
-    Collective: every rank of `comm` calls it with the same arguments. A rank that fails
-    alone ends the job (`MPI_Abort`), because the others would wait for it for ever.
-
-    Parameters
-    ----------
-    path : str or Path
-        A directory of shards, or its index.
-    comm : mpi4py.MPI.Comm, optional
-        All ranks of the job by default.
-    config : Config, optional
-        `mndmst.run.config.Config`; by default what variables of the environment say.
-    output, report : str or Path, optional
-        Where to write the forest and the report.
-    labels : bool
-        Write each vertex's tree to the forest file, too.
-    quiet : bool
-        No progress on standard error.
-    overwrite : bool
-        Replace any files of these names. Without it only a forest file and a report are
-        replaced.
-    **options
-        Fields of `Config`, which override all other settings: ``merge="ring"``.
-
-    Returns
-    -------
-    Summary
-        Counts, total weight, digest and seconds; the same on every rank.
+def _whole_graph(graph: Any, weight: Any) -> GraphColumns:
+    """Return the edges of a graph that one argument holds.
 
     Raises
     ------
-    MndmstError
-        On every rank, if the input, the options or the output cannot be used.
+    InputTypeError
+        If it is no graph.
     """
-    from ..comm.communicator import Comm, world
-    from ..host.memory import give_back_freed
-    from ..host.progress import Progress
-    from ..pipeline import Targets
-    from ..pipeline import solve as solve_shards
-    from ..run.config import Config, on_all_ranks
-
-    def load() -> Config:
-        return (config or Config.load(None, {})).updated(
-            options, lambda name, value: f"solve({name}={value!r})"
-        )
-
-    targets = Targets(_path(output), _path(report), labels, overwrite=overwrite)
-    ranks = world() if comm is None else Comm.dup(comm)
-    with _to_its_end(ranks):
-        progress = Progress(ranks.rank == 0 and not quiet)
-        agreed = on_all_ranks(ranks, load)
-        summary = solve_shards(ranks, path, agreed, targets, progress)
-    give_back_freed()  # the program goes on
-    return summary
+    if package_of(graph):
+        return read_graph(graph, weight)
+    if is_edge_list(graph) and weight is None:
+        return read_edge_list(graph)
+    raise InputTypeError(
+        f"a value of type {type(graph).__name__} is no graph; give src, dst and "
+        "weight, a list of tuples (source, target, weight), a square matrix, or a "
+        "graph of NetworkX, igraph or rustworkx"
+    )
 
 
-@contextmanager
-def _to_its_end(ranks: "Comm") -> Iterator[None]:
-    """Free a communicator after the block; end the job if only this rank fails.
+def _forest_of_names(
+    columns: GraphColumns, maximum: bool, cores: int, num_vertices: int | None = None
+) -> Forest:
+    """Return the forest of columns, whose ends are numbers or names."""
+    titles = columns.titles
+    weights = as_column(columns.weight, titles[2])
+    ends = number_ends(columns.src, columns.dst, num_vertices, columns.nodes, titles)
+    check_columns(ends.src, ends.dst, weights, num_vertices, "the edges")
+    edges = checked_edges(
+        "the edges", ends.num_vertices, ends.src, ends.dst, weights, directed=True
+    )
+    forest = _forest_of(edges, maximum, cpu_device(cores))
+    return forest if ends.names is None else NamedForest.of(forest, ends.names)
 
-    A program may have no abort hook, and the other ranks would wait for ever.
-    """
-    try:
-        yield
-    except BaseException as error:
-        if getattr(error, "ranks", 1) < ranks.size:
-            traceback.print_exc()
-            ranks.mpi.Abort(1)
-        raise
-    finally:
-        ranks.free()
+
+def _forest_of_matrix(entries: MatrixEntries, maximum: bool, cores: int) -> Forest:
+    backend = cpu_device(cores)
+    rows = None if maximum else entries.symmetric_rows(Threads(cores))
+    given = InputEdges(entries.edges, maximum, entries.positions)
+    if rows is None:
+        return _forest_of(entries.edges(), maximum, backend, given)
+    return _public(backend.msf(rows), entries.weights.dtype, given)
 
 
 def _forest_on_device(
@@ -241,35 +231,42 @@ def _forest_on_device(
     src.device.synchronize()  # what fills the arrays may still be under way
     backend = cuda_device(src.device.id)
     found = backend.msf_of_edges(num_vertices, src, dst, weight, maximum)
-    return _public(found, weight.dtype, maximum)
+    read = partial(_copied_edges, num_vertices, src, dst, weight)
+    return _public(found, weight.dtype, InputEdges(read, maximum))
 
 
-def _path(path: str | Path | None) -> Path | None:
-    return None if path is None else Path(path)
+def _copied_edges(num_vertices: int, src: Any, dst: Any, weight: Any) -> Edges:
+    """Return edges on a device, copied to the host."""
+    columns = src.get(), dst.get(), weight.get()
+    return checked_edges("the edges", num_vertices, *columns, directed=True)
 
 
 def _cores(threads: int) -> int:
-    return threads or core_count()
+    return as_threads(threads) or core_count()
 
 
-def _forest_of(edges: Edges, maximum: bool, backend: "Backend") -> Forest:
+def _forest_of(
+    edges: Edges, maximum: bool, backend: "Backend", given: InputEdges | None = None
+) -> Forest:
     if edges.num_vertices >= 1 << 32:
         raise InputError(
-            f"{edges.num_vertices:,} vertices; in memory up to 2^32 - 1 are computed "
-            "on. Write the edges to a file, and use mndmst partition and solve."
+            f"{edges.num_vertices:,} vertices; in memory at most 2^32 - 1 are "
+            "supported. Write the edges to a file, and use mndmst partition and solve."
         )
     columns = edges.src, edges.dst, edges.weight
     compile_for("arrays", edges.weight.dtype)
     found = backend.msf_of_edges(edges.num_vertices, *columns, maximum)
-    return _public(found, edges.weight.dtype, maximum)
+    given = given or InputEdges(lambda: edges, maximum)
+    return _public(found, edges.weight.dtype, given)
 
 
-def _public(found: "KernelForest", dtype: np.dtype, maximum: bool) -> Forest:
+def _public(found: "KernelForest", dtype: np.dtype, given: InputEdges) -> Forest:
     """Return a kernel's forest in sorted order, with weights for keys."""
     edges = found.edges
     wide = edges.u.astype(np.uint64) << np.uint64(32) | edges.v
     if (wide[1:] < wide[:-1]).any():
         edges = edges.take(np.argsort(wide))
-    keys = ~edges.key if maximum else edges.key
-    src, dst = edges.u.astype(np.int64), edges.v.astype(np.int64)
-    return Forest(src, dst, keys_to_weights(keys, dtype), found.label.astype(np.int64))
+    keys = ~edges.key if given.maximum else edges.key
+    columns = edges.u.astype(np.int64), edges.v.astype(np.int64)
+    weight = keys_to_weights(keys, dtype)
+    return Forest(*columns, weight, found.label.astype(np.int64), given=given)

@@ -1,7 +1,7 @@
 """A minimum spanning forest in memory, and the shapes other packages want it in."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,12 @@ import numpy as np
 from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from ..host.extras import optional
-from ..io.totals import ExactSum, PairDigest
+from .inputs import as_path
 from .queries import Queries
 
 if TYPE_CHECKING:
     from ..io.forest import ForestFile
+    from .input_edges import ForestColumns, InputEdges
 
 
 # Edges that iteration makes into Python's numbers at a time, and that a notebook shows.
@@ -27,7 +28,7 @@ class Forest(Queries):
     """The minimum (or maximum) spanning forest of a graph.
 
     Its length is the number of edges; to iterate over it gives (src, dst, weight) of
-    each, as Python's numbers. `Queries` has what it can be asked.
+    each, as Python's numbers. See `Queries` for the available methods.
 
     Attributes
     ----------
@@ -39,6 +40,9 @@ class Forest(Queries):
         For each vertex the smallest vertex of its tree.
     graph_uuid : str
         The graph on disk that it is of; empty for the forest of arrays.
+    given : InputEdges or None
+        The edges that the forest was computed from, for `edge_ids` and `ties`; None for
+        the forest of a file, of points or of a service.
     """
 
     src: np.ndarray
@@ -46,6 +50,14 @@ class Forest(Queries):
     weight: np.ndarray
     labels: np.ndarray
     graph_uuid: str = ""
+    given: "InputEdges | None" = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The input may be far larger than the forest, and readers may be functions.
+        return self.__dict__ | {"given": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
 
     def __iter__(self) -> Iterator[tuple[int, int, int | float]]:
         for low in range(0, len(self), PIECE):
@@ -56,10 +68,8 @@ class Forest(Queries):
             yield from zip(*held, strict=True)
 
     def __repr__(self) -> str:
-        return (
-            f"Forest({counted(len(self), 'edge')}, {counted(self.num_trees, 'tree')}, "
-            f"total weight {self.total_weight})"
-        )
+        counts = f"{counted(len(self), 'edge')}, {counted(self.num_trees, 'tree')}"
+        return f"{type(self).__name__}({counts}, total weight {self.total_weight})"
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: the totals, and the first edges."""
@@ -79,7 +89,7 @@ class Forest(Queries):
             f'<td style="text-align:left">{value}</td></tr>'
             for name, value in facts.items()
         )
-        return f"<table><caption>mndmst.Forest</caption>{rows}</table>"
+        return f"<table><caption>mndmst.{type(self).__name__}</caption>{rows}</table>"
 
     @property
     def edges(self) -> np.ndarray:
@@ -89,6 +99,8 @@ class Forest(Queries):
     @cached_property
     def total_weight(self) -> int | float:
         """The sum of the weights: exact for integers, else correctly rounded."""
+        from ..io.totals import ExactSum
+
         total = ExactSum(self.weight.dtype)
         total.add(self.weight)
         return total.total()
@@ -96,9 +108,72 @@ class Forest(Queries):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the sorted (src, dst) pairs, as `mndmst solve` prints it."""
+        from ..io.totals import PairDigest
+
         digest = PairDigest()
         digest.add(self.src, self.dst)
         return digest.hexdigest()
+
+    @cached_property
+    def edge_ids(self) -> np.ndarray:
+        """The position of every forest edge in the input (int64, shape (edges,)).
+
+        Columns and tables count rows, edge lists and graphs their edges in their own
+        order, sparse matrices the stored entries (`matrix.tocoo().data`), dense ones
+        all entries, row by row. Of parallel edges it is the lightest, and the first of
+        several as light. Found when it is first asked for, from the arrays given: they
+        must not change before.
+
+        Raises
+        ------
+        ConfigError
+            If the forest was not computed from arrays in this process.
+        InputError
+            If the arrays have changed since.
+        """
+        return self._input_edges().first_positions(self._columns())
+
+    @cached_property
+    def replaceable(self) -> np.ndarray:
+        """Whether some other spanning forest of equal weight lacks the edge (bool).
+
+        Parallel edges of equal weight count as one edge. Found when it is first asked
+        for; see `edge_ids`, also for errors.
+        """
+        return self._input_edges().replaceable(self._columns())
+
+    @property
+    def ties(self) -> int:
+        """The number of forest edges that edges outside can replace at equal weight."""
+        return int(np.count_nonzero(self.replaceable))
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no other spanning forest of the graph has the same total weight."""
+        return self.ties == 0
+
+    def _input_edges(self) -> "InputEdges":
+        if self.given is None:
+            raise ConfigError(
+                "this forest was not computed from arrays in this process, so its "
+                "input is not known; ask the forest that was, before it is pickled"
+            )
+        return self.given
+
+    def _columns(self) -> "ForestColumns":
+        from .input_edges import ForestColumns
+
+        return ForestColumns(self.src, self.dst, self.weight, self.labels)
+
+    @property
+    def numbers(self) -> "Forest":
+        """The forest with vertices as numbers: itself, unless vertices have names."""
+        return self
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """The vertices in the order of `labels`: numbers, unless they have names."""
+        return np.arange(self.num_vertices)
 
     @classmethod
     def read(cls, path: str | Path) -> "Forest":
@@ -113,7 +188,7 @@ class Forest(Queries):
         """
         from ..io.forest import read_forest
 
-        return cls.of_file(read_forest(path))
+        return cls.of_file(read_forest(as_path(path, "path")))
 
     @classmethod
     def of_file(cls, file: "ForestFile") -> "Forest":
@@ -155,7 +230,7 @@ class Forest(Queries):
         from ..io.endings import EDGES, FOREST
         from ..io.outputs import check_outputs
 
-        path = Path(path)
+        path = as_path(path, "path")
         kind = FOREST if path.suffix == ".h5" else EDGES
         if labels and kind is EDGES:
             raise ConfigError(f"{path}: only .h5 files have labels")

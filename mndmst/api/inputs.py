@@ -1,15 +1,38 @@
-"""Arrays of other packages as NumPy arrays, copied only where that is needed."""
+"""Columns of numbers from the arrays of other packages, copied only where needed.
 
+NumPy converts lists of mixed numbers by rounding: an integer above 2^53 beside a
+fraction becomes a float64. Lists and arrays of objects are therefore read here, exactly
+or not at all.
+"""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from operator import index
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..host.errors import InputError
-from ..io.edges import Edges, checked_edges
+from ..host.counted import counted
+from ..host.errors import (
+    ConfigError,
+    ConfigTypeError,
+    InputError,
+    InputTypeError,
+    shown,
+)
+
+# Kinds of NumPy's types that are numbers with an order.
+NUMBERS = "biuf"
+# A thread more costs memory; no machine has so many cores.
+MOST_THREADS = 4096
+# What NumPy reads arrays by.
+ARRAY_PROTOCOLS = "__array__", "__array_interface__", "__array_struct__"
 
 
 def as_column(values: Any, name: str) -> np.ndarray:
-    """Return one-dimensional values of NumPy, CuPy, pandas, PyArrow or a list.
+    """Return one-dimensional numbers of NumPy, CuPy, pandas, Polars, PyArrow or a list.
 
     Parameters
     ----------
@@ -20,49 +43,267 @@ def as_column(values: Any, name: str) -> np.ndarray:
 
     Raises
     ------
+    InputTypeError
+        If its values are no numbers.
     InputError
-        If it has another shape, holes, or no numbers.
+        If it has another shape, missing or masked values, or integers that no type of
+        64 bits holds beside the other numbers.
     """
-    array = _host_array(values, name)
-    if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}; give one dimension.")
-    if array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{name} has values of type {array.dtype}; give numbers. Missing values "
-            "must be filled in or left out first."
-        )
+    array = as_array(values, name)
+    if array.dtype == object:
+        return _exact_numbers(array.tolist(), name)
+    if array.dtype.kind not in NUMBERS:
+        raise InputTypeError(f"{name} has values of type {array.dtype}; give numbers")
     return array
 
 
-def as_edges(
-    src: Any, dst: Any, weight: Any, num_vertices: int | None, source: str
-) -> Edges:
-    """Return edges from three columns, checked.
+def as_array(values: Any, name: str) -> np.ndarray:
+    """Return one-dimensional values of any type, those of lists as objects.
 
-    Parameters
-    ----------
-    num_vertices : int or None
-        One more than the largest end by default.
-    source : str
-        Names where they are from in errors.
+    Lists of numbers of one type become arrays of that type.
 
     Raises
     ------
+    InputTypeError
+        If it is no array, list or column of a table.
     InputError
-        If lengths differ, the number of vertices is negative, an end is no vertex, or
-        a weight is NaN.
+        If it has another shape, or missing or masked values.
     """
-    ends = [as_column(src, "src"), as_column(dst, "dst")]
-    weights = as_column(weight, "weight")
-    check_columns(ends[0], ends[1], weights, num_vertices, source)
-    if num_vertices is None:
-        num_vertices = max((int(end.max()) + 1 for end in ends if len(end)), default=0)
-    return checked_edges(source, num_vertices, ends[0], ends[1], weights, directed=True)
+    if isinstance(values, Sequence) and not isinstance(values, str | bytes | bytearray):
+        return _of_sequence(list(values))
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.is_masked(values):
+            first = int(np.flatnonzero(np.ma.getmaskarray(values).ravel())[0])
+            raise InputError(
+                f"{name} is masked at position {first}; fill masked entries in "
+                "(.filled) or leave them out (.compressed)"
+            )
+        values = values.data
+    if on_device(values) and hasattr(values, "get"):
+        values = values.get()
+    elif missing := _missing(values):
+        raise InputError(
+            f"{name} has {counted(missing, 'missing value')}; fill in or leave out"
+        )
+    if hasattr(values, "to_numpy"):
+        values = _of_table(values, name)
+    elif not any(hasattr(values, name) for name in ARRAY_PROTOCOLS):
+        kind = "None" if values is None else f"a value of type {type(values).__name__}"
+        raise InputTypeError(f"{name} is {kind}; give an array or a list")
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"{name} has shape {array.shape}; give one dimension")
+    return array
 
 
 def on_device(values: Any) -> bool:
     """Return whether an array lies on a CUDA device."""
     return hasattr(values, "__cuda_array_interface__")
+
+
+def as_count(value: Any, name: str) -> int:
+    """Return an argument that counts something.
+
+    Raises
+    ------
+    ConfigTypeError
+        If it is no integer.
+    ConfigError
+        If it is negative.
+    """
+    try:
+        count = index(value)
+    except TypeError:
+        count = None
+    if count is None or isinstance(value, bool):
+        raise ConfigTypeError(f"{name} is {shown(value)}; give an integer")
+    if count < 0:
+        raise ConfigError(f"{name} is {count}; give 0 or more")
+    return count
+
+
+def as_threads(value: Any) -> int:
+    """Return a number of threads; 0 stands for all cores this process may use.
+
+    Raises
+    ------
+    ConfigError
+        If it is no count, or far more than any machine has cores.
+    """
+    count = as_count(value, "threads")
+    if count > MOST_THREADS:
+        raise ConfigError(f"threads is {count:,}; give at most {MOST_THREADS:,}")
+    return count
+
+
+def as_number(value: Any, name: str) -> int | float:
+    """Return an argument that is a real number.
+
+    Raises
+    ------
+    ConfigTypeError
+        If it is none.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise ConfigTypeError(f"{name} is {shown(value)}; give a number")
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def as_path(value: Any, name: str) -> Path:
+    """Return an argument that names a file or a directory.
+
+    Raises
+    ------
+    ConfigTypeError
+        If it is neither text nor a path.
+    """
+    if not isinstance(value, str | PathLike) or isinstance(value, bytes):
+        raise ConfigTypeError(f"{name} is {shown(value)}; give a path")
+    return Path(value)
+
+
+def as_points(values: Any, name: str) -> np.ndarray:
+    """Return points as float64, shape (points, dimensions).
+
+    Raises
+    ------
+    InputTypeError
+        If they are no numbers, or a sparse matrix.
+    InputError
+        If they have another shape, or missing or masked values.
+    """
+    if hasattr(values, "tocoo"):
+        raise InputTypeError(f"{name} is a sparse matrix; give {name}.toarray()")
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name} has masked values; fill them in or leave rows out")
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{name} has rows of several lengths: {error}") from error
+    if array.dtype.kind not in NUMBERS and array.size:
+        raise InputTypeError(f"{name} has values of type {array.dtype}; give numbers")
+    if array.ndim != 2:
+        raise InputError(
+            f"{name} has shape {array.shape}; give two dimensions, a point a row"
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def _of_sequence(values: list[Any]) -> np.ndarray:
+    """Return a list as an array: of numbers if all have one type, else of objects."""
+    kinds = set(map(type, values))
+    if (len(kinds) <= 1 and kinds <= {float, bool}) or _are_short(values, kinds):
+        return np.array(values)
+    if len(kinds) == 1 and issubclass(kinds.pop(), np.number | np.bool_):
+        return np.array(values)
+    objects = np.empty(len(values), object)
+    objects[:] = values  # elements that are tuples stay whole
+    return objects
+
+
+def _are_short(values: list[Any], kinds: set[type]) -> bool:
+    """Return whether all values are Python's integers, and int64 holds them."""
+    return kinds == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63
+
+
+def _missing(values: Any) -> int:
+    """Return how many values are missing in a column of a table."""
+    if hasattr(values, "null_count"):  # PyArrow has an attribute, Polars a method
+        count = values.null_count
+        return int(count() if callable(count) else count)
+    if hasattr(values, "isna"):
+        return int(np.asarray(values.isna()).sum())
+    return 0
+
+
+def _of_table(values: Any, name: str) -> Any:
+    """Return a column of pandas, Polars or PyArrow as an array of NumPy."""
+    try:
+        return values.to_numpy(zero_copy_only=False)  # of PyArrow, also with bits
+    except TypeError:
+        return values.to_numpy()
+    except (NotImplementedError, ValueError) as error:
+        kind = getattr(values, "type", type(values).__name__)
+        raise InputTypeError(f"{name} has values of type {kind}; cast them") from error
+
+
+def _exact_numbers(values: list[Any], name: str) -> np.ndarray:
+    """Return numbers of several types as an array that rounds none of them.
+
+    Raises
+    ------
+    InputTypeError
+        If a value is no number.
+    InputError
+        If no type holds all of them.
+    """
+    kinds = set(map(type, values))
+    wrong = tuple(kind for kind in kinds if not _is_number(kind))
+    if wrong:
+        position = next(i for i, value in enumerate(values) if type(value) in wrong)
+        raise _no_number(values[position], position, name)
+    if not any(issubclass(kind, float | np.floating) for kind in kinds):
+        return _exact_integers(values, name)
+    if any(issubclass(kind, np.longdouble) for kind in kinds):
+        raise InputTypeError(f"{name} has values of type longdouble; cast to float64")
+    # Narrow floats fit float64, and integers up to 2^53 do.
+    for position, value in enumerate(values):
+        if not isinstance(value, float | np.floating) and not _is_exact(int(value)):
+            raise InputError(
+                f"{name} has {value} at position {position} beside fractions, and "
+                "float64 does not hold both exactly; give integers alone, or round "
+                "them first"
+            )
+    return np.array([float(value) for value in values])
+
+
+def _is_exact(value: int) -> bool:
+    """Return whether a float64 holds an integer."""
+    try:
+        return int(float(value)) == value
+    except OverflowError:
+        return False
+
+
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, int | float | np.integer | np.floating | np.bool_)
+
+
+def _exact_integers(values: list[Any], name: str) -> np.ndarray:
+    integers = [int(value) for value in values]
+    low, high = min(integers, default=0), max(integers, default=0)
+    if low >= -(1 << 63) and high < 1 << 63:
+        return np.array(integers, np.int64)
+    if low >= 0 and high < 1 << 64:
+        return np.array(integers, np.uint64)
+    raise InputError(
+        f"{name} has integers from {low} to {high}; 64 bits, signed or unsigned, do "
+        "not hold both"
+    )
+
+
+def _no_number(value: Any, position: int, name: str) -> InputError:
+    if value is None or value is np.ma.masked or _is_nothing(value):
+        return InputTypeError(
+            f"{name} has a missing value ({value}) at position {position}; fill it in "
+            "or leave it out"
+        )
+    if isinstance(value, list | tuple | np.ndarray):
+        return InputError(
+            f"{name} has a {type(value).__name__} at position {position}; give one "
+            "dimension"
+        )
+    return InputTypeError(
+        f"{name} has {str(value)[:40]!r} ({type(value).__name__}) at position "
+        f"{position}; give numbers"
+    )
+
+
+def _is_nothing(value: Any) -> bool:
+    """Return whether a value is pandas' NA or NaT."""
+    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def check_columns(
@@ -79,14 +320,6 @@ def check_columns(
         raise InputError(f"{source}: num_vertices is {num_vertices}; give 0 or more")
     for name, column in (("src", src), ("dst", dst)):
         if column.dtype.kind not in "iu" and len(column):
-            raise InputError(f"{source}: {name} has type {column.dtype}; give integers")
-
-
-def _host_array(values: Any, name: str) -> np.ndarray:
-    if on_device(values) and hasattr(values, "get"):
-        return np.asarray(values.get())
-    if hasattr(values, "null_count") and values.null_count:
-        raise InputError(f"{name} has missing values. Fill them in or leave them out.")
-    if hasattr(values, "to_numpy"):  # pandas and PyArrow
-        return np.asarray(values.to_numpy())
-    return np.asarray(values)
+            raise InputTypeError(
+                f"{source}: {name} has type {column.dtype}; give integers"
+            )

@@ -1,113 +1,302 @@
-"""Sparse matrices of other packages as the rows or edges that kernels take."""
+"""Sparse and dense matrices as the rows or edges that kernels take."""
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..graph.model import Csr, Rows
 from ..graph.order import id_dtype, key_rule
-from ..host.errors import InputError
-from ..host.extras import optional
-from ..io.edges import Edges, supported_weights
+from ..host.errors import InputError, InputTypeError
+from ..io.edges import Edges, as_ids, supported_weights
 from ..kernels.inspect import FINE, inspect_rows
 from ..kernels.threads import Threads
-from .inputs import as_column
+from ..native.ahead import compile_for
+from .inputs import NUMBERS, on_device
+
+# Formats of blocks or diagonals, which store zeros where there is no entry.
+PADDED = ("bsr", "dia")
 
 
-def csr_matrix(csgraph: Any) -> Any:
-    """Return a graph as a square CSR matrix on the host.
+@dataclass(frozen=True)
+class MatrixEntries(ABC):
+    """The entries of a square matrix, each an edge.
+
+    Attributes
+    ----------
+    num_vertices : int
+    heads : ndarray of uint32 or int64, shape (entries,)
+        The columns of the entries.
+    weights : ndarray of one of `order.WEIGHT_DTYPES`, shape (entries,)
+    positions : ndarray of int64 or None, shape (entries,)
+        The position of each entry in a dense matrix, row by row; None where all
+        entries are stored.
+    """
+
+    num_vertices: int
+    heads: np.ndarray
+    weights: np.ndarray
+    positions: np.ndarray | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def edges(self) -> Edges:
+        """Return the entries as edges, in their order."""
+
+    def symmetric_rows(self, threads: Threads) -> Rows | None:
+        """Return rows that hold every edge twice; None if the matrix does not."""
+        return None
+
+
+@dataclass(frozen=True)
+class ListedEntries(MatrixEntries):
+    """Entries by row and column.
+
+    Attributes
+    ----------
+    tails : ndarray, shape (entries,)
+        The rows of the entries.
+    """
+
+    tails: np.ndarray
+
+    def edges(self) -> Edges:
+        """Return the entries as edges, in their order."""
+        columns = self.tails, self.heads, self.weights
+        return Edges(self.num_vertices, *columns, directed=True)
+
+
+@dataclass(frozen=True)
+class CompressedEntries(MatrixEntries):
+    """Entries row by row, or column by column: edges have no direction.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (num_vertices + 1,)
+    canonical : bool
+        Whether columns ascend in every row.
+    """
+
+    indptr: np.ndarray
+    canonical: bool
+
+    def edges(self) -> Edges:
+        """Return the entries as edges, in their order."""
+        n = self.num_vertices
+        tails = np.repeat(np.arange(n, dtype=self.heads.dtype), np.diff(self.indptr))
+        return Edges(n, tails, self.heads, self.weights, directed=True)
+
+    def symmetric_rows(self, threads: Threads) -> Rows | None:
+        """Return rows that hold every edge twice; None if the matrix does not."""
+        n = self.num_vertices
+        if not self._has_reverse_arcs() or n >= 1 << 31 or not self.canonical:
+            return None
+        compile_for("matrices", self.weights.dtype)
+        rule = key_rule(self.weights.dtype)
+        keys = self.weights.copy().view(rule.sign.dtype)
+        rows = Rows(0, n, self.indptr, self.heads, keys)
+        parts = [tuple(rows.indptr[[*r]].tolist()) for r in threads.ranges(n)]
+        csr = Csr(0, rows.indptr, self.heads, keys)
+        found = threads.map(inspect_rows, [(csr, arcs, n, rule) for arcs in parts])
+        balances = [balance for status, *_, balance in found if status == FINE]
+        symmetric = len(balances) == len(found) and sum(balances) % (1 << 64) == 0
+        return rows if symmetric else None
+
+    def _has_reverse_arcs(self) -> bool:
+        """Return whether a few entries (i, j) all have an entry (j, i)."""
+        indptr, count = self.indptr, len(self.heads)
+        entries = np.linspace(0, count - 1, min(count, 64)).astype(np.int64)
+        tails = np.searchsorted(indptr, entries, side="right") - 1
+        return all(
+            tail in self.heads[indptr[head] : indptr[int(head) + 1]]
+            for tail, head in zip(tails, self.heads[entries], strict=True)
+        )
+
+
+def is_matrix(value: Any) -> bool:
+    """Return whether a value is a sparse matrix, or an array of two dimensions."""
+    if hasattr(value, "tocoo"):  # of SciPy and CuPy
+        return True
+    return isinstance(value, np.ndarray) and value.ndim == 2
+
+
+def read_matrix(csgraph: Any) -> MatrixEntries:
+    """Return the entries of a square matrix, checked.
 
     Parameters
     ----------
     csgraph : sparse matrix or array of SciPy or CuPy, or array-like
-        In a dense one zero, infinity and NaN mean that there is no edge.
+        Entries that a sparse matrix stores twice are two edges. In a dense array zero,
+        infinity and NaN mean that there is no edge, in formats of blocks or diagonals
+        zero does, and in a masked array the mask.
+
+    Raises
+    ------
+    InputTypeError
+        If it is no matrix of numbers.
+    InputError
+        If it is not square, damaged, or has NaN.
+    """
+    if on_device(csgraph) or type(csgraph).__module__.startswith("cupyx."):
+        csgraph = csgraph.get()
+    if not hasattr(csgraph, "tocoo"):
+        return _dense_entries(csgraph)
+    _check_square(csgraph.shape)
+    if csgraph.format in ("csr", "csc"):
+        return _compressed_entries(csgraph)
+    coo, positions = csgraph.tocoo(), None  # entries that are stored twice stay two
+    if csgraph.format in PADDED:
+        positions = np.flatnonzero(coo.data)
+        coo = type(coo)(
+            (coo.data[positions], (coo.row[positions], coo.col[positions])), coo.shape
+        )
+    n, weights = coo.shape[0], _weights_of(coo.data)
+    ids = id_dtype(n)
+    for ends in (coo.row, coo.col):
+        _check_ids(ends, n)
+    for entry in _nan(weights):
+        raise _no_order(coo.row[entry], coo.col[entry])
+    columns = as_ids(coo.col, ids), weights, as_ids(coo.row, ids)
+    return ListedEntries(n, *columns, positions=positions)
+
+
+def _compressed_entries(matrix: Any) -> CompressedEntries:
+    n, indptr = matrix.shape[0], _checked_indptr(matrix)
+    count = int(indptr[-1])
+    weights, heads = _weights_of(matrix.data[:count]), matrix.indices[:count]
+    _check_ids(heads, n)
+    for entry in _nan(weights):
+        tail = int(np.searchsorted(indptr, entry, side="right")) - 1
+        ends = tail, heads[entry]
+        raise _no_order(*(ends if matrix.format == "csr" else ends[::-1]))
+    canonical = bool(matrix.has_canonical_format)
+    heads = as_ids(heads, id_dtype(n))
+    return CompressedEntries(n, heads, weights, indptr, canonical)
+
+
+def _checked_indptr(matrix: Any) -> np.ndarray:
+    """Return where the rows of a compressed matrix begin, as int64.
 
     Raises
     ------
     InputError
-        If it is not square.
+        If the arrays of the matrix do not fit each other.
     """
-    sparse = optional("scipy.sparse", "formats")
-    if hasattr(csgraph, "get") and not sparse.issparse(csgraph):
-        csgraph = csgraph.get()
-    if sparse.issparse(csgraph):
-        matrix = csgraph.tocsr()
-    else:
-        dense = np.ma.masked_invalid(np.ma.asarray(csgraph))
-        if dense.ndim != 2:
-            raise InputError(
-                f"a graph is a square matrix, not one of {dense.ndim} axes"
+    n, form = matrix.shape[0], matrix.format.upper()
+    indptr, indices, data = matrix.indptr, matrix.indices, matrix.data
+    for name, array in (("indptr", indptr), ("indices", indices)):
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise InputTypeError(
+                f"{name} of the {form} matrix has type {array.dtype} and shape "
+                f"{array.shape}; give integers in one dimension"
             )
-        matrix = sparse.csr_array(dense.filled(0))
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"a graph is a square matrix, not one of {matrix.shape}")
+    if len(indptr) != n + 1 or indptr[0] != 0:
+        raise InputError(
+            f"indptr of the {form} matrix has {len(indptr)} entries, the first "
+            f"{indptr[0] if len(indptr) else 'missing'}; {n} rows need {n + 1}, the "
+            "first 0. Make the matrix again."
+        )
+    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
+    if len(falls):
+        row = int(falls[0])
+        raise InputError(
+            f"indptr of the {form} matrix falls from {indptr[row]} to "
+            f"{indptr[row + 1]} at row {row}. Make the matrix again."
+        )
+    if not len(indices) == len(data) >= indptr[-1]:
+        raise InputError(
+            f"the {form} matrix has {len(indices)} indices and {len(data)} data, and "
+            f"indptr ends at {indptr[-1]}. Make the matrix again."
+        )
+    return indptr.astype(np.int64)
+
+
+def _dense_entries(values: Any) -> ListedEntries:
+    """Return the entries of a dense matrix, those that mean no edge left out."""
+    matrix = _dense_matrix(values)
+    _check_square(matrix.shape)
+    if isinstance(matrix, np.ma.MaskedArray):
+        present = ~np.ma.getmaskarray(matrix)
+        matrix = matrix.data
+    else:
+        present = matrix != 0
+        if matrix.dtype.kind == "f":
+            present &= np.isfinite(matrix)
+    positions = np.flatnonzero(present.ravel())
+    n = len(matrix)
+    tails, heads = np.divmod(positions, max(n, 1))
+    weights = _weights_of(matrix[present])
+    for entry in _nan(weights):
+        raise _no_order(tails[entry], heads[entry])
+    ids = id_dtype(n)
+    columns = heads.astype(ids), weights, tails.astype(ids)
+    return ListedEntries(n, *columns, positions=positions)
+
+
+def _dense_matrix(values: Any) -> np.ndarray:
+    matrix: np.ndarray
+    if isinstance(values, np.ma.MaskedArray):
+        matrix = values
+    elif hasattr(values, "to_numpy"):  # a table of pandas or Polars
+        matrix = np.asarray(values.to_numpy())
+    else:
+        try:
+            matrix = np.asarray(values)
+        except ValueError as error:
+            raise InputError(
+                f"a graph is a square matrix, and rows differ: {error}"
+            ) from error
+    if matrix.ndim == 0:
+        raise InputTypeError(
+            f"a graph is a square matrix, not a value of type {type(values).__name__}"
+        )
+    if matrix.dtype.kind not in NUMBERS:
+        raise InputTypeError(
+            f"the matrix has values of type {matrix.dtype}; give numbers"
+        )
     return matrix
 
 
-def symmetric_rows(
-    matrix: Any, heads: np.ndarray, weights: np.ndarray, threads: Threads
-) -> Rows | None:
-    """Return a matrix as rows that hold every edge twice, None if it does not.
-
-    Parameters
-    ----------
-    heads, weights : ndarray
-        As from `entry_heads` and `entry_weights`.
-    """
-    n = matrix.shape[0]
-    if not _has_reverse_arcs(matrix) or n >= 1 << 31 or not matrix.has_canonical_format:
-        return None
-    rule = key_rule(weights.dtype)
-    keys = weights.copy().view(rule.sign.dtype)
-    rows = Rows(0, n, matrix.indptr.astype(np.int64), heads, keys)
-    parts = [tuple(rows.indptr[[*r]].tolist()) for r in threads.ranges(n)]
-    csr = Csr(0, rows.indptr, heads, keys)
-    found = threads.map(inspect_rows, [(csr, arcs, n, rule) for arcs in parts])
-    balances = [balance for status, *_, balance in found if status == FINE]
-    symmetric = len(balances) == len(found) and sum(balances) % (1 << 64) == 0
-    return rows if symmetric else None
-
-
-def _has_reverse_arcs(matrix: Any) -> bool:
-    """Return whether a few entries (i, j) all have an entry (j, i)."""
-    indptr, indices = matrix.indptr, matrix.indices
-    entries = np.linspace(0, matrix.nnz - 1, min(matrix.nnz, 64)).astype(np.int64)
-    tails = np.searchsorted(indptr, entries, side="right") - 1
-    return all(
-        tail in indices[indptr[head] : indptr[head + 1]]
-        for tail, head in zip(tails, indices[entries], strict=True)
-    )
-
-
-def listed_entries(matrix: Any, heads: np.ndarray, weights: np.ndarray) -> Edges:
-    """Return the entries of a matrix as edges; see `symmetric_rows`."""
-    n = matrix.shape[0]
-    tails = np.repeat(np.arange(n, dtype=heads.dtype), np.diff(matrix.indptr))
-    return Edges(n, tails, heads, weights, directed=True)
-
-
-def entry_heads(matrix: Any) -> np.ndarray:
-    """Return the columns of a matrix's entries as ids of vertices, checked."""
-    n = matrix.shape[0]
-    indices = matrix.indices
-    heads = indices.view(f"u{indices.itemsize}")  # a negative one becomes too large
-    if len(heads) and heads.max() >= n:
-        entry = int((heads >= n).argmax())
+def _check_square(shape: tuple[int, ...]) -> None:
+    if len(shape) == 1:
         raise InputError(
-            f"entry {entry} of the matrix is in column {indices[entry]}, but there "
+            f"a graph is a square matrix, not one of {len(shape)} axes; "
+            "scipy.spatial.distance.squareform makes one of condensed distances"
+        )
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise InputError(
+            f"a graph is a square matrix, not one of shape {shape}; "
+            "minimum_spanning_forest takes tables and columns of edges"
+        )
+
+
+def _check_ids(ids: np.ndarray, n: int) -> None:
+    unsigned = ids.view(f"u{ids.itemsize}")  # a negative one becomes too large
+    if len(ids) and unsigned.max() >= n:
+        entry = int((unsigned >= n).argmax())
+        raise InputError(
+            f"entry {entry} of the matrix is in row or column {ids[entry]}, but there "
             f"are {n}. Make the matrix again."
         )
-    return heads.astype(id_dtype(n), copy=False)
 
 
-def entry_weights(matrix: Any) -> np.ndarray:
-    """Return the weights of a matrix's entries, checked."""
-    weight = supported_weights("the matrix", as_column(matrix.data, "the matrix"))
-    if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):
-        entry = int(np.isnan(weight).argmax())
-        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        raise InputError(
-            f"the matrix has NaN at ({row}, {matrix.indices[entry]}), which has no "
-            "place in an order. Give it a number or leave the entry out."
+def _weights_of(values: np.ndarray) -> np.ndarray:
+    if values.ndim != 1 or values.dtype.kind not in NUMBERS:
+        raise InputTypeError(
+            f"the matrix has values of type {values.dtype}; give numbers"
         )
-    return weight
+    return supported_weights("the matrix", values)
+
+
+def _nan(weights: np.ndarray) -> np.ndarray:
+    """Return the positions of NaN."""
+    if weights.dtype.kind != "f" or not len(weights) or not np.isnan(weights.max()):
+        return np.empty(0, np.int64)
+    return np.flatnonzero(np.isnan(weights))
+
+
+def _no_order(row: int, column: int) -> InputError:
+    return InputError(
+        f"the matrix has NaN at ({row}, {column}), which has no place in an order; "
+        "give it a number or leave the entry out"
+    )

@@ -7,6 +7,7 @@ forest itself is computed on arrays.
 
 from collections.abc import Iterator
 from functools import partial
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from .forest import Forest
 
-# Measured (docs/python.md): with fewer edges NetworkX is done before its dictionaries
-# have been read into arrays.
+# Measured (docs/from-scipy-and-networkx.md): with fewer edges NetworkX ends before its
+# dictionaries have been read into arrays.
 LEAST_EDGES = 2000
 ALGORITHMS = ("kruskal", "prim", "boruvka", "borůvka")
 
@@ -65,14 +66,22 @@ class BackendGraph:
         return int(self.graph.number_of_edges())
 
     def forest(self, weight: str | None, maximum: bool, ignore_nan: bool) -> "Forest":
-        """Return the spanning forest on the nodes' numbers; NaN left out or refused."""
+        """Return the spanning forest on the nodes' numbers; NaN left out or refused.
+
+        Raises
+        ------
+        ValueError
+            If a weight is NaN.
+        TypeError
+            If a weight is no number, as NetworkX itself raises.
+        """
         from .arrays import minimum_spanning_forest
 
         nodes = {node: number for number, node in enumerate(self.graph)}
         src, dst, values = [], [], []
         for u, v, data in self.graph.edges(data=True):
             value = 1 if weight is None else data.get(weight, 1)
-            if value != value:
+            if isnan(value):  # or a TypeError, as NetworkX raises for text and None
                 if ignore_nan:
                     continue
                 raise ValueError(f"NaN found as an edge weight. Edge {(u, v, data)}")

@@ -1,20 +1,23 @@
-"""What can be asked of a forest in memory; an index is made at the first question."""
+"""Queries on a forest in memory; the first one builds an index."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .inputs import as_column, as_number
+
 if TYPE_CHECKING:
     from ..tree.index import ForestIndex
 
 
 class Queries:
-    """The questions of a `Forest`.
+    """The queries of a `Forest`.
 
-    Vertices are given as numbers, or as arrays of them for many questions at once:
-    arrays take a few nanoseconds to a microsecond each, single numbers mostly the time
-    that Python takes. Edges are answered as positions in `src`, `dst` and `weight`.
+    Vertices are given by number, or by name in a `NamedForest`; arrays of them ask many
+    queries at once. A query of an array takes a few nanoseconds to a microsecond, a
+    single one mostly the time of the interpreter. Edges are answered as positions in
+    `src`, `dst` and `weight`.
 
     The first question makes an index, in about the time of a sort; it takes 20 bytes
     a vertex, and up to 28 more with labels and paths.
@@ -68,7 +71,9 @@ class Queries:
         InputError
             If there is no such vertex.
         """
-        return _plain(self.index.connected(u, v), u)
+        one, u, v = self._pair(u, v)
+        found = self.index.connected(u, v)
+        return found[0].item() if one else found
 
     def path_max(self, u: Any, v: Any) -> Any:
         """Return the heaviest edge on the path between two vertices.
@@ -91,9 +96,11 @@ class Queries:
         InputError
             If there is no such vertex.
         """
-        return _plain(self.index.path_max(u, v), u)
+        one, u, v = self._pair(u, v)
+        found = self.index.path_max(u, v)
+        return found[0].item() if one else found
 
-    def path(self, u: int, v: int) -> np.ndarray:
+    def path(self, u: Any, v: Any) -> np.ndarray:
         """Return the edges on the path from one vertex to another.
 
         Returns
@@ -107,7 +114,8 @@ class Queries:
         InputError
             If there is no such vertex.
         """
-        return self.index.path(u, v)[1].astype(np.int64)
+        _, *ends = self._pair(u, v)
+        return self.index.path(*ends)[1].astype(np.int64)
 
     def cut(self, below: int | float) -> np.ndarray:
         """Return the components that edges lighter than a threshold make.
@@ -122,9 +130,9 @@ class Queries:
         Raises
         ------
         ConfigError
-            If the threshold is NaN.
+            If the threshold is NaN or no number.
         """
-        return self.index.cut(below).astype(np.int64)
+        return self._names(self._cut(below).astype(np.int64))
 
     def component_sizes(self, below: int | float | None = None) -> np.ndarray:
         """Return how many vertices the trees have.
@@ -142,12 +150,49 @@ class Queries:
         Raises
         ------
         ConfigError
-            If the threshold is NaN.
+            If the threshold is NaN or no number.
         """
         index = self.index
-        labels = index.labels if below is None else index.cut(below)
+        labels = index.labels if below is None else self._cut(below)
         first = labels == np.arange(len(labels))
         return index.component_sizes(labels)[first]
+
+    def components(self, below: int | float | None = None) -> list[np.ndarray]:
+        """Return the vertices of each tree, or of each component that `cut` makes.
+
+        Returns
+        -------
+        list of ndarray
+            In the order of their smallest vertices; each in ascending order.
+
+        Raises
+        ------
+        ConfigError
+            If the threshold is NaN or no number.
+        """
+        index = self.index
+        labels = index.labels if below is None else self._cut(below)
+        order = np.argsort(labels, kind="stable")
+        bounds = np.cumsum(self.component_sizes(below))[:-1]
+        return np.split(self._names(order), bounds) if len(order) else []
+
+    def _cut(self, below: Any) -> np.ndarray:
+        return self.index.cut(as_number(below, "below"))
+
+    def _pair(self, u: Any, v: Any) -> tuple[bool, np.ndarray, np.ndarray]:
+        """Return whether a query is about one pair, and the numbers of its vertices."""
+        u, v = self._vertices(u), self._vertices(v)
+        return u.ndim == 0, u, v
+
+    def _vertices(self, asked: Any) -> np.ndarray:
+        """Return the numbers of vertices; of one vertex an array without axes."""
+        if isinstance(asked, int | np.integer):
+            return np.array(asked)
+        return as_column(asked, "vertices")
+
+    def _names(self, vertices: np.ndarray) -> np.ndarray:
+        """Return numbered vertices as the forest answers them."""
+        return vertices
 
     def linkage(self) -> np.ndarray:
         """Return the single-linkage dendrogram, as SciPy has it.
@@ -166,8 +211,3 @@ class Queries:
         from ..cluster.linkage import single_linkage
 
         return single_linkage(self)
-
-
-def _plain(found: np.ndarray, asked: Any) -> Any:
-    """Return one answer as a Python value, if one vertex was asked for."""
-    return found[0].item() if np.ndim(asked) == 0 else found

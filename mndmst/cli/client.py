@@ -106,7 +106,7 @@ def _add_store(store: argparse.ArgumentParser) -> None:
 
 
 def _client(arguments: argparse.Namespace) -> int:
-    from ..host.errors import InputError
+    from ..host.errors import InputError, MndmstError
     from ..io.opening import read_small
     from ..service.client import connect
 
@@ -115,6 +115,8 @@ def _client(arguments: argparse.Namespace) -> int:
         try:
             found = json.loads(read_small(Path(url)))
             url, token_file = found["url"], token_file or found["token_file"]
+        except MndmstError:
+            raise
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise InputError(f"{url}: is no address of a service ({error})") from error
     with connect(url, token_file=token_file, tls_root=arguments.tls_root) as service:

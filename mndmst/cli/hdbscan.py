@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .cluster import print_sizes
-from .numbers import real, whole
+from .numbers import MOST_POINTS, real, whole
 from .points import add_points, with_forest, write
 
 if TYPE_CHECKING:

@@ -1,15 +1,15 @@
-"""The errors that a user can mend."""
+"""The errors that a user can fix."""
 
 
 class MndmstError(Exception):
-    """Something the user can mend; the message names the place and the mend.
+    """An error that a user can fix; the message names the place and the remedy.
 
     Raised on every rank alike (see `comm.Comm.raise_on_all`), printed by one.
 
     Attributes
     ----------
     ranks : int
-        How many ranks raise it together; `__main__` ends the others.
+        The number of ranks that raise it together; `__main__` ends the others.
     status : int
         The exit status of the program.
     """
@@ -18,23 +18,39 @@ class MndmstError(Exception):
     status: int = 1
 
 
-class InputError(MndmstError):
-    """A graph or forest file that is damaged, incomplete or inconsistent."""
+class InputError(MndmstError, ValueError):
+    """Data that are damaged, incomplete or inconsistent: a file, an array, a graph."""
+
+
+class InputTypeError(InputError, TypeError):
+    """Data of a type that has no meaning there, such as weights that are text."""
 
 
 class OutputError(MndmstError):
-    """A result that cannot be written where it was asked for."""
+    """A result that cannot be written to its destination."""
 
 
-class ConfigError(MndmstError):
-    """Options that contradict each other or the machine."""
+class ConfigError(MndmstError, ValueError):
+    """Options or arguments that contradict each other or the machine."""
 
 
-class MissingExtraError(MndmstError):
-    """An optional package that a command needs; the message says how to install it."""
+class ConfigTypeError(ConfigError, TypeError):
+    """An option or argument of the wrong type, such as 2.5 for a count."""
+
+
+class MissingExtraError(MndmstError, ImportError):
+    """An optional package that is not installed; the message says how to install it."""
 
 
 class StoppedError(MndmstError):
     """A run that has stopped after a signal, has saved its state and can resume."""
 
     status = 75  # EX_TEMPFAIL of sysexits.h: try again later
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: on one line, shortened."""
+    if getattr(value, "shape", None) == ():  # a number or text of NumPy
+        value = value.item()  # type: ignore[attr-defined]
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.order import id_dtype
-from ..host.errors import ConfigError, MissingExtraError
+from ..host.errors import ConfigError, MissingExtraError, MndmstError
 from .random_edges import RandomEdges
 
 # Each kind with its parameters and their defaults; None must be given.
@@ -43,6 +43,8 @@ class KaGenEdges(RandomEdges):
         kagen.set_seed(self.seed)
         try:
             graph = _make(kagen, self.kind, **self.parameters)
+        except MndmstError:
+            raise
         except (ValueError, RuntimeError, TypeError, OverflowError) as error:
             raise ConfigError(
                 f"KaGen cannot make {self.kind} of {self.parameters}: {error}"

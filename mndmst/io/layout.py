@@ -47,7 +47,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from ..host.errors import InputError, OutputError
+from ..host.errors import InputError, MndmstError, OutputError
 from .opening import check_regular, opened
 
 INDEX_NAME = "index.h5"
@@ -93,6 +93,8 @@ def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
     """
     try:
         yield
+    except MndmstError:
+        raise
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file. Copy it there or {remake}.") from error
     except PermissionError as error:

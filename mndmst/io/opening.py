@@ -12,7 +12,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from ..host.errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError, MndmstError
 
 # More than any options file, recipe or list of properties has.
 LARGEST_TEXT = 4 << 20
@@ -109,6 +109,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_small(path).decode())
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
+    except MndmstError:
+        raise
     except ValueError as error:
         raise ConfigError(f"{path}: is no TOML ({error}). Mend it.") from error
     except RecursionError as error:

@@ -1,10 +1,10 @@
 """The kernels that are called, and for which types: what can be compiled ahead.
 
 `signatures.txt` lists them under who calls them, `solve`, `verify` and `update` for
-graphs in files or `arrays` for those in memory, and for which types of weights; under
-`points` and `service`; and under `others`, for which no command waits. It is written
-by watching runs (`python -m tests.called_kernels`), and a test holds it to them. A
-kernel that is missing there is compiled when it is first called.
+graphs in files, `arrays` or symmetric `matrices` for those in memory, and for which
+types of weights; under `points` and `service`; and under `others`, for which no command
+waits. It is written by watching runs (`python -m tests.called_kernels`), and a test
+holds it to them. A kernel that is missing there is compiled when it is first called.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ def entries(user: str = "", weights: np.dtype | None = None) -> list[Entry]:
 
     Parameters
     ----------
-    user : {"solve", "verify", "update", "arrays", "points", "service"}
+    user : {"solve", "verify", "update", "arrays", "matrices", "points", "service"}
     weights : dtype, optional
-        For the first four.
+        For the first five.
     """
     wanted = user if weights is None else f"{user}:{weights.str[1:]}"
     found = [Entry(RUNTIME_NAME, "")]

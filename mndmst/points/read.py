@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from ..host.counted import counted
-from ..host.errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError, MndmstError
 from ..io.allowance import check_room
 from ..io.formats.files import COMPRESSIONS, readable
 from ..io.formats.point_columns import names_of
@@ -173,6 +173,8 @@ def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
             nbytes = ARRAY_COPIES * os.fstat(file.fileno()).st_size
             check_room(path, nbytes, "the list of its points")
             return np.asarray(np.load(file, allow_pickle=False))
+    except MndmstError:
+        raise
     except _DAMAGED as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..host.errors import InputError
+from ..host.errors import InputError, MndmstError
 from ..io.opening import read_small
 from ..run.report import SCHEMA
 
@@ -73,6 +73,8 @@ def read_record(path: Path) -> Record:
         raise InputError(
             f"{path}: {error.strerror}. Give a report of solve."
         ) from error
+    except MndmstError:
+        raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(
             f"{path}: no report ({error}). Give what solve --report has written."

@@ -7,7 +7,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..host.errors import ConfigError
+from ..host.errors import ConfigError, shown
 from ..io.opening import read_toml
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Config:
     timeout: int = 120
 
     def __post_init__(self) -> None:
-        self._read(lambda name, value: f"{name} is {value!r}")
+        self._read(lambda name, value: f"{name} is {shown(value)}")
 
     @classmethod
     def load(

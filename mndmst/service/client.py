@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..host.errors import ConfigError
+from ..host.errors import ConfigError, ConfigTypeError, shown
 from .access import read_pem, read_token
 from .connection import Connection
 from .remote_graph import Graph
@@ -32,6 +32,8 @@ def connect(url: str, token: str | None = None, **options: Any) -> "Service":
     MissingExtraError
         Without pyarrow (the extra `serve`).
     """
+    if not isinstance(url, str):
+        raise ConfigTypeError(f"url is {shown(url)}; give text, as mndmst serve prints")
     token_file, root = options.pop("token_file", None), options.pop("tls_root", None)
     if options:
         raise ConfigError(f"connect has no option {next(iter(options))!r}")

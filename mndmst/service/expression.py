@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.extras import optional
 from ..io.edges import supported_weights
 from .protocol import MOST_INTEGER
@@ -69,6 +69,8 @@ def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.nd
         result = _value(_parsed(text), tables, compute)
         if isinstance(result, arrow.Scalar):
             result = arrow.array(np.full(length, result.as_py()))
+    except MndmstError:
+        raise
     except (arrow.ArrowException, TypeError, ValueError, ArithmeticError) as error:
         why = str(error).splitlines()[0]
         raise InputError(f"{text!r} cannot be computed: {why}") from error

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError
+from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.extras import optional
 from ..io.atomic_output import whole_file
 from ..io.opening import check_regular
@@ -24,6 +24,8 @@ def read_array(path: Path) -> np.ndarray:
     try:
         check_regular(path)
         array: np.ndarray = np.load(path, allow_pickle=False)
+    except MndmstError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: is no .npy file ({error})") from error
     if array.ndim != 1:

@@ -37,6 +37,8 @@ def test_as_from_the_host(m: int, dtype: str, maximum: bool) -> None:
     assert found.weight.tolist() == expected.weight.tolist()
     assert found.weight.dtype == expected.weight.dtype
     assert found.labels.tolist() == expected.labels.tolist()
+    assert found.edge_ids.tolist() == expected.edge_ids.tolist()
+    assert found.ties == expected.ties
 
 
 def test_bad_arrays_are_named() -> None:

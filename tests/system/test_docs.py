@@ -70,12 +70,13 @@ def test_tutorial(checkout: Path) -> None:
 
 
 def test_python_pages(checkout: Path) -> None:
-    """The blocks of python.md, then the one of files.md on a forest they wrote."""
+    """The blocks of two pages, then the one of files.md on a forest they wrote."""
     for package in ("scipy", "networkx", "pandas"):
         pytest.importorskip(package, reason=f"the page needs {package}")
-    found = blocks(DOCS / "python.md", "python")
+    pages = "python.md", "from-scipy-and-networkx.md"
+    found = [block for page in pages for block in blocks(DOCS / page, "python")]
     if "mndmst" not in __import__("networkx").utils.backends.backends:
-        found = [block for block in found if "networkx" not in block]
+        found = [block for block in found if 'backend="mndmst"' not in block]
     assert len(found) >= 4
     script = "\n".join(found + blocks(DOCS / "files.md", "python"))
     run(f"python - <<'END'\n{script}END", checkout)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...host.errors import InputError
+from ...host.errors import InputError, MndmstError
 from ..opening import opened, state_of
 from .files import COMPRESSIONS, read_bytes, readable
 
@@ -129,5 +129,7 @@ def mapped(path: Path) -> bytes | mmap.mmap:
     try:
         with readable(path), opened(path) as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except MndmstError:
+        raise
     except ValueError:  # an empty file cannot be mapped
         return b""

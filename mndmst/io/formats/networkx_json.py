@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...host.counted import counted
-from ...host.errors import ConfigError, InputError
+from ...host.errors import ConfigError, InputError, MndmstError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import check_exact, checked_edges, narrow_integers
 from .files import read_bytes
@@ -115,6 +115,8 @@ def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
         return _of_links(path, graph, vertices, asked)
     except RecursionError as error:
         raise InputError(f"{path}: is no graph (nested too deeply).") from error
+    except MndmstError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(
             f"{path}: is no node-link or adjacency data of networkx and no list of "

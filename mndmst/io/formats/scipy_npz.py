@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from ...host.errors import InputError
+from ...host.errors import InputError, MndmstError
 from ..allowance import check_room
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile
@@ -44,6 +44,8 @@ def open_file(path: Path) -> EdgeFile | Edges:
     """Open a `.npz` file; see `EdgeFile`. Weights keep their type."""
     try:
         rows = None if path.suffix in COMPRESSIONS else _stored_rows(path)
+    except MndmstError:
+        raise
     except _DAMAGES as error:
         raise _damaged(path, error) from error
     if rows is None:
@@ -104,6 +106,8 @@ def _read(path: Path) -> Edges:
     try:
         with _archive(path) as file:
             matrix = scipy.sparse.load_npz(file).tocoo()
+    except MndmstError:
+        raise
     except _DAMAGES as error:
         raise _damaged(path, error) from error
     _check_square(path, matrix.shape)

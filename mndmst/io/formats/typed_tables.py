@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...host.errors import InputError
+from ...host.errors import InputError, MndmstError
 from ..allowance import capped, check_room, exceeded
 from ..opening import opened, state_of
 from .files import COMPRESSIONS, read_bytes, readable
@@ -118,6 +118,8 @@ class ParquetTable:
             asked = max(map(int, re.findall(r"\d+", str(error))), default=0)
             what = "a piece of the table"
             raise exceeded(self.path, asked, what, " at least") from error
+        except MndmstError:
+            raise
         except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"{self.path}: not a table, or damaged or cut short "

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...host.errors import ConfigError, InputError
+from ...host.errors import ConfigError, InputError, MndmstError
 from ...host.version import __version__
 from ...io.layout import writing
 from ...io.opening import read_small
@@ -154,6 +154,8 @@ def reading(path: Path) -> Iterator[None]:
     """Turn errors on a damaged file into an InputError that names the file."""
     try:
         yield
+    except MndmstError:
+        raise
     except FileNotFoundError as error:
         raise damaged(path, "it is missing") from error
     except (

@@ -1,0 +1,90 @@
+"""Edges of a forest that stand in its input, and edges that others could replace.
+
+An edge outside a minimum spanning forest weighs at least as much as every edge on the
+path between its ends. If it weighs as much as the heaviest, it can replace each edge of
+that weight on the path. Edges outside are taken in ascending order, and edges of the
+forest contract into their parents as soon as they are lighter, or known to be
+replaceable. So every edge is climbed once, in O((n + m) a(n)) after the sort.
+"""
+
+import numpy as np
+
+from ..kernels.kruskal import find
+from ..native.kernel import kernel
+from .rooted import NO_EDGE
+
+
+@kernel
+def find_pairs(src, dst, offsets, heads, position):
+    """Find pairs of vertices among the edges of a forest.
+
+    Parameters
+    ----------
+    src, dst : ndarray of uint32, shape (pairs,)
+    offsets : ndarray of int64, shape (vertices + 1,)
+        The edges of the forest whose smaller end is v are from offsets[v] on.
+    heads : ndarray of uint32
+        Their larger ends, ascending for each smaller end.
+    position : ndarray of int64, shape (pairs,)
+        Filled in: the position of the edge, -1 if the forest has none.
+    """
+    for i in range(len(src)):
+        tail, head = min(src[i], dst[i]), max(src[i], dst[i])
+        low, high = offsets[tail], offsets[np.uint64(tail) + np.uint64(1)]
+        end = high
+        while low < high:
+            middle = (low + high) >> 1
+            if heads[middle] < head:
+                low = middle + 1
+            else:
+                high = middle
+        position[i] = low if low < end and heads[low] == head else -1
+
+
+@kernel
+def mark_replaceable(rooted, keys, order, outside, u, v, marked):
+    """Mark the edges of a forest that edges outside can replace at equal weight.
+
+    Parameters
+    ----------
+    rooted : Rooted
+    keys : ndarray of uint32 or uint64, shape (edges,)
+        Of the forest's edges, by position.
+    order : ndarray of uint32, shape (edges,)
+        Positions of the forest's edges, lightest first.
+    outside : ndarray of the type of keys, shape (others,)
+        Keys of edges outside the forest, ascending.
+    u, v : ndarray of uint32, shape (others,)
+        Their ends.
+    marked : ndarray of bool, shape (edges,)
+        Set where an edge outside can replace the edge.
+
+    Returns
+    -------
+    int
+        The position of an edge outside that is lighter than one on its path, or joins
+        two trees, so that the forest is not minimum; -1 if there is none.
+    """
+    below = np.empty(len(keys), np.uint32)  # the place at the lower end of each edge
+    for place in range(np.uint64(len(rooted.edge))):
+        if rooted.edge[place] != NO_EDGE:
+            below[rooted.edge[place]] = place
+    top = np.arange(len(rooted.edge)).astype(np.uint32)
+    lighter = np.uint64(0)
+    for i in range(len(outside)):
+        while lighter < np.uint64(len(order)) and keys[order[lighter]] < outside[i]:
+            place = below[order[lighter]]
+            top[place] = rooted.parent[place]
+            lighter += np.uint64(1)
+        x = find(top, np.uint64(rooted.place[u[i]]))
+        y = find(top, np.uint64(rooted.place[v[i]]))
+        while x != y:
+            if x < y:  # parents come first, so the later place is not above the other
+                x, y = y, x
+            edge = rooted.edge[x]
+            if edge == NO_EDGE or keys[edge] != outside[i]:
+                return i
+            marked[edge] = True
+            top[x] = rooted.parent[x]
+            x = find(top, np.uint64(rooted.parent[x]))
+    return -1

@@ -1,0 +1,120 @@
+"""Tables of pandas, Polars and PyArrow: columns are found as in files."""
+
+import numpy as np
+import pytest
+
+import mndmst
+from mndmst import ConfigError, InputError
+
+pandas = pytest.importorskip("pandas", reason="makes the tables")
+
+SRC, DST, W = [0, 0, 1], [1, 2, 2], [8.0, 1.5, 2.5]
+
+
+def tables(columns: dict):
+    """Yield a table of every package that is installed."""
+    yield pandas.DataFrame(columns)
+    yield pandas.DataFrame(columns, index=[7, 7, 9])
+    yield pandas.DataFrame(columns).convert_dtypes()
+    arrow = pytest.importorskip("pyarrow", reason="makes tables")
+    yield arrow.table(columns)
+    polars = pytest.importorskip("polars", reason="makes tables")
+    yield polars.DataFrame(columns)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"source": SRC, "target": DST, "cost": W},
+        {"weight": W, "source": SRC, "target": DST},
+        {"id": [5, 6, 7], "source": SRC, "target": DST, "cost": W, "reverse_cost": W},
+        {"u": SRC, "v": DST, "key": [0, 0, 0], "length": W},
+        {"Source": SRC, "Target": DST, "Id": [1, 2, 3], "Weight": W},
+        {"cost": W, "from": SRC, "to": DST},
+        {"source": SRC, "target": DST, "distance": W, "name": ["a", "b", "c"]},
+    ],
+    ids=lambda columns: ",".join(columns),
+)
+def test_known_names_in_any_order(columns: dict) -> None:
+    for table in tables(columns):
+        forest = mndmst.minimum_spanning_forest(table)
+        assert list(forest) == [(0, 2, 1.5), (1, 2, 2.5)]
+        assert forest.edge_ids.tolist() == [1, 2]
+
+
+def test_names_that_are_given() -> None:
+    columns = {"way": [1, 2, 3], "a": SRC, "b": DST, "x": W, "y": [1.0, 2.0, 3.0]}
+    for table in tables(columns):
+        given = {"source": "a", "target": "b"}
+        forest = mndmst.minimum_spanning_forest(table, weight="y", **given)
+        assert forest.total_weight == 3
+        forest = mndmst.minimum_spanning_forest(table, weight="x", **given)
+        assert forest.total_weight == 4
+        forest = mndmst.minimum_spanning_forest(table, weight="", **given)
+        assert forest.total_weight == 2
+        with pytest.raises(ConfigError, match="has no such column"):
+            mndmst.minimum_spanning_forest(table, weight="z", **given)
+        with pytest.raises(InputError, match="hold numbers"):
+            mndmst.minimum_spanning_forest(table, **given)
+        with pytest.raises(TypeError, match="name of a column"):
+            mndmst.minimum_spanning_forest(table, weight=W, **given)
+
+
+def test_names_of_vertices_in_tables() -> None:
+    columns = {"from": ["a", "a", "b"], "to": ["b", "c", "c"], "km": W}
+    for table in tables(columns):
+        forest = mndmst.minimum_spanning_forest(table, weight="km")
+        assert list(forest) == [("a", "c", 1.5), ("b", "c", 2.5)]
+        assert forest.to_pandas()["weight"].tolist() == [1.5, 2.5]
+
+
+def test_weights_are_one_where_no_column_has_numbers() -> None:
+    columns = {"source": SRC, "target": DST, "street": ["x", "y", "z"]}
+    for table in tables(columns):
+        assert mndmst.minimum_spanning_forest(table).total_weight == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"p": SRC, "q": DST, "weight": W}, "no two columns have known names"),
+        ({"source": SRC, "target": DST, "lanes": W}, "no column has a known name"),
+        ({"source": SRC, "target": DST, "cost": W, "length": W}, "may be the weight"),
+        ({"source": SRC, "target": DST, "weight": ["a", "b", "c"]}, "not hold numbers"),
+    ],
+)
+def test_columns_are_never_guessed(columns: dict, message: str) -> None:
+    for table in tables(columns):
+        with pytest.raises(InputError, match=message) as caught:
+            mndmst.minimum_spanning_forest(table)
+        assert "--" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_tables_without_names() -> None:
+    matrix = pandas.DataFrame(np.array([SRC, DST, W]).T)
+    with pytest.raises(InputError, match="column named 0"):
+        mndmst.minimum_spanning_forest(matrix)
+    doubled = pandas.DataFrame([[0, 1, 2]], columns=["u", "v", "v"])
+    with pytest.raises(InputError, match="more than once"):
+        mndmst.minimum_spanning_forest(doubled)
+
+
+def test_missing_values_are_named_by_their_column() -> None:
+    table = pandas.DataFrame({"u": [0, None], "v": [1, 2], "w": [1.0, 2.0]})
+    with pytest.raises(InputError, match="u has 1 missing value"):
+        mndmst.minimum_spanning_forest(table)
+
+
+def test_vertices_without_an_edge() -> None:
+    for table in tables({"u": [0], "v": [1], "w": [2.5]}):
+        assert mndmst.minimum_spanning_forest(table, num_vertices=4).num_trees == 3
+        nodes = [0, 1, 9]
+        assert mndmst.minimum_spanning_forest(table, nodes=nodes).num_trees == 2
+
+
+def test_names_of_columns_go_with_tables() -> None:
+    for graph in ([("a", "b", 1)], np.eye(3)):
+        with pytest.raises(ConfigError, match="source and target name columns"):
+            mndmst.minimum_spanning_forest(graph, source="a")
+    with pytest.raises(ConfigError, match="source and target name columns"):
+        mndmst.minimum_spanning_forest([0], [1], [1], target="a")

@@ -1,0 +1,99 @@
+"""Errors of the package are also Python's own, and no handler swallows them for that.
+
+`except ValueError` around a call of the package would take an `InputError` for what
+NumPy or Python raises, and replace its message.
+"""
+
+import ast
+import pickle
+from pathlib import Path
+
+import pytest
+from processes import ROOT
+
+import mndmst
+from mndmst.host import errors
+
+OURS = {name for name in vars(errors) if name.endswith("Error")}
+BROAD = {"ValueError", "TypeError", "ImportError"}
+# Handlers whose calls raise none of ours.
+HARMLESS = {
+    ("mndmst/host/cgroups.py", "_bounded"),
+    ("mndmst/io/chunks.py", "undo"),
+    ("mndmst/io/external/restart.py", "_plan_of"),
+    ("mndmst/io/formats/point_text.py", "self"),
+    ("mndmst/native/store.py", "Code"),
+}
+
+
+@pytest.mark.parametrize(
+    ("error", "kinds"),
+    [
+        (errors.InputError, (ValueError,)),
+        (errors.InputTypeError, (errors.InputError, ValueError, TypeError)),
+        (errors.ConfigError, (ValueError,)),
+        (errors.ConfigTypeError, (errors.ConfigError, ValueError, TypeError)),
+        (errors.MissingExtraError, (ImportError,)),
+    ],
+)
+def test_errors_are_also_those_of_python(
+    error: type[errors.MndmstError], kinds: tuple[type, ...]
+) -> None:
+    raised = error("place: what is wrong. Do that.")
+    assert isinstance(raised, (errors.MndmstError, *kinds))
+    assert str(raised) == "place: what is wrong. Do that."
+    assert str(pickle.loads(pickle.dumps(raised))) == str(raised)
+
+
+def test_an_invalid_value_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        mndmst.minimum_spanning_forest([0], [1], [float("nan")])
+    with pytest.raises(TypeError, match="weight"):
+        mndmst.minimum_spanning_forest([0], [1], ["heavy"])
+
+
+def caught(handler: ast.ExceptHandler) -> set[str]:
+    """Return the errors that a handler takes; constants stand for Python's errors."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {ast.unparse(kind).rpartition(".")[2] for kind in kinds if kind is not None}
+    return names | BROAD if any(name.isupper() for name in names) else names
+
+
+def called(body: list[ast.stmt], ours: set[str]) -> set[str]:
+    """Return the names of the package that statements call, and whether they yield."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    names = {"yield" for node in nodes if isinstance(node, ast.Yield)}
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            first = ast.unparse(node.func).partition(".")[0].partition("(")[0]
+            names |= {first} & ours
+    return names
+
+
+def swallowing(path: Path) -> list[str]:
+    """Return the handlers of a file that would take our errors for Python's."""
+    tree = ast.parse(path.read_text())
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    ours = {node.name for node in ast.walk(tree) if isinstance(node, definitions)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            ours |= {name.asname or name.name for name in node.names}
+    found, file = [], path.relative_to(ROOT).as_posix()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Try):
+            continue
+        before: set[str] = set()
+        for handler in node.handlers:
+            kinds = caught(handler)
+            calls = called(node.body, ours | {"self"})
+            harmless = {(file, name) for name in calls} & HARMLESS
+            if kinds & BROAD and not before & OURS and calls and not harmless:
+                found.append(f"{file}:{handler.lineno}: {', '.join(sorted(calls))}")
+            before |= kinds
+    return found
+
+
+def test_no_handler_takes_our_errors_for_those_of_python() -> None:
+    files = sorted((ROOT / "mndmst").rglob("*.py"))
+    found = [handler for path in files for handler in swallowing(path)]
+    assert found == [], "precede it by: except MndmstError: raise"
