@@ -16,6 +16,14 @@ from processes import ROOT, Run, finish, on_ranks, python, start
 
 from mndmst.comm.leftovers import remove_leftovers
 
+try:
+    from hypothesis import settings
+except ImportError:  # of the extra 'dev'
+    pass
+else:  # a busy machine may take longer than its deadline for any example
+    settings.register_profile("mndmst", deadline=None)
+    settings.load_profile("mndmst")
+
 
 class RealGraph(NamedTuple):
     """A real graph and its known answer."""

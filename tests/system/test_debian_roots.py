@@ -1,0 +1,111 @@
+"""Tests in other systems: aarch64, emulated, and a Debian with a newer Python.
+
+    MNDMST_ROOTS=/var/tmp/roots python -m pytest tests/system/test_debian_roots.py
+
+The directories are made there if need be, in minutes, and stay. Quick tests run in
+them: an emulator takes ten times as long as a processor.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from processes import ROOT
+
+SCRIPT = ROOT / "tests/debian_root.sh"
+FOLDER = os.environ.get("MNDMST_ROOTS", "")
+HOUR = 3600
+
+pytestmark = [
+    pytest.mark.skipif(not FOLDER, reason="MNDMST_ROOTS names no directory for roots"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes such systems"),
+    pytest.mark.skipif(not shutil.which("debootstrap"), reason="needs debootstrap"),
+    pytest.mark.timeout(4 * HOUR),
+]
+emulated = pytest.mark.skipif(
+    not shutil.which("qemu-aarch64-static"), reason="needs qemu-user-static"
+)
+
+QUICK = ("unit/cli", "unit/host", "unit/graph", "unit/changes", "unit/points")
+OF_KERNELS = (
+    "unit/native/test_levels.py", "unit/native/test_linker.py",
+    "unit/native/test_kernel.py", "unit/kernels", "unit/points/test_points_forest.py",
+    "unit/points/test_scale.py",
+)  # fmt: skip
+TWO_RANKS = """
+set -e
+mpirun -n 2 python -m mndmst solve /src/partitions/demo -o /tmp/forest.h5 -q
+python -m mndmst verify /src/partitions/demo /tmp/forest.h5
+"""
+
+
+def on(root: Path, *words: str) -> str:
+    """Run a command in a root; return what it prints."""
+    run = subprocess.run(
+        [SCRIPT, "on", root, *words], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, f"{run.stdout[-8000:]}\n{run.stderr[-4000:]}"
+    assert "LLVM ERROR" not in run.stderr and "not a recognized" not in run.stderr
+    return run.stdout + run.stderr
+
+
+def root_of(suite: str, architecture: str, *packages: str) -> Path:
+    """Return a root that has some packages of PyPI, made if need be."""
+    root = Path(FOLDER) / f"{suite}-{architecture}"
+    root.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([SCRIPT, "up", root, suite, architecture], check=True)
+    on(root, "pip", "install", "-q", *packages)
+    return root
+
+
+def quiet_pytest(*names: str) -> list[str]:
+    files = [f"/src/tests/{name}" for name in names]
+    options = ["-q", "-p", "no:cacheprovider", "--timeout", str(HOUR)]
+    return ["python", "-m", "pytest", "--rootdir=/src", *options, *files]
+
+
+@emulated
+def test_kernels_and_two_ranks_on_aarch64(demo_digest: str) -> None:
+    packages = "numpy", "numba", "h5py", "mpi4py", "mpich", "scipy"
+    runners = "pytest", "pytest-timeout", "hypothesis"
+    root = root_of("bookworm", "arm64", *packages, *runners)
+    assert "aarch64" in on(root, "uname", "-m")
+    said = on(root, "bash", "-c", TWO_RANKS)
+    assert f"digest={demo_digest}" in said
+    on(root, *quiet_pytest(*OF_KERNELS))
+
+
+def test_quick_tests_on_python_of_trixie() -> None:
+    root = root_of("trixie", "amd64")
+    on(
+        root,
+        "bash",
+        "-c",
+        "cp -r /src /tmp/mndmst && pip install -q '/tmp/mndmst[dev]'",
+    )
+    on(root, *quiet_pytest(*QUICK))
+
+
+def test_the_oldest_packages_that_are_allowed() -> None:
+    """The newest ones are those of every other test."""
+    root = root_of("bookworm", "amd64", *oldest())
+    on(root, *quiet_pytest(*QUICK))
+
+
+def oldest() -> list[str]:
+    """Return the requirements of the project and its tests at their lowest versions."""
+    import tomllib
+
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["mpi"], *extras["formats"]]
+    wanted += [*extras["networkx"], *extras["tables"], *extras["serve"]]
+    pins = []
+    for requirement in map(Requirement, wanted):
+        (low,) = (one.version for one in requirement.specifier if one.operator == ">=")
+        pins.append(f"{requirement.name}=={low}.*")
+    return [*pins, "pytest", "pytest-timeout", "hypothesis", "packaging", "pyyaml"]
