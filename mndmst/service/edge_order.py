@@ -6,6 +6,7 @@ whose weights come from the rows of those, maybe on other ranks.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -51,7 +52,9 @@ class EdgeOrder:
     Attributes
     ----------
     first, count : int
-        The number of this rank's first edge, and how many it has.
+        The number of this rank's first edge, and its number of edges.
+    counts : tuple of int
+        The number of edges of each rank.
     """
 
     def __init__(
@@ -63,7 +66,8 @@ class EdgeOrder:
         self._edges = np.zeros(len(rows) + 1, np.int64)  # before each row
         np.cumsum(rows.indptr[1:] - self._upward, out=self._edges[1:])
         self.count = int(self._edges[-1])
-        self.first = comm.exscan(self.count)
+        self.counts = tuple(comm.allgather(self.count).tolist())
+        self.first = sum(self.counts[: comm.rank])
         # Each thread has rows of about as many edges
         parts = [bounds[0] for bounds in threads.ranges(self.count)]
         cuts = np.searchsorted(self._edges, parts[1:]).tolist()
@@ -116,6 +120,12 @@ class EdgeOrder:
     def _slice(self, rows: tuple[int, int]) -> slice:
         """Return where the edges of some rows are among own edges."""
         return slice(*self._edges[list(rows)].tolist())
+
+    def over(self, rows: Rows) -> "EdgeOrder":
+        """Return this order over rows with the same arcs and other weights."""
+        order = copy(self)
+        order._rows = rows
+        return order
 
     @property
     def nbytes(self) -> int:

@@ -11,8 +11,7 @@ from ..host.errors import ConfigError, InputError, MndmstError
 from ..io.edges import supported_weights
 from ..io.weight_columns import OWN
 from .expression import columns_of, evaluate
-from .graph_version import GraphVersion
-from .jobs import CancelledError, Job, Told
+from .jobs import CancelledError, Job, JobProgress
 from .loaded_graph import EdgeChoice, Weighed, lighter
 from .served_graph import ServedGraph
 from .snapshot import write_snapshot
@@ -31,14 +30,14 @@ class FatalError(MndmstError):
 
 
 class Executor:
-    """The graphs of a rank, and what requests do with them.
+    """The graphs of a rank, and the requests that all ranks execute together.
 
     Parameters
     ----------
     graphs : dict of ServedGraph
         By their names.
     uploads : Uploads
-        What clients have sent to this rank.
+        The columns that clients have sent to this rank.
 
     Attributes
     ----------
@@ -61,11 +60,11 @@ class Executor:
         self._solved = 0
 
     def activity(self) -> Activity:
-        """Return what the main thread of this rank does; for any thread."""
+        """Return the activity of the main thread of this rank; for any thread."""
         return Activity.of(self.comm, self.busy)
 
     def execute(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
-        """Do what a request asks for. Collective.
+        """Execute a request and return its result. Collective.
 
         Parameters
         ----------
@@ -92,7 +91,7 @@ class Executor:
         return actions[fields["action"]](fields, job)
 
     def _proceed(self, job: Job | None) -> Callable[[], None]:
-        """Return what raises on all ranks once the job has been cancelled."""
+        """Return a function that raises on all ranks once the job is cancelled."""
 
         def proceed() -> None:
             if self.comm.bcast(job is not None and job.cancelled):
@@ -113,7 +112,7 @@ class Executor:
         proceed = self._proceed(job)
         proceed()  # to read a column takes a while
         facts = now.number, now.num_edges, weighed, choice
-        found = graph.loaded.solve(*facts, Told(job), proceed)
+        found = graph.loaded.solve(*facts, JobProgress(job), proceed)
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
         kept = [*self.forests.items(), (name, found)][-KEPT_FORESTS:]
@@ -127,7 +126,7 @@ class Executor:
         name = fields.get("forest", graph.forest_name(now.number))
         if graph.version_of_forest(name) == now.number:
             forest = graph.with_forest(
-                Told(job), self._proceed(job), ticketed=True
+                JobProgress(job), self._proceed(job), ticketed=True
             ).forest
         else:
             with self.comm.raise_on_all():
@@ -192,7 +191,7 @@ class Executor:
     def _index(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
         """Index the forest of the current version on rank 0."""
         graph = self.graphs[fields["graph"]]
-        version = graph.with_view(Told(job), self._proceed(job))
+        version = graph.with_view(JobProgress(job), self._proceed(job))
         return {"version": version.number}
 
     def _update(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
@@ -200,7 +199,8 @@ class Executor:
         batch: Batch | MndmstError | None = None
         if self.comm.rank == 0:
             try:
-                self._check_versions(graph.current, graph.name, fields)
+                for field in KINDS:
+                    self._check_version(graph, "changes", fields.get(field, ""))
                 batch = read_batch(fields, self.uploads)
             except MndmstError as error:  # all ranks hear of it in place of a batch
                 batch = error
@@ -213,14 +213,16 @@ class Executor:
         graph.publish(applied)
         return applied._asdict()
 
-    def _check_versions(
-        self, now: GraphVersion, graph: str, fields: dict[str, Any]
-    ) -> None:
-        """Refuse changes that a client has made for another version (rank 0)."""
-        for field in KINDS:
-            version = self.upload_versions.take(fields.get(field, ""))
-            if version is not None:
-                now.check_upload(graph, "changes", version)
+    def _check_version(self, graph: ServedGraph, kind: str, upload: str) -> None:
+        """Refuse an upload to this rank that is for another version of the graph."""
+        version = self.upload_versions.take(upload)
+        if version is None:
+            return
+        if version.graph != graph.name:
+            raise InputError(
+                f"the {kind} sent belong to {version.graph}; send them for {graph.name}"
+            )
+        graph.current.check_upload(graph.name, kind, version.number)
 
     def _append(
         self, graph: ServedGraph, version: int, batch: Batch | MndmstError | None
@@ -277,11 +279,10 @@ class Executor:
 
     def _uploaded_weights(self, graph: ServedGraph, name: str) -> np.ndarray:
         """Return the weights that a client has sent to all ranks. Collective."""
-        columns, version = self.uploads.take(name), self.upload_versions.take(name)
+        columns = self.uploads.take(name)
         weights = np.empty(0, np.float64)
         with self.comm.raise_on_all():
-            if version is not None:
-                graph.current.check_upload(graph.name, "weights", version)
+            self._check_version(graph, "weights", name)
             if columns is None or list(columns) != ["weight"]:
                 raise InputError(
                     f"no weights {name} have come to rank {self.comm.rank}. Send each "
@@ -319,10 +320,8 @@ class Executor:
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 columns = self.uploads.take(name) or {}
-                version = self.upload_versions.take(name)
-                if version is not None:
-                    kind = "vertices" if wanted == ("vertex",) else "edges"
-                    graph.current.check_upload(graph.name, kind, version)
+                kind = "vertices" if wanted == ("vertex",) else "edges"
+                self._check_version(graph, kind, name)
                 if tuple(columns) != wanted:
                     raise InputError(
                         f"no upload {name} of {', '.join(wanted)} has come to rank 0"

@@ -76,7 +76,7 @@ class FrontServer(RankServer):
     Parameters
     ----------
     jobs : Jobs
-        Takes what all ranks must do.
+        Takes the requests that all ranks execute.
     places : list of str
         Where clients reach each rank; set once all of them listen.
     quiet : bool
@@ -102,7 +102,7 @@ class FrontServer(RankServer):
             )
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:
-        """Return the actions and what they do."""
+        """Return the actions and their meanings."""
         return [(name, meaning) for name, (meaning, _) in ACTIONS.items()]
 
     def list_flights(self, context: Any, criteria: Any) -> Iterator[Any]:
@@ -117,7 +117,7 @@ class FrontServer(RankServer):
             yield flight.Result(to_bytes(event))
 
     def events(self, action: str, body: bytes) -> Iterator[dict[str, Any]]:
-        """Yield what an action answers."""
+        """Yield the answers to an action."""
         name = action if action in ACTIONS else "unknown"
         with self.noted(name) as request:
             if name == "unknown":
@@ -145,7 +145,7 @@ class FrontServer(RankServer):
             yield from self.jobs.submit({"action": name, **request}).events()
 
     def _do(self, action: str, graph: str, **more: str) -> dict[str, Any]:
-        """Have all ranks do something, and return what comes of it."""
+        """Have all ranks execute an action, and return its result."""
         return self.jobs.submit({"action": action, "graph": graph, **more}).result()
 
     def _list(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class FrontServer(RankServer):
         view = self._view(graph, request.get("version"))
         table = labels(view.index(), request)
         schema = versioned(table.schema, graph.name, view.version)
-        return flight.RecordBatchStream(table.cast(schema))
+        return flight.RecordBatchStream(table.replace_schema_metadata(schema.metadata))
 
     def _view(self, graph: ServedGraph, number: int | None) -> ForestView:
         """Return the view of a version with tickets, or of the current version."""

@@ -49,8 +49,6 @@ class GraphVersion:
         them after a batch.
     order : EdgeOrder or None
         The order of edges; None until the main thread has made it.
-    counts : tuple of int
-        Edges of each rank in the order of edges; empty without an order.
     forest : SolvedForest or None
         The minimum spanning forest, in order; None until a client has asked for it.
     indexed : bool
@@ -72,7 +70,6 @@ class GraphVersion:
     columns: Mapping[str, Weighed] = field(default_factory=lambda: MappingProxyType({}))
     weighed: Weighed | None = None
     order: EdgeOrder | None = None
-    counts: tuple[int, ...] = ()
     forest: SolvedForest | None = None
     indexed: bool = False
     view: ForestView | None = None
@@ -100,10 +97,11 @@ class GraphVersion:
     @property
     def order_facts(self) -> dict[str, Any]:
         """The facts about the order of edges that clients get with tickets."""
+        counts = [] if self.order is None else list(self.order.counts)
         return {
             "version": self.number,
             "edges_since": self.edges_since,
-            "counts": list(self.counts),
+            "counts": counts,
         }
 
     @property

@@ -25,7 +25,7 @@ class Job:
     Attributes
     ----------
     fields : dict
-        The request; `action` says what is asked for.
+        The request, with its `action`.
     cancelled : bool
         Whether it need not be answered.
     begun : bool
@@ -50,7 +50,7 @@ class Job:
         self._events.put(result)
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield what is told, and last the result; wait meanwhile.
+        """Yield the progress and at last the result; wait meanwhile.
 
         Raises
         ------
@@ -171,13 +171,13 @@ class Jobs:
             self._known.pop(job.fields.get("request", ""), None)
 
 
-class Told(Progress):
+class JobProgress(Progress):
     """The progress of a job, told to the client that waits for it.
 
     Parameters
     ----------
     job : Job or None
-        None on ranks that tell nobody.
+        None on ranks that no client waits for.
     """
 
     def __init__(self, job: Job | None) -> None:

@@ -17,15 +17,16 @@ from .local_socket import own_socket
 from .open_connections import cut_connections
 from .protocol import TABLE, UPLOAD, read_request, to_bytes
 from .streams import edge_schema, forest_batches, graph_batches, versioned
-from .upload_versions import read_version
+from .upload_versions import UploadVersion, read_version
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
 arrow = optional("pyarrow", "serve", "The service needs")
 
-# Calls whose connections are cut end in this time, unless they compute.
-CUT_SECONDS = 60.0
+# Calls whose connections are cut end at once, unless they compute. They are waited for;
+# after an error of this rank only shortly, for the other ranks wait meanwhile.
+CUT_SECONDS, FAILED_SECONDS = 60.0, 2.0
 
-# Told of each request: its name, its graph, how it ended, and its seconds.
+# Receives the name of each request, its graph, its status and its seconds.
 Note = Callable[[str, str, str, float], None]
 
 
@@ -46,7 +47,7 @@ class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[name-defined]
 
 
 class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
-    """Answers what concerns one rank.
+    """Answers the requests that concern one rank.
 
     gRPC calls its methods on threads of its own. They read versions and forests, which
     are immutable, and never communicate with other ranks.
@@ -57,7 +58,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     executor : Executor
         Of this rank.
     note : callable
-        Told of each request.
+        Receives the end of each request.
     """
 
     def __init__(self, access: Access, executor: Executor, note: Note) -> None:
@@ -86,6 +87,11 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     def end(self, patience: float) -> bool:
         """End the server: wait for calls of clients for a while, then cut them off.
 
+        Parameters
+        ----------
+        patience : float
+            Seconds to wait; 0 after an error of this rank.
+
         Returns
         -------
         bool
@@ -100,14 +106,14 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         ending.join(patience)
         if ending.is_alive():
             cut_connections(port, path)
-            ending.join(CUT_SECONDS)
+            ending.join(CUT_SECONDS if patience else FAILED_SECONDS)
         return not ending.is_alive()
 
     @contextmanager
     def noted(self, request: str) -> Iterator[dict[str, Any]]:
         """Note how a request ends, and turn errors into Flight's.
 
-        The block may put the request's fields into what it is given.
+        The block may put the fields of the request into the mapping that it gets.
         """
         begin, status = time.monotonic(), "ok"
         fields: dict[str, Any] = {}
@@ -157,10 +163,11 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             now.check_upload(graph.name, kind, version)
         self.executor.uploads.receive(name, kind, (chunk.data for chunk in reader))
         if version is not None:
-            self.executor.upload_versions.note(name, version)
+            belongs_to = UploadVersion(graph.name, version)
+            self.executor.upload_versions.note(name, belongs_to)
 
     def events(self, action: str, body: bytes) -> Iterator[dict[str, Any]]:
-        """Return what an action answers: here that only rank 0 takes them."""
+        """Refuse an action: rank 0 alone takes them."""
         with self.noted("unknown"):
             raise ConfigError("actions are for rank 0; ask there")
 

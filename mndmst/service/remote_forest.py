@@ -16,7 +16,7 @@ class RemoteForest(Forest):
     Attributes
     ----------
     details : dict
-        What the service says of it: edges, trees, weight, version.
+        The facts that the service sends: edges, trees, weight, version.
     """
 
     def __init__(

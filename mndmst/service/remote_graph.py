@@ -36,7 +36,7 @@ class Graph:
         self.connection, self.name = connection, name
 
     def info(self) -> dict[str, Any]:
-        """Return what is known of the graph: sizes, version, columns."""
+        """Return facts about the graph: sizes, version, columns."""
         return self.connection.ask("info", graph=self.name)
 
     @cached_property
@@ -94,7 +94,7 @@ class Graph:
             The version whose order of edges `weights` follow; by default that of the
             table which this connection has read last by `edges`.
         progress : callable, optional
-            Told the name of every stage, and the seconds so far.
+            Receives the name of every stage, and the seconds so far.
 
         Returns
         -------

@@ -47,7 +47,7 @@ ATTACHED_SECONDS = 10.0
 
 
 class Setting(NamedTuple):
-    """What is served, and how.
+    """The graphs to serve, and the way to serve them.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     Raises
     ------
     MndmstError
-        On every rank, if a graph cannot be read, or nobody can listen.
+        On every rank, if a graph cannot be read, or a rank cannot listen.
     StoppedError
         On every rank, after a signal to stop; everything asked for has been answered.
     """
@@ -185,11 +185,11 @@ def _server(comm: Comm, setting: Setting, executor: Executor, jobs: Jobs):  # ty
         yield servers[0]
         patience = LAST_CALLS_SECONDS
     finally:
-        failed = FatalError("the service has failed; its output says why")
-        jobs.end(None if patience else failed)
+        ended_early = FatalError("the service has ended; its output says why")
+        jobs.end(None if patience else ended_early)
         ended = servers[0].end(patience)
         servers[0].remove_socket()
-        if not ended:
+        if patience and not ended:
             end_job("a call of a client does not end, and the service ends without it")
 
 
@@ -200,7 +200,7 @@ def _listen_for_ends(
     attached: bool,
     timeout: int,
 ) -> None:
-    """Let signals, lost clients and stalled ranks end the service (rank 0)."""
+    """Let signals, lost programs and stalled ranks end the service (rank 0)."""
     watch = StallWatch(executor.comm.size, timeout, end_job)
 
     def stop() -> None:

@@ -58,6 +58,8 @@ class ServedGraph:
         self._alive: WeakSet[GraphVersion] = WeakSet()
         self._alive_lock = Lock()
         self._changing: ChangingForest | None = None
+        # The order of edges, also of versions whose rows are not written yet
+        self._order: EdgeOrder | None = None
         self._held: tuple[GraphVersion, ...] = ()
         self._publish(version)
 
@@ -149,7 +151,7 @@ class ServedGraph:
         return int(number) if graph == self.name and number.isdecimal() else None
 
     def alive(self) -> list[GraphVersion]:
-        """Return the versions in memory, those that open reads hold included."""
+        """Return the versions in memory, including versions that open reads hold."""
         with self._alive_lock:
             return list(self._alive)
 
@@ -189,6 +191,8 @@ class ServedGraph:
         moved = applied.inserted or applied.deleted or num_arcs != old.num_arcs
         none: MappingProxyType[str, Any] = MappingProxyType({})
         view = None if forest is None else ForestView(applied.version, forest)
+        if moved:
+            self._order = None
         new = GraphVersion(
             number=applied.version,
             edges_since=applied.version if moved else old.edges_since,
@@ -213,12 +217,16 @@ class ServedGraph:
         rows = self._changing.rows.current()
         self._changing.rows = ChangingRows(rows)
         own = self.loaded.on_devices(rows)
-        # The order of edges is the same, so are the positions of arcs
+        # Where no edge has come or gone, the arcs are at the same positions
         columns = {
             name: self.loaded.with_arc_keys(own, column.rows.keys, column.dtype)
             for name, column in now.columns.items()
         }
-        return self._now(weighed=own, columns=MappingProxyType(columns))
+        if self._order is not None:
+            self._order = self._order.over(own.rows)
+        return self._now(
+            weighed=own, columns=MappingProxyType(columns), order=self._order
+        )
 
     def ordered(self, ticketed: bool = False) -> GraphVersion:
         """Return the current version with its order of edges. Collective.
@@ -230,9 +238,8 @@ class ServedGraph:
         """
         now = self.written()
         if now.order is None:
-            order = self.loaded.order_of(_own(now))
-            counts = tuple(self.loaded.comm.allgather(order.count).tolist())
-            now = self._now(order=order, counts=counts)
+            self._order = self.loaded.order_of(_own(now))
+            now = self._now(order=self._order)
         return self._ticketed() if ticketed else now
 
     def with_forest(

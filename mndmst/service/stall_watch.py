@@ -26,7 +26,7 @@ _FORMAT = struct.Struct("<BQ")
 
 
 class Activity(NamedTuple):
-    """What the main thread of a rank does.
+    """The activity of the main thread of a rank.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class StallWatch:
         self.seconds = min(self.seconds, ENDING_SECONDS)
 
     def report(self, rank: int, activity: Activity, now: float | None = None) -> None:
-        """Note what a rank does."""
+        """Note the activity of a rank."""
         now = time.monotonic() if now is None else now
         silent = now - self._heard[rank] > self._silence
         if silent or activity != self._known[rank]:

@@ -2,6 +2,7 @@
 
 import time
 from threading import Lock
+from typing import NamedTuple
 
 from ..host.errors import InputError
 
@@ -11,14 +12,21 @@ KEPT_SECONDS = 600.0
 VERSION = b"version"
 
 
+class UploadVersion(NamedTuple):
+    """The version of a graph that an upload belongs to."""
+
+    graph: str
+    number: int
+
+
 class UploadVersions:
     """The version of each upload that names one, on one rank; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: dict[str, tuple[float, int]] = {}
+        self._known: dict[str, tuple[float, UploadVersion]] = {}
 
-    def note(self, upload: str, version: int) -> None:
+    def note(self, upload: str, version: UploadVersion) -> None:
         """Keep the version of an upload."""
         now = time.monotonic()
         with self._lock:
@@ -27,7 +35,7 @@ class UploadVersions:
                     del self._known[name]
             self._known[upload] = now, version
 
-    def take(self, upload: str) -> int | None:
+    def take(self, upload: str) -> UploadVersion | None:
         """Return the version of an upload and drop it; None if it names none."""
         with self._lock:
             return self._known.pop(upload, (0.0, None))[1]

@@ -314,6 +314,44 @@ def test_columns_stay_while_weights_change_and_end_with_edges(tmp_path: Path) ->
             client.connection.ask("solve", graph="g", weights={"column": "hours"})
 
 
+def test_the_order_of_edges_outlives_new_weights(tmp_path: Path) -> None:
+    """Its positions stay, and every table and sent weight is that of its version."""
+    graph = drawn(11)
+    write_graph(tmp_path / "g", graph, 2)
+    weight, rng = graph.weight.copy(), np.random.default_rng(12)
+    with (
+        served(tmp_path, 3, tmp_path / "g", "-q") as service,
+        service.connect() as client,
+    ):
+        held = client["g"]
+        for version in range(1, 6):
+            few = rng.permutation(len(weight))[:200]
+            weight[few] = rng.integers(-1000, 1000, 200)
+            ends = graph.src[few], graph.dst[few]
+            assert held.set_weights(*ends, weight[few]) == version
+            if version % 2:
+                table = held.edges()
+                assert table["weight"].to_pylist() == weight.tolist()
+                assert table["src"].to_pylist() == graph.src.tolist()
+            doubled = kruskal(N, graph.src, graph.dst, 2 * weight)
+            assert held.solve(2 * weight).digest == doubled.digest
+            assert held.solve().digest == doubled.digest
+        held.delete(graph.src[5:6], graph.dst[5:6])
+        assert held.edges()["weight"].to_pylist() == np.delete(weight, 5).tolist()
+
+
+def test_an_upload_is_for_one_graph(tmp_path: Path) -> None:
+    for name in "gh":
+        write_graph(tmp_path / name, simple_path(30), 2)
+    with (
+        served(tmp_path, 2, tmp_path / "g", tmp_path / "h", "-q") as service,
+        service.connect() as client,
+    ):
+        name = client["g"]._send_weights(np.ones(29), None)
+        with pytest.raises(ServiceError, match="belong to g; send them for h"):
+            client.connection.ask("solve", graph="h", weights={"upload": name})
+
+
 def test_versions_in_memory_are_told(tmp_path: Path) -> None:
     graph = drawn(9)
     write_graph(tmp_path / "g", graph, 2)

@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 
 from mndmst.host.errors import InputError
 from mndmst.service.graph_version import GraphVersion, StaleVersionError
-from mndmst.service.upload_versions import UploadVersions, read_version
+from mndmst.service.upload_versions import UploadVersion, UploadVersions, read_version
 
 VERSION = GraphVersion(
     number=7, edges_since=4, num_edges=9, num_arcs=18, weight_dtype=np.dtype(np.int32)
@@ -52,7 +52,7 @@ def test_the_version_of_an_upload_is_read_from_its_schema() -> None:
 
 def test_the_version_of_an_upload_is_taken_once() -> None:
     versions = UploadVersions()
-    versions.note("a", 3)
+    versions.note("a", UploadVersion("g", 3))
     assert versions.take("b") is None
-    assert versions.take("a") == 3
+    assert versions.take("a") == ("g", 3)
     assert versions.take("a") is None
