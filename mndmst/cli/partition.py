@@ -10,8 +10,8 @@ from .building import Source, add_building, build, build_options
 # As `io.formats.NAMES` has them, which is not imported for a help text.
 FORMATS = (
     "gr mtx txt el wel tsv csv edges edgelist plain-edgelist npz parquet arrow feather "
-    "graph metis bvgraph parhip sg wsg egr adj json binary-edgelist "
-    "undirected-binary-edgelist h5"
+    "graph metis bvgraph parhip sg wsg egr adj json graphml gexf gml net leda ncol "
+    "binary-edgelist undirected-binary-edgelist h5"
 )
 STANDARD_INPUT = Path("-")
 WEIGHTS = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE.co"

@@ -8,6 +8,7 @@ import numpy as np
 from ..graph.order import WEIGHT_DTYPES, id_dtype
 from ..host.counted import counted
 from ..host.errors import InputError
+from .names import Names
 
 MAX_VERTICES = 1 << 48
 
@@ -26,6 +27,8 @@ class Edges:
         Whether the list may hold an edge in both directions. If not, each pair is
         one undirected edge. In both cases only the lightest of all edges that join
         two vertices is kept, and self-loops are ignored.
+    names : Names, optional
+        The users' names of all vertices, ascending; None where they are numbers.
     """
 
     num_vertices: int
@@ -33,6 +36,7 @@ class Edges:
     dst: np.ndarray
     weight: np.ndarray
     directed: bool
+    names: Names | None = None
 
     def __len__(self) -> int:
         return len(self.src)

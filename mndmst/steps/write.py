@@ -20,6 +20,7 @@ from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
 from ..io.outputs import Outputs
 from ..io.totals import begin_digest, exact_total
+from ..io.vertex_names import names_place
 from ..kernels.columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.owners import by_owner
@@ -101,7 +102,7 @@ def write_forest(
         results["digest"] = finish_digest()
         record = run.report.gather(config=config, **results) or {}
         facts = graph.uuid, graph.num_vertices, weight, results["digest"]
-        return ForestHeader(*facts, config, record)
+        return ForestHeader(*facts, config, record, names_place(graph))
 
     with Outputs(comm) as outputs:
         if path is None:

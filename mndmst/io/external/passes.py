@@ -15,8 +15,11 @@ from ...host.memory import Budget
 from ...host.progress import Progress
 from ..destination import Destination
 from ..edge_file import EdgeFile
-from ..shard_writer import OriginalIds, ShardWriter
+from ..named_file import NamedEdgeFile
+from ..names import NameSource, ReorderedNames
+from ..shard_writer import OriginalIds, ShardWriter, VertexIds
 from .builders import Builders
+from .naming import Numbered, save_names
 from .options import Options
 from .parts import UNNAMED, finish_graph, write_parts
 from .plan import Plan, built_size, check_size, check_vertices, make_plan
@@ -36,7 +39,7 @@ RESERVE = 48 << 20
 
 def make_graph(
     builders: Builders,
-    file: EdgeFile,
+    file: EdgeFile | NamedEdgeFile,
     options: Options,
     begun: tuple[Found, Destination, dict[str, Any]],
     progress: Progress,
@@ -53,7 +56,10 @@ def make_graph(
     if found is Found.PLAN:
         with builders.raise_on_all():
             routed = load_plan(options.work, described)
-    numbered = _numbered(builders, file, options, bool(routed), progress)
+    saved = bool(routed)
+    if isinstance(file, NamedEdgeFile):
+        file = _named(builders, file, options, saved, progress)
+    numbered = _numbered(builders, file, options, saved, progress)
     if routed is None:
         routed = _route(builders, (file, numbered), options, progress)
         with builders.raise_on_all():
@@ -65,7 +71,7 @@ def make_graph(
         rows_of = partial(listed_rows, plan, numbered)
     writer = ShardWriter(
         target, plan.num_vertices, plan.weight_dtype, plan.vtxdist, UNNAMED,
-        options.compress, _original_ids(file, options),
+        options.compress, _vertex_ids(file, options),
     )  # fmt: skip
     write_parts(builders, plan, writer, rows_of, options.work, progress)
     with builders.raise_on_all():
@@ -73,6 +79,33 @@ def make_graph(
             record = record_of(described) if options.restart else None
             finish_graph(writer, options.work, record)
             remove_work(options.work, target.token)
+
+
+def _named(
+    builders: Builders,
+    file: NamedEdgeFile,
+    options: Options,
+    saved: bool,
+    progress: Progress,
+) -> EdgeFile:
+    """Return the file with numbers in place of names, and save the names."""
+    if options.num_vertices is not None:
+        with builders.raise_on_all():
+            raise ConfigError(
+                f"{file.name}: --num-vertices goes with vertices that are numbers, and "
+                "this file names them. Leave it out."
+            )
+    if not saved:
+        progress.stage("looking for names")
+        save_names(builders, file, options.work, _room(builders, options))
+    with builders.raise_on_all():
+        numbered = Numbered(file, options.work)
+    if not saved:
+        progress.say(
+            f"{file.name}: its vertices have names ({file.kind}), which the graph "
+            "keeps; they are numbered in the order of their names"
+        )
+    return numbered
 
 
 def _numbered(
@@ -100,8 +133,10 @@ def _numbered(
     return file
 
 
-def _original_ids(file: EdgeFile, options: Options) -> OriginalIds | None:
-    """Return the ids that the vertices of the graph have in the file."""
+def _vertex_ids(file: EdgeFile, options: Options) -> VertexIds | None:
+    """Return the names or ids that the vertices of the graph have in the file."""
+    if file.names is not None:
+        return _kept_names(file.names, options)
     order = None if options.reorder == "none" else load_ids(options.work / ORDER)
     if not options.compact_ids:
         return None if order is None else OriginalIds(order, len(order))
@@ -110,6 +145,15 @@ def _original_ids(file: EdgeFile, options: Options) -> OriginalIds | None:
     if bound is None:
         bound = 1 + int(vertices[-1]) if len(vertices) else 0
     return OriginalIds(vertices if order is None else vertices[order], bound)
+
+
+def _kept_names(names: NameSource, options: Options) -> NameSource:
+    """Return the names of the vertices of the graph, in their order."""
+    if options.compact_ids:
+        names = ReorderedNames(names, load_ids(options.work / VERTICES))
+    if options.reorder != "none":
+        names = ReorderedNames(names, load_ids(options.work / ORDER))
+    return names
 
 
 def _room(builders: Builders, options: Options) -> int:

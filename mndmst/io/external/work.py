@@ -16,10 +16,12 @@ from ..layout import writing
 PLAN, NAMING = "plan.json", "naming.json"
 # The old number of each new one, and the other way; the ids that occur, ascending
 ORDER, NEW_IDS, VERTICES = "order.npy", "new-id.npy", "vertices.npy"
+NAMES = "names"  # what the files of the names that occur begin with
 _MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
 _FILES = re.compile(
     r"(plan|naming|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
     r"|(order|new-id|vertices|vertices-\d+-\d+)\.npy"
+    r"|names(-\d+-\d+)?-(integers|text|begins)\.bin"
 )
 # What is added to a name, before or behind, while a file is written
 _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")

@@ -12,6 +12,7 @@ from pathlib import Path
 from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import Edges
+from ..named_file import NamedEdgeFile
 from . import (
     adjacency,
     dimacs,
@@ -22,6 +23,8 @@ from . import (
     kagen,
     matrix_market,
     metis,
+    ncol,
+    networkx_files,
     networkx_json,
     parhip,
     scipy_npz,
@@ -30,6 +33,9 @@ from . import (
     webgraph,
 )
 from .files import COMPRESSIONS
+
+# A graph of a format: in pieces, or in memory
+Opened = EdgeFile | NamedEdgeFile | Edges
 
 
 def _dot_graph(path: Path) -> EdgeFile | Edges:
@@ -49,7 +55,7 @@ def _dot_h5(path: Path) -> EdgeFile | Edges:
 _EDGE_LISTS = (
     ".txt", ".el", ".wel", ".tsv", ".csv", ".edges", ".edgelist", ".plain-edgelist"
 )  # fmt: skip
-_FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
+_FORMATS: dict[str, Callable[[Path], Opened]] = {
     ".gr": dimacs.open_file,
     ".mtx": matrix_market.open_file,
     ".npz": scipy_npz.open_file,
@@ -66,6 +72,12 @@ _FORMATS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
     ".egr": ecl.open_file,
     ".adj": adjacency.read,
     ".json": networkx_json.read,
+    ".graphml": networkx_files.read_graphml,
+    ".gexf": networkx_files.read_gexf,
+    ".gml": networkx_files.read_gml,
+    ".net": networkx_files.read_pajek,
+    ".leda": networkx_files.read_leda,
+    ".ncol": ncol.NcolFile,
     ".binary-edgelist": kagen.open_both,
     ".undirected-binary-edgelist": kagen.open_single,
     ".h5": _dot_h5,
@@ -76,11 +88,21 @@ _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     ".npz": scipy_npz.write,
     **dict.fromkeys(_EDGE_LISTS, edge_list.write),
     ".parquet": tables.write,
+    ".json": networkx_json.write,
+    ".graphml": networkx_files.write_graphml,
+    ".gexf": networkx_files.write_gexf,
+    ".gml": networkx_files.write_gml,
+    ".net": networkx_files.write_pajek,
+    ".ncol": ncol.write,
 }
+# Formats in which vertices have names
+_NAMED = (
+    ".csv", ".tsv", ".parquet", ".json", ".graphml", ".gexf", ".gml", ".net", ".ncol"
+)  # fmt: skip
 NAMES = tuple(suffix[1:] for suffix in _FORMATS)
 
 
-def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
+def open_edges(path: str | Path, format: str | None = None) -> EdgeFile | NamedEdgeFile:
     """Open a graph in any of the formats.
 
     Weights keep their type; those in text are integers, or float64 if any of them is
@@ -95,8 +117,9 @@ def open_edges(path: str | Path, format: str | None = None) -> EdgeFile:
 
     Returns
     -------
-    EdgeFile
-        Formats that cannot be read in pieces have been read whole.
+    EdgeFile or NamedEdgeFile
+        The second, where vertices have names. Formats that cannot be read in pieces
+        have been read whole.
 
     Raises
     ------
@@ -131,7 +154,7 @@ def read_edges(path: str | Path, format: str | None = None) -> Edges:
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:
-    """Write a graph as `.gr`, `.mtx`, `.npz`, `.parquet` or an edge list.
+    """Write a graph under one of the suffixes of `_WRITERS`.
 
     The file appears under its name when it is whole.
 
@@ -143,7 +166,8 @@ def write_edges(edges: Edges, path: str | Path) -> None:
     Raises
     ------
     ConfigError
-        If the suffix is none of these.
+        If the suffix is none of these, or vertices have names, for which the format
+        has no place.
     OutputError
         If the file cannot be written.
     MissingExtraError
@@ -151,6 +175,11 @@ def write_edges(edges: Edges, path: str | Path) -> None:
     """
     path = Path(path)
     check_writer(path)
+    if edges.names is not None and path.suffix not in _NAMED:
+        raise ConfigError(
+            f"{path}: the vertices have names, for which {path.suffix} has no place. "
+            f"Give a name in {', '.join(_NAMED)}, or --numbers for numbers."
+        )
     _WRITERS[path.suffix](edges, path)
 
 

@@ -15,6 +15,7 @@ from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
 from ..lines import write_lines
+from ..name_tables import name_cells, number_cells, write_rows
 from ..whole_file import whole_file
 from .heads import read_head
 from .text import Lines, TextFile
@@ -53,12 +54,25 @@ def write(edges: Edges, path: Path) -> None:
     A `.csv` file has commas and the names of its columns, as spreadsheets and pandas
     expect it, and therefore no comment that says how many vertices there are.
     """
+    if edges.names is not None:
+        _write_named(edges, path)
+        return
     line, head = "%d\t%d\t%r", f"# {edges.num_vertices} vertices"
     if path.suffix == ".csv":
         line, head = "%d,%d,%r", ",".join(COLUMNS)
     with whole_file(path) as temporary, temporary.open("w") as file:
         file.write(f"{head}\n")
         write_lines(file, line, (edges.src, edges.dst, edges.weight))
+
+
+def _write_named(edges: Edges, path: Path) -> None:
+    """Write names in place of numbers, below the names of the columns."""
+    separator = "," if path.suffix == ".csv" else "\t"
+    names = name_cells(edges.names)
+    columns = edges.src, edges.dst, edges.weight
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write(separator.join(COLUMNS) + "\n")
+        write_rows(file, columns, (names, names, number_cells), separator)
 
 
 def _lines(columns: int) -> Lines:

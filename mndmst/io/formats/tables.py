@@ -231,12 +231,23 @@ def _capped(batches: Iterator[Any]) -> Iterator[Any]:
 def write(edges: Edges, path: Path) -> None:
     """Write a Parquet file with the columns source, target and weight."""
     arrow = import_extra("pyarrow.parquet")
+    ends = [_named_column(arrow, edges, side) for side in (edges.src, edges.dst)]
     table = arrow.table(
-        {"source": edges.src, "target": edges.dst, "weight": edges.weight},
+        {"source": ends[0], "target": ends[1], "weight": edges.weight},
         metadata={_NUM_VERTICES: str(edges.num_vertices)},
     )
     with whole_file(path) as temporary:
         arrow.parquet.write_table(table, temporary)
+
+
+def _named_column(arrow: Any, edges: Edges, ends: np.ndarray) -> Any:
+    """Return ends as a column: names if there are any, else numbers."""
+    if edges.names is None:
+        return ends
+    names = edges.names.take(ends)
+    if names.kind.is_integer:
+        return names.columns()["integers"]
+    return arrow.array(names.texts(), arrow.large_string())
 
 
 def _columns(schema: Any) -> list[int]:

@@ -94,11 +94,11 @@ class TextFile(EdgeFile):
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the edges of the lines that begin in a range of bytes."""
         real = False
-        for place, text in self._blocks(begin, end):
+        for place, text in self.blocks(begin, end):
             edges, real = self._parse(place, text, real)
             yield edges
 
-    def _blocks(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    def blocks(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines that begin in a range, many at a time, and where."""
         if not self.seekable:
             end = sys.maxsize
@@ -199,10 +199,15 @@ class TextFile(EdgeFile):
             kernels.LONG_WEIGHT: "has a weight of over 64 bits",
             kernels.HUGE_WEIGHT: "has a weight beyond the largest float64, 1.8e308",
         }
+        number = self.line_at(place)
+        return InputError(f"{self.name}: line {number} {mistakes[status]}. Mend it.")
+
+    def line_at(self, place: int) -> int:
+        """Return the number, from 1, of the line that begins at a byte."""
         number, left = 1, place
         for piece in self._bytes(0):
             number += piece.count(b"\n", 0, left)
             left -= min(left, len(piece))
             if not left:
                 break
-        return InputError(f"{self.name}: line {number} {mistakes[status]}. Mend it.")
+        return number

@@ -13,8 +13,8 @@ from mndmst.io.external import Options, partition, parts, passes
 from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.external.renumber import ORDERS
 from mndmst.io.formats import open_edges, read_edges
-from mndmst.io.original_ids import graph_of_forest
 from mndmst.io.shards import ShardedGraph
+from mndmst.io.vertex_names import graph_of_forest
 
 REORDERS = ORDERS[1:]
 
