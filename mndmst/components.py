@@ -15,9 +15,11 @@ from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
 from .io.endings import LABELS, RECORD
-from .io.labels import LabelsHeader, write_labels
+from .io.labels import LabelsHeader, write_labels, write_labels_table
 from .io.outputs import Outputs, check_on_all
+from .io.rank_tables import SEPARATORS
 from .io.totals import forest_digest
+from .io.vertex_names import names_of_graph
 from .merging.choose import choose
 from .run.config import Config
 from .run.report import Report, write_report
@@ -83,6 +85,7 @@ def connected_components(
     progress: Progress,
     labels: Path | None = None,
     report: Path | None = None,
+    numbers: bool = False,
 ) -> Components:
     """Find the connected components of a sharded graph. Collective.
 
@@ -94,6 +97,8 @@ def connected_components(
         Where to write each vertex's label, the smallest vertex of its component.
     report : Path, optional
         Where to write the run's record.
+    numbers : bool
+        Write numbers of vertices to a table of labels, although they have names.
 
     Returns
     -------
@@ -112,10 +117,12 @@ def connected_components(
         left = strategy.ind_comp(edges)
         left = strategy.merge_parts(left)
         strategy.post_process(left)
-    return _label(run, labels, report)
+    return _label(run, labels, report, numbers)
 
 
-def _label(run: Run, target: Path | None, record: Path | None) -> Components:
+def _label(
+    run: Run, target: Path | None, record: Path | None, numbers: bool
+) -> Components:
     """Label all vertices, count the components and write the outputs."""
     comm, report = run.comm, run.report
     with report.stage("labels"):
@@ -134,8 +141,13 @@ def _label(run: Run, target: Path | None, record: Path | None) -> Components:
     with Outputs(comm) as outputs:
         if target is not None:
             with report.stage("write"):
-                header = LabelsHeader(run.graph.uuid, results["components"], digest)
-                write_labels(outputs, target, labels, header)
+                if target.suffix in SEPARATORS:
+                    names = None if numbers else names_of_graph(run.graph)
+                    first = run.directory.first
+                    write_labels_table(outputs, target, first, labels, names)
+                else:
+                    facts = run.graph.uuid, results["components"], digest
+                    write_labels(outputs, target, labels, LabelsHeader(*facts))
         gathered = report.gather(config=run.config.as_dict(), **results)
         if record is not None:
             write_report(outputs, record, gathered)

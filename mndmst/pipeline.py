@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .comm.communicator import Comm
-from .host.errors import MndmstError
+from .host.errors import ConfigError, MndmstError
 from .host.progress import Progress
-from .io.endings import FOREST, RECORD
+from .io.endings import FOREST_OR_TABLE, RECORD
 from .io.outputs import check_on_all
+from .io.rank_tables import SEPARATORS
 from .merging.choose import choose
 from .run.checkpoint import Checkpoint
 from .run.config import Config
@@ -26,11 +27,15 @@ from .steps.write import Summary, write_forest
 
 @dataclass(frozen=True)
 class Targets:
-    """Where the results go; None leaves one out."""
+    """Where the results go; None leaves one out.
+
+    With `numbers`, a table of the forest has numbers of vertices in place of names.
+    """
 
     forest: Path | None = None
     report: Path | None = None
     labels: bool = False
+    numbers: bool = False
     checkpoint: Path | None = None
     resume: bool = False
 
@@ -56,8 +61,14 @@ def solve(
         On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
-    outputs = (targets.forest, FOREST), (targets.report, RECORD)
+    outputs = (targets.forest, FOREST_OR_TABLE), (targets.report, RECORD)
     check_on_all(comm, [path], outputs, targets.checkpoint)
+    with comm.raise_on_all():
+        if targets.labels and targets.forest and targets.forest.suffix in SEPARATORS:
+            raise ConfigError(
+                f"{targets.forest}: is a table of edges, which has no place for "
+                "--labels. Give the forest a name in .h5, or leave --labels out."
+            )
     kept = targets.checkpoint, config.checkpoint_interval, targets.resume
     with Checkpoint(comm, *kept) as checkpoint:
         # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
@@ -69,7 +80,9 @@ def solve(
         contract(run)
 
         # 8. Every rank writes the forest edges that begin at its vertices
-        summary = write_forest(run, targets.forest, targets.labels, targets.report)
+        summary = write_forest(
+            run, targets.forest, targets.labels, targets.report, targets.numbers
+        )
         checkpoint.remove()
     return summary
 

@@ -2,11 +2,14 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..host.counted import counted
-from .options import add_quiet, say_not_kept
+from .options import add_numbers, add_quiet, say_not_kept
 from .parser import on_disk
+
+if TYPE_CHECKING:
+    from ..io.names import NameSource
 
 
 def add(commands: Any) -> None:
@@ -44,6 +47,13 @@ def add(commands: Any) -> None:
     cluster.add_argument(
         "--points", type=on_disk, metavar="FILE", help="points to draw: .npy or .csv"
     )
+    cluster.add_argument(
+        "--graph",
+        type=Path,
+        help="the graph of the forest, which keeps the names of vertices, if it is not "
+        "where it was",
+    )
+    add_numbers(cluster)
     add_quiet(cluster)
     cluster.set_defaults(process=_cluster)
 
@@ -70,7 +80,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
-    inputs = arguments.forest, arguments.points
+    inputs = arguments.forest, arguments.points, arguments.graph
     outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
     check_outputs(inputs, outputs)
     points = None
@@ -79,6 +89,9 @@ def _cluster(arguments: argparse.Namespace) -> int:
 
         points = read_points(arguments.points)
     file = read_forest(arguments.forest)
+    names = None
+    if arguments.output is not None and arguments.output.suffix == ".csv":
+        names = _names(arguments)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)
     rule, columns = _flat(arguments, forest, linkage)
@@ -93,7 +106,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     with WholeFiles() as files:
         if arguments.output is not None:
             columns["linkage"] = linkage
-            write_clusters(arguments.output, facts, columns, files)
+            write_clusters(arguments.output, facts, columns, files, names)
         if points is not None:
             from ..cluster.picture import draw
 
@@ -106,6 +119,14 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         say_not_kept("the clusters are", arguments.quiet)
     return 0
+
+
+def _names(arguments: argparse.Namespace) -> "NameSource | None":
+    from ..io.vertex_names import names_of_forest
+
+    if arguments.numbers:
+        return None
+    return names_of_forest(arguments.forest, arguments.graph)
 
 
 def _flat(

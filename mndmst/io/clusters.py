@@ -26,6 +26,8 @@ from .datasets import checked_dataset, read_dataset
 from .hdf5_file import hdf5_file
 from .layout import open_hdf5, reading
 from .lines import write_lines
+from .name_tables import name_cells, number_cells, write_rows
+from .names import NameSource
 from .whole_file import WholeFiles
 
 FORMAT = "mndmst-clusters"
@@ -38,6 +40,7 @@ def write_clusters(
     attributes: dict[str, Any],
     columns: dict[str, np.ndarray],
     files: WholeFiles,
+    names: NameSource | None = None,
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
@@ -47,6 +50,8 @@ def write_clusters(
         What the file says beside its format.
     columns : dict
         Datasets by name.
+    names : NameSource, optional
+        The names of vertices, for a table of text.
 
     Raises
     ------
@@ -54,7 +59,7 @@ def write_clusters(
         If it cannot be written.
     """
     if path.suffix == ".csv":
-        _write_text(path, columns, files)
+        _write_text(path, columns, files, names)
         return
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path) as temporary, hdf5_file(temporary) as file:
@@ -64,20 +69,29 @@ def write_clusters(
             file.create_dataset(name, data=column, chunks=rows, fletcher32=True)
 
 
-def _write_text(path: Path, columns: dict[str, np.ndarray], files: WholeFiles) -> None:
+def _write_text(
+    path: Path,
+    columns: dict[str, np.ndarray],
+    files: WholeFiles,
+    names: NameSource | None,
+) -> None:
     """Write a line for each vertex, or for each step of a dendrogram alone."""
     if "labels" in columns:
-        names, line = ["vertex", "label"], "%d,%d"
+        header = ["vertex", "label"]
         written = [np.arange(len(columns["labels"])), columns["labels"]]
+        cells = [name_cells(names), number_cells]
         if "probabilities" in columns:
-            names, line = [*names, "probability"], line + ",%r"
+            header.append("probability")
             written.append(columns["probabilities"])
-    else:
-        names, line = ["cluster1", "cluster2", "distance", "size"], "%d,%d,%r,%d"
-        written = [*columns["linkage"].T]
-    with files.file(path) as temporary, temporary.open("w") as file:
-        file.write(",".join(names) + "\n")
-        write_lines(file, line, written)
+            cells.append(number_cells)
+        with files.file(path) as temporary, temporary.open("w", encoding="utf-8") as f:
+            f.write(",".join(header) + "\n")
+            write_rows(f, written, cells)
+        return
+    header, line = ["cluster1", "cluster2", "distance", "size"], "%d,%d,%r,%d"
+    with files.file(path) as temporary, temporary.open("w") as f:
+        f.write(",".join(header) + "\n")
+        write_lines(f, line, [*columns["linkage"].T])
 
 
 def read_labels(path: str | Path) -> np.ndarray:

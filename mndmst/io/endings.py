@@ -22,9 +22,10 @@ class Kind(NamedTuple):
 
 
 FOREST = Kind(
-    (".h5", ".hdf5", ""), "mndmst convert makes .csv, .parquet and others of a forest"
+    (".h5", ".hdf5", ""), "mndmst convert makes .json, .parquet and others of a forest"
 )
-LABELS = Kind((".h5", ".hdf5", ""))
+FOREST_OR_TABLE = Kind((*FOREST.endings, ".csv", ".tsv"), FOREST.advice)
+LABELS = Kind((".h5", ".hdf5", ".csv", ".tsv", ""))
 CLUSTERS = Kind((".h5", ".hdf5", ".csv", ""))
 POINTS = Kind((".npy",))
 RECORD = Kind((".json", ""))

@@ -14,7 +14,10 @@ from ..kernels.threads import ALONE, Threads
 from .columns import create_dataset, write_columns
 from .forest import FORMAT, NAMES_PLACE, VERSION, ForestHeader, NamesPlace
 from .hdf5_file import hdf5_file
+from .name_tables import COLUMNS
 from .outputs import Outputs
+from .rank_tables import write_table
+from .vertex_names import GraphNames
 from .whole_file import WholeFiles
 
 
@@ -59,6 +62,25 @@ def write_forest(
         return _attributes(path, header(), num_edges, weights.dtype)
 
     write_columns(outputs, path, columns, attributes, wide, threads)
+
+
+def write_forest_table(
+    outputs: Outputs,
+    path: Path,
+    edges: EdgeList,
+    weights: np.ndarray,
+    names: GraphNames | None,
+) -> None:
+    """Write a forest as a table of text; every rank calls it.
+
+    Parameters
+    ----------
+    edges, weights
+        As in `write_forest`.
+    names : GraphNames or None
+        The names of vertices; None for numbers.
+    """
+    write_table(outputs, path, COLUMNS, (edges.u, edges.v, weights), names)
 
 
 def write_forest_alone(

@@ -23,7 +23,9 @@ from .columns import write_columns
 from .datasets import checked_dataset, read_dataset
 from .layout import open_hdf5, reading
 from .outputs import Outputs
+from .rank_tables import write_table
 from .totals import PIECE, PairDigest
+from .vertex_names import GraphNames
 
 FORMAT = "mndmst-labels"
 VERSION = 1
@@ -66,6 +68,28 @@ def write_labels(
     }
     wide = {"labels": np.dtype(np.int64)}
     write_columns(outputs, path, {"labels": labels}, lambda: attributes, wide)
+
+
+def write_labels_table(
+    outputs: Outputs,
+    path: Path,
+    first: int,
+    labels: np.ndarray,
+    names: GraphNames | None,
+) -> None:
+    """Write labels as a table of text; every rank calls it.
+
+    Parameters
+    ----------
+    first : int
+        The vertex of this rank's first label.
+    labels
+        As in `write_labels`.
+    names : GraphNames or None
+        The names of vertices; None for numbers.
+    """
+    columns = np.arange(first, first + len(labels)), labels
+    write_table(outputs, path, ("vertex", "component"), columns, names)
 
 
 def describe_labels(path: Path) -> dict[str, Any]:

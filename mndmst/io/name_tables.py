@@ -8,7 +8,9 @@ import numpy as np
 
 from .names import NameSource
 
-ROWS = 1 << 16  # lines that are made at a time
+# The columns of a table of edges
+COLUMNS = ("source", "target", "weight")
+ROWS = 1 << 18  # lines that are made at a time
 # A cell that is quoted: it has a separator, a quote, a line break, blanks at an end,
 # or begins as a comment does
 _QUOTED = re.compile(r'[",;\t\r\n]|^[ #%]|[ ]$')

@@ -371,6 +371,24 @@ def names_of_words(source: object, words: Sequence[bytes], before: int = 0) -> N
     return names_of_keys(NameKind.TEXT, words)
 
 
+def is_cell_of(kind: NameKind, cell: str) -> bool:
+    """Return whether the cell of a table may be a name of a kind."""
+    if not kind.is_integer:
+        return 0 < len(cell.encode(errors="replace")) <= LONGEST_NAME
+    digits = cell.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        return False
+    limits = INT64 if kind is NameKind.INT64 else UINT64
+    return limits.min <= int(cell) <= limits.max
+
+
+def names_of_cells(kind: NameKind, cells: Sequence[str]) -> Names:
+    """Return the cells of a table, which `is_cell_of` accepts, as names of a kind."""
+    if kind.is_integer:
+        return names_of_keys(kind, list(map(int, cells)))
+    return names_of_keys(kind, [cell.encode(errors="replace") for cell in cells])
+
+
 def shown(text: str) -> str:
     """Return a name for a message: on one line, and not too long."""
     line = json.dumps(text, ensure_ascii=False)[1:-1]

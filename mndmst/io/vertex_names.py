@@ -1,6 +1,7 @@
 """The names of a graph's vertices, read from its files, and graphs of forests."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from .names import (
     NameKind,
     Names,
     NameSource,
+    distinct_names,
     joined_names,
 )
 from .shard_writer import OriginalIds, VertexIds
@@ -56,10 +58,37 @@ class GraphNames(NameSource):
                 found.append(piece.take(wanted[first:last] - low))
         return joined_names(found).take(places)
 
-    def keep(self) -> None:
-        """Hold all names in memory, if there is room for them."""
-        if self._all is None and self._most_bytes() <= allowance.room() // 2:
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold all names in memory inside the block, if there is room for them."""
+        if self._most_bytes() <= allowance.room() // 2:
             self._all = self._read(0, len(self))
+        try:
+            yield
+        finally:
+            self._all = None
+
+    def find(self, wanted: Names) -> np.ndarray:
+        """Return the vertices that have some names.
+
+        Parameters
+        ----------
+        wanted : Names
+            Of the kind of the graph's names.
+
+        Returns
+        -------
+        ndarray of int64, shape (wanted names,)
+            -1 for a name that no vertex has.
+        """
+        ordered, places = distinct_names(wanted)
+        names = self._read(0, len(self))
+        vertices = np.arange(len(names))
+        if not names.ascend():
+            names, numbers = distinct_names(names)
+            vertices[numbers] = np.arange(len(numbers))
+        found = names.find(ordered)
+        return np.where(found < 0, -1, vertices[found])[places]
 
     def _most_bytes(self) -> int:
         """Return an upper bound of the bytes of all names: their files hold them."""

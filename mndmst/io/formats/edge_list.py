@@ -15,12 +15,11 @@ from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
 from ..lines import write_lines
-from ..name_tables import name_cells, number_cells, write_rows
+from ..name_tables import COLUMNS, name_cells, number_cells, write_rows
 from ..whole_file import whole_file
 from .heads import read_head
 from .text import Lines, TextFile
 
-COLUMNS = ("source", "target", "weight")
 _COMMENTS = b"#%"
 _BLANKS = b" \t\r,;"
 _WORD = re.compile(rb"[^ \t\r,;]+")
