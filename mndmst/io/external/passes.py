@@ -5,6 +5,7 @@ and its run files, only what follows them is done.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,14 @@ from .builders import Builders
 from .naming import Numbered, save_names
 from .options import Options
 from .parts import UNNAMED, finish_graph, write_parts
-from .plan import Plan, built_size, check_size, check_vertices, make_plan
+from .plan import Plan, built_size, check_size, check_vertices, is_sparse, make_plan
 from .renumber import Renumbered, save_order
 from .restart import Found, load_plan, record_of, save_plan
 from .reverse_arcs import arc_without_reverse
 from .route import route_arcs
 from .sort import listed_rows, sorted_rows
 from .spool import Spool
-from .survey import Survey, own_pieces, survey_edges
+from .survey import Survey, own_pieces, share, survey_edges
 from .vertices import Bounded, Compact, load_ids, save_vertices
 from .work import ORDER, VERTICES, remove_work
 
@@ -59,9 +60,21 @@ def make_graph(
     saved = bool(routed)
     if isinstance(file, NamedEdgeFile):
         file = _named(builders, file, options, saved, progress)
+    if saved and (options.work / VERTICES).exists():
+        options = replace(options, compact_ids=True)
+    elif not saved and options.reorder != "none" and _may_be_sparse(file, options):
+        options = _compact_if_sparse(builders, file, options, progress)
     numbered = _numbered(builders, file, options, saved, progress)
     if routed is None:
-        routed = _route(builders, (file, numbered), options, progress)
+        spool, survey = _survey(builders, numbered, options, progress)
+        sparse = is_sparse(survey.num_vertices, survey.num_entries)
+        if sparse and _may_be_sparse(file, options):
+            options = _compact(file, options, progress)
+            spool.remove()
+            numbered = _numbered(builders, file, options, saved, progress)
+            spool, survey = _survey(builders, numbered, options, progress)
+        files = file, numbered
+        routed = _route(builders, files, (spool, survey), options, progress)
         with builders.raise_on_all():
             if builders.rank == 0:
                 save_plan(options.work, described, *routed)
@@ -170,9 +183,68 @@ def _room(builders: Builders, options: Options) -> int:
     return room
 
 
+def _may_be_sparse(file: EdgeFile, options: Options) -> bool:
+    """Return whether ids may be taken for names, without a word of user or header."""
+    stated = options.num_vertices is not None or file.num_vertices is not None
+    return not (options.compact_ids or stated or file.vertices_asked)
+
+
+def _compact_if_sparse(
+    builders: Builders, file: EdgeFile, options: Options, progress: Progress
+) -> Options:
+    """Look at all ids, before vertices are ordered by number, and return options."""
+    bound = entries = 0
+    with builders.raise_on_all():
+        begin, end = share(builders, file)
+        for piece in file.pieces(begin, end) if begin < end else ():
+            bound = max(bound, piece.num_vertices)
+            entries += len(piece)
+    bounds, counts = zip(*builders.allgather((bound, entries)), strict=True)
+    if is_sparse(max(bounds), sum(counts)):
+        return _compact(file, options, progress)
+    return options
+
+
+def _compact(file: EdgeFile, options: Options, progress: Progress) -> Options:
+    """Return options for a graph of the vertices that occur, and say so."""
+    progress.say(
+        f"{file.name}: its ids are far apart, so they are names, which the graph keeps "
+        "(--num-vertices N makes a vertex of every number)"
+    )
+    return replace(options, compact_ids=True)
+
+
+def _told(
+    progress: Progress, pieces: Iterator[Any], text: Callable[[int], str]
+) -> Iterator[Any]:
+    """Pass pieces on, and report progress."""
+    done = 0
+    for piece in pieces:
+        done += len(piece)
+        progress.stage(text(done))
+        yield piece
+
+
+def _survey(
+    builders: Builders, file: EdgeFile, options: Options, progress: Progress
+) -> tuple[Spool, Survey]:
+    """Look at all edges; return the copy that was made of them, and what was found."""
+    spool = Spool(options.work / f"spool-{builders.rank}")
+
+    def reading(pieces: Iterator[Any]) -> Iterator[Any]:
+        return _told(
+            progress,
+            pieces,
+            lambda done: f"reading: {counted(done * builders.size, 'edge')}",
+        )
+
+    return spool, survey_edges(builders, file, spool, reading)
+
+
 def _route(
     builders: Builders,
     files: tuple[EdgeFile, EdgeFile],
+    surveyed: tuple[Spool, Survey],
     options: Options,
     progress: Progress,
 ) -> tuple[Plan, list[Path]]:
@@ -182,24 +254,11 @@ def _route(
     ----------
     files : tuple of EdgeFile
         With the original ids, which messages name, and with those of the graph.
+    surveyed : tuple
+        Of `_survey`.
     """
-    given, file = files
-    spool = Spool(options.work / f"spool-{builders.rank}")
+    (given, file), (spool, found) = files, surveyed
     run = options.work / f"run-{builders.rank}"
-
-    def told(pieces: Iterator[Any], text: Callable[[int], str]) -> Iterator[Any]:
-        done = 0
-        for piece in pieces:
-            done += len(piece)
-            progress.stage(text(done))
-            yield piece
-
-    def reading(pieces: Iterator[Any]) -> Iterator[Any]:
-        return told(
-            pieces, lambda done: f"reading: {counted(done * builders.size, 'edge')}"
-        )
-
-    found = survey_edges(builders, file, spool, reading)
     total = max(1, found.num_entries // builders.size)
     with builders.raise_on_all():
         check_vertices(file, found.num_vertices, found.num_entries)
@@ -213,7 +272,9 @@ def _route(
         plan = make_plan(found, options.parts, room, file.name)
         if not plan.in_rows:
             pieces = own_pieces(builders, file, spool, again=True)
-            routing = told(pieces, lambda done: f"routing: {100 * done // total} %")
+            routing = _told(
+                progress, pieces, lambda done: f"routing: {100 * done // total} %"
+            )
             route_arcs(plan, routing, run, room)
         spool.remove()
     return plan, [options.work / f"run-{rank}" for rank in range(builders.size)]

@@ -29,6 +29,8 @@ PACKING = 8
 # Rows may take as many bytes as this whatever the file is like, or as many times what
 # the file takes: what it is stored in, or what text of as many edges takes.
 ROWS_ALLOWED, TIMES_ALLOWED, ENTRY_BYTES = 64 << 20, 1000, 16
+# Vertices for each edge from which on ids are taken for names.
+SPARSE_RATIO = 16
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,15 @@ class Plan:
         vertices = np.arange(0, self.num_vertices, 1 << shift)
         guide = np.searchsorted(self.first[1:], vertices, "right").astype(np.int32)
         return Buckets(self.first.astype(np.uint64), guide, np.uint64(shift))
+
+
+def is_sparse(num_vertices: int, num_entries: int) -> bool:
+    """Return whether most vertices would have no edge, and their rows take much disk.
+
+    The ids in a file are then names, such as those of OpenStreetMap, not numbers.
+    """
+    far = num_vertices > SPARSE_RATIO * num_entries
+    return far and BOUND_BYTES * num_vertices > ROWS_ALLOWED
 
 
 def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -16,7 +18,7 @@ from test_external import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, naming, partition
+from mndmst.io.external import Options, naming, partition, parts
 from mndmst.io.external.builders import run_forked
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import (
@@ -259,6 +261,29 @@ def test_any_number_of_processes_and_little_memory_make_the_same_files(
     if reorder == "none":
         words = {w for line in file.read_text().split("\n") for w in line.split()[:2]}
         assert all_names(whole) == sorted(words)
+
+
+@pytest.mark.parametrize("reorder", ["none", "degree"])
+def test_a_killed_run_goes_on_with_its_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reorder: str
+) -> None:
+    file = ncol(tmp_path / "g.ncol")
+    expected = made(file, tmp_path / "whole", reorder=reorder)
+    given = {"restart": True, "reorder": reorder}
+
+    def killed(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)  # as good as a kill: nothing is tidied up
+
+    for place in ("write_part", "write_json"):
+        with monkeypatch.context() as patch:
+            patch.setattr(parts, place, killed)
+            with pytest.raises(KeyboardInterrupt):
+                made(file, tmp_path / "g", **given)
+    with monkeypatch.context() as patch:
+        patch.setattr("mndmst.io.external.passes.save_names", None)
+        graph = made(file, tmp_path / "g", **given)
+    assert graph.uuid == expected.uuid
+    assert digest(tmp_path / "g") == digest(tmp_path / "whole")
 
 
 def test_names_are_part_of_what_a_graph_is_called_by(tmp_path: Path) -> None:
