@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .info import tell_graph
-from .options import add_new_graph, add_quiet
+from .options import add_new_graph, add_quiet, tell_notes
 from .parser import Parser, size
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         if builders.rank == 0:
             check_place(build_options(arguments, arguments.parts or 1, 0))
         file, parts, check = open_source()
+        tell_notes(file.notes, arguments.quiet or builders.rank > 0)
         parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
         if builders.size == 1:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .options import add_columns, tell_notes
 from .parser import size
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="the format of the input, in place of its suffix",
     )
+    add_columns(convert)
     convert.add_argument(
         "--graph",
         type=Path,
@@ -69,7 +71,7 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 def _read(arguments: argparse.Namespace) -> "Edges":
     """Read the graph or the forest, with the names of its vertices if it has any."""
-    from ..io.formats import read_edges, shards
+    from ..io.formats import open_edges, shards
     from ..io.formats.forests import is_forest
     from ..io.original_ids import with_vertex_ids
     from ..io.shards import open_graph
@@ -79,7 +81,9 @@ def _read(arguments: argparse.Namespace) -> "Edges":
     own = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
     if own and arguments.numbers and (file.is_dir() or not is_forest(file)):
         return shards.read_numbered(open_graph(file))
-    edges = read_edges(file, arguments.format)
+    opened = open_edges(file, arguments.format, arguments.columns)
+    tell_notes(opened.notes, quiet=False)
+    edges = opened.read()
     if arguments.graph is not None:
         graph = graph_of_forest(file, arguments.graph)
         return edges if arguments.numbers else with_vertex_ids(edges, graph)

@@ -1,6 +1,7 @@
 """Options that several commands have."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,20 @@ def say_not_kept(what: str, quiet: bool) -> None:
         print(
             f"mndmst: {what} not kept; name a file with -o", file=sys.stderr, flush=True
         )
+
+
+def add_columns(parser: Parser) -> None:
+    """Add the option that names the columns of a table of edges."""
+    parser.add_argument(
+        "--columns",
+        metavar="source=A,target=B,weight=C",
+        help="columns of a table that are the ends and the weight, or some of these; "
+        "positions from 1 where columns have no names; weight= for weight 1",
+    )
+
+
+def tell_notes(notes: Iterable[str], quiet: bool) -> None:
+    """Print lines that say how a file is read."""
+    if not quiet:
+        for note in notes:
+            print(f"mndmst: {note}", file=sys.stderr)

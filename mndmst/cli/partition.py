@@ -1,16 +1,18 @@
 """The command `partition`."""
 
 import argparse
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .building import Source, add_building, build, build_options
+from .options import add_columns
 
 # As `io.formats.NAMES` has them, which is not imported for a help text.
 FORMATS = (
     "gr mtx txt el wel tsv csv edges edgelist plain-edgelist npz parquet arrow feather "
-    "graph metis bvgraph parhip sg wsg egr adj json graphml gexf gml net leda ncol "
+    "json graph metis bvgraph parhip sg wsg egr adj graphml gexf gml net leda ncol "
     "binary-edgelist undirected-binary-edgelist h5"
 )
 STANDARD_INPUT = Path("-")
@@ -35,6 +37,7 @@ def add(commands: Any) -> None:
         metavar="NAME",
         help="in place of what the file's suffix says; of standard input txt",
     )
+    add_columns(partition)
     partition.add_argument(
         "--source",
         type=Path,
@@ -112,7 +115,8 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
         For options that only go with a recipe, or without one.
     """
     from ..host.errors import ConfigError
-    from ..io.formats import open_edges
+    from ..io.formats import is_table, open_edges
+    from ..io.formats.table_columns import ColumnNames
     from ..io.recipe import check_shards, load_recipe, open_recipe
     from ..io.weights import weigh
 
@@ -120,10 +124,15 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
     if path.suffix != ".toml":
         if arguments.source:
             raise ConfigError(f"{path}: --source goes with a recipe, a .toml file.")
-        file = open_edges(path, arguments.format)
+        columns = ColumnNames.of(arguments.columns)
+        if rule not in (None, "file") and is_table(path, arguments.format):
+            columns = replace(columns, weight="")  # the rule makes the weights
+        file = open_edges(path, arguments.format, columns)
         return Source(weigh(file, rule) if rule else file)
-    if arguments.format or rule:
-        raise ConfigError(f"{path}: a recipe says its format and weights itself.")
+    if arguments.format or rule or arguments.columns:
+        raise ConfigError(
+            f"{path}: a recipe says its format, columns and weights itself."
+        )
     recipe = load_recipe(path)
     file = open_recipe(recipe, arguments.source)
     return Source(

@@ -18,7 +18,7 @@ import numpy as np
 from ..host.counted import counted
 from ..host.errors import InputError
 from . import allowance
-from .edges import Edges, joined_edges, narrow_integers
+from .edges import Edges, check_exact, joined_edges, narrow_integers
 from .names import Names
 
 # What a piece is about as large as: entries, or text, which stays in a core's cache
@@ -78,6 +78,8 @@ class EntryFile(ABC):
         read from its beginning to its end by one process.
     rereadable : bool
         Whether reading again is cheaper than keeping a copy of what was read.
+    notes : tuple of str
+        Lines that tell users how the file is read, such as the columns of a table.
     """
 
     name: str
@@ -86,6 +88,7 @@ class EntryFile(ABC):
     weight_dtype: np.dtype | None = None
     seekable: bool = True
     rereadable: bool = False
+    notes: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, Any]:
         """Return what distinguishes this list from others, as plain values.
@@ -212,6 +215,10 @@ class EdgeFile(EntryFile):
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
         count = bound if self.num_vertices is None else self.num_vertices
+        whole = [piece.weight for piece in pieces if piece.weight.dtype == np.int64]
+        if any(piece.weight.dtype.kind == "f" for piece in pieces):
+            for weight in filter(len, whole):
+                check_exact(self.name, int(weight.min()), int(weight.max()))
         edges = joined_edges(count, pieces, directed=True)
         if self.weight_dtype is None and edges.weight.dtype == np.int64:
             edges = replace(edges, weight=narrow_integers(edges.weight))
@@ -258,6 +265,7 @@ class EdgeFileOver(EdgeFile):
         self.rereadable = file.rereadable
         self.vertices_asked = file.vertices_asked
         self.names = file.names
+        self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
         """Return what tells the file from others."""

@@ -11,6 +11,17 @@ from ..host.errors import InputError
 from .names import Names
 
 MAX_VERTICES = 1 << 48
+# Whole numbers up to it are exact in float64.
+MOST_EXACT = 1 << 53
+BOUND_BYTES = 8  # where a row begins, or a part
+# Rows may take as many bytes as this whatever a file is like.
+ROWS_ALLOWED = 64 << 20
+# Vertices for each edge from which on ids are taken for names.
+SPARSE_RATIO = 16
+
+
+class UnnumberedEndError(InputError):
+    """An end of an edge is not the number of a vertex; it may be a name."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,15 @@ class Edges:
         return len(self.src)
 
 
+def is_sparse(num_vertices: int, num_entries: int) -> bool:
+    """Return whether most vertices would have no edge, and their rows take much disk.
+
+    The ids in a file are then names, such as those of OpenStreetMap, not numbers.
+    """
+    far = num_vertices > SPARSE_RATIO * num_entries
+    return far and BOUND_BYTES * num_vertices > ROWS_ALLOWED
+
+
 def checked_edges(
     source: object,
     num_vertices: int,
@@ -60,7 +80,7 @@ def checked_edges(
     num_vertices, src, dst, weight, directed
         As in `Edges`.
     before : int
-        How many entries come before these in the file, for errors.
+        How many entries come before these in the file; errors count from 0.
 
     Raises
     ------
@@ -68,24 +88,24 @@ def checked_edges(
         If an end is out of range, a weight is NaN or of a type without an order.
     """
     if num_vertices > MAX_VERTICES:
-        raise InputError(
+        raise UnnumberedEndError(
             f"{source}: has {num_vertices} vertices; at most 2^48 can be numbered."
         )
     for ends in (src, dst):
         if len(ends) and (ends.min() < 0 or ends.max() >= num_vertices):
             bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
-            raise InputError(
-                f"{source}: entry {before + bad + 1} joins vertex {ends[bad]} (counted "
+            raise UnnumberedEndError(
+                f"{source}: entry {before + bad} joins vertex {ends[bad]} (both count "
                 "from 0), but there is no more than "
-                f"{counted(num_vertices, 'vertex')}. Mend the entry."
+                f"{counted(num_vertices, 'vertex')}. Fix the entry."
             )
     weight = supported_weights(source, weight)
     if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):
         bad = int(np.isnan(weight).argmax())
         u, v = src[bad], dst[bad]
         raise InputError(
-            f"{source}: the weight of entry {before + bad + 1} (vertices {u} and {v}, "
-            "counted from 0) is NaN, which has no place in an order. Give it a "
+            f"{source}: the weight of entry {before + bad} (vertices {u} and {v}; all "
+            "count from 0) is NaN, which has no place in an order. Give it a "
             "number or leave the edge out."
         )
     ids = id_dtype(num_vertices)
@@ -130,6 +150,23 @@ def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> 
         *(piece.astype(weight_dtype, copy=False) for piece in columns[2]),
     ])  # fmt: skip
     return Edges(num_vertices, src, dst, weight, directed)
+
+
+def check_exact(source: object, least: int, most: int) -> None:
+    """Refuse integers, from least to most, that float64 may not hold beside fractions.
+
+    Raises
+    ------
+    InputError
+        If one is beyond 2^53.
+    """
+    if least < -MOST_EXACT or most > MOST_EXACT:
+        number = most if most > MOST_EXACT else least
+        raise InputError(
+            f"{source}: has the weight {number} and weights with fractions; float64, "
+            "which fractions need, holds whole numbers up to 2^53 alone. Scale the "
+            "weights, or write all of them as whole numbers."
+        )
 
 
 def narrow_integers(weight: np.ndarray) -> np.ndarray:

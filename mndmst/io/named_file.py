@@ -8,16 +8,30 @@ import numpy as np
 
 from ..graph.order import id_dtype
 from . import allowance
-from .edge_file import COPIES, EntryFile
-from .edges import Edges, checked_edges, joined_edges, narrow_integers
-from .names import NameKind, Names, distinct_names, joined_names
+from .edge_file import COPIES, EdgeFile, EntryFile
+from .edges import (
+    Edges,
+    UnnumberedEndError,
+    checked_edges,
+    joined_edges,
+    narrow_integers,
+)
+from .names import (
+    INT64,
+    UINT64,
+    NameKind,
+    Names,
+    distinct_names,
+    joined_names,
+    names_of_keys,
+)
 
 # Bytes that Python takes for a text and its place in a table, beside its letters.
 KEY_BYTES = 160
 
 
 @dataclass(frozen=True)
-class NamedEdges:
+class EdgesByName:
     """Edges between named vertices.
 
     Attributes
@@ -35,11 +49,11 @@ class NamedEdges:
     def __len__(self) -> int:
         return len(self.weight)
 
-    def part(self, low: int, high: int) -> "NamedEdges":
+    def part(self, low: int, high: int) -> "EdgesByName":
         """Return the edges [low, high)."""
         held = slice(low, high)
         src, dst = self.src.take(held), self.dst.take(held)
-        return NamedEdges(src, dst, self.weight[held])
+        return EdgesByName(src, dst, self.weight[held])
 
     def numbered(self, source: object) -> tuple[Names, Edges]:
         """Return the names that occur, ascending, and the edges by their positions."""
@@ -60,7 +74,7 @@ class NamedEdgeFile(EntryFile):
     kind: NameKind
 
     @abstractmethod
-    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+    def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
         """Yield the entries that begin in [begin, end), a bounded number at a time.
 
         Ranges are those of `EdgeFile.pieces`.
@@ -100,7 +114,7 @@ class NamedEdgeFile(EntryFile):
             weight = narrow_integers(weight)
         return Edges(len(names), joined.src, joined.dst, weight, True, names)
 
-    def _held(self) -> Iterator[NamedEdges]:
+    def _held(self) -> Iterator[EdgesByName]:
         """Yield all pieces, unless they do not fit into memory."""
         room, nbytes = allowance.room(), 0
         for piece in self.named_pieces(0, self.length):
@@ -114,8 +128,69 @@ class NamedEdgeFile(EntryFile):
             yield piece
 
 
+@dataclass(frozen=True)
+class EndKinds:
+    """What the ends of edges are that may be names.
+
+    Attributes
+    ----------
+    integers : bool
+        Whether all are integers.
+    least, most : int
+        Of the integers.
+    """
+
+    integers: bool = True
+    least: int = 0
+    most: int = 0
+
+    def with_other(self, other: "EndKinds") -> "EndKinds":
+        """Return what these ends and others are."""
+        return EndKinds(
+            self.integers and other.integers,
+            min(self.least, other.least),
+            max(self.most, other.most),
+        )
+
+    @property
+    def kind(self) -> NameKind:
+        """The kind of names that holds all of them."""
+        if self.integers and INT64.min <= self.least and self.most <= INT64.max:
+            return NameKind.INT64
+        if self.integers and self.least >= 0 and self.most <= UINT64.max:
+            return NameKind.UINT64
+        return NameKind.TEXT
+
+
+class NameableFile(EdgeFile):
+    """A list of edges between numbers, whose ends turn out to be names if need be.
+
+    `pieces` raises `UnnumberedEndError` for an end that is not a number of a vertex.
+
+    Attributes
+    ----------
+    text_ends : bool
+        Whether it is known before any edge is read that the ends are text.
+    """
+
+    text_ends: bool
+
+    @abstractmethod
+    def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
+        """Return what the ends of the entries that begin in [begin, end) are."""
+
+    @abstractmethod
+    def named(self, kind: NameKind) -> NamedEdgeFile:
+        """Return the list with ends as names of a kind."""
+
+    def read(self) -> Edges:
+        """Return the whole list, in memory; see `EntryFile`."""
+        try:
+            return super().read()
+        except UnnumberedEndError:
+            return self.named(self.kinds_of_ends(0, self.length).kind).read()
+
+
 def no_names(kind: NameKind) -> Names:
     """Return an empty list of names."""
-    from .names import names_of_keys
-
     return names_of_keys(kind, [])

@@ -338,10 +338,15 @@ def names_of_values(source: object, values: Iterable[Any]) -> Names:
         if least >= 0 and most <= UINT64.max:
             return IntegerNames(np.array(values, np.uint64))
     if types <= {str}:
-        keys = [_utf8(source, k, value) for k, value in enumerate(values)]
-        return names_of_keys(NameKind.TEXT, keys)
+        return names_of_texts(source, values)
     keys = [_literal(source, k, value) for k, value in enumerate(values)]
     return names_of_keys(NameKind.JSON, keys)
+
+
+def names_of_texts(source: object, texts: Sequence[str]) -> Names:
+    """Return texts as names of the kind `TEXT`; see `names_of_values`."""
+    keys = [_utf8(source, k, text) for k, text in enumerate(texts)]
+    return names_of_keys(NameKind.TEXT, keys)
 
 
 def names_of_words(source: object, words: Sequence[bytes], before: int = 0) -> Names:

@@ -33,7 +33,7 @@ from .edge_file import EdgeFile, EdgeFileOver
 from .edges import Edges, narrow_integers
 from .formats.coordinates import read_coordinates
 from .kernels.build import hash_edges
-from .named_file import NamedEdgeFile, NamedEdges
+from .named_file import EdgesByName, NamedEdgeFile
 from .names import Names
 
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -91,7 +91,7 @@ class EvenlyWeighed(NamedEdgeFile):
         """Return the names of vertices without edges."""
         return self.file.lone_names()
 
-    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+    def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
         """Yield the pieces of the file, weighed; see `NamedEdgeFile`."""
         for piece in self.file.named_pieces(begin, end):
             ends = np.empty(len(piece), np.int64)

@@ -64,8 +64,8 @@ def device_keys(weight: cupy.ndarray) -> cupy.ndarray:
         if bool(cupy.isnan(weight).any()):
             bad = int(cupy.isnan(weight).argmax())
             raise InputError(
-                f"the edges: the weight of entry {bad + 1} is NaN, which has no place "
-                "in an order. Give it a number or leave the edge out."
+                f"the edges: the weight of entry {bad} (from 0) is NaN, which has no "
+                "place in an order. Give it a number or leave the edge out."
             )
         bits = (weight + dtype.type(0)).view(key_dtype(dtype))
         return cupy.where(bits & sign, ~bits, bits | sign)

@@ -6,6 +6,7 @@ name in this list is the vertex's number. The list is memory-mapped while edges 
 again; texts are found in it by bisection.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ...host.errors import InputError
 from ..edge_file import EdgeFile
 from ..edges import Edges, checked_edges
 from ..layout import writing
-from ..named_file import KEY_BYTES, NamedEdgeFile, NamedEdges, no_names
+from ..named_file import KEY_BYTES, EdgesByName, NamedEdgeFile, no_names
 from ..names import (
     IntegerNames,
     NameKind,
@@ -26,7 +27,8 @@ from ..names import (
     joined_names,
 )
 from .builders import Builders
-from .work import NAMES
+from .restart import write_json
+from .work import NAMES, NAMES_KIND
 
 # Bytes of names that are held at once, and how often they are copied while sorted.
 FEWEST_BYTES, MOST_BYTES, COPIES = 1 << 20, 1 << 30, 4
@@ -99,6 +101,13 @@ def save_names(builders: Builders, file: NamedEdgeFile, work: Path, room: int) -
             ]
             with writing(work):
                 _merge(paths, work / NAMES, file.kind, most)
+                write_json(work / NAMES_KIND, file.kind.value)
+
+
+def saved_kind(work: Path) -> NameKind:
+    """Return the kind of the names that a run has saved."""
+    with writing(work):
+        return NameKind(json.loads((work / NAMES_KIND).read_text()))
 
 
 def load_names(path: Path, kind: NameKind) -> Names:
@@ -179,7 +188,7 @@ def _last_names(blocks: list[Names]) -> Iterator[Names]:
         yield block.take(slice(len(block) - 1, len(block)))
 
 
-def _slices(pieces: Iterator[NamedEdges]) -> Iterator[NamedEdges]:
+def _slices(pieces: Iterator[EdgesByName]) -> Iterator[EdgesByName]:
     """Yield pieces that take little memory to sort."""
     for piece in pieces:
         if len(piece) <= SLICE:

@@ -10,7 +10,7 @@ from ...graph.order import key_dtype
 from ...host.errors import InputError
 from ...kernels.edge_order import in_row_order
 from ..edge_file import EdgeFile, RowPiece
-from ..edges import Edges
+from ..edges import Edges, check_exact
 from ..kernels.survey import balance, count_ends, count_tails, look_at_rows
 from .builders import Builders
 from .spool import Spool
@@ -240,6 +240,7 @@ def _weight_dtype(
             raise InputError(f"{file.name}: has weights of several types.")
         return file.weight_dtype
     if any(dtype.kind == "f" for dtype in found):
+        check_exact(file.name, least, most)
         return np.dtype(np.float64)
     fits = NARROW.min <= least and most <= NARROW.max
     return np.dtype(np.int32 if fits else np.int64)

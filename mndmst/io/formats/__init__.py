@@ -3,16 +3,18 @@
 A format is a function that opens a file as an `EdgeFile`, to be read in pieces of
 bounded size by any number of processes, or, for formats that cannot be read so or are
 small by nature, one that reads it as `Edges`; and, if it can be written, a function
-`write(edges, path)`. To add one, add it to the tables below.
+`write(edges, path)`. To add one, add it to the tables below. Formats whose columns
+users may name are in a table of their own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import Edges
-from ..named_file import NamedEdgeFile
+from ..named_file import NameableFile, NamedEdgeFile
+from ..names import NameKind
 from . import (
     adjacency,
     dimacs,
@@ -33,6 +35,7 @@ from . import (
     webgraph,
 )
 from .files import COMPRESSIONS
+from .table_columns import ColumnNames, check_no_columns
 
 # A graph of a format: in pieces, or in memory
 Opened = EdgeFile | NamedEdgeFile | Edges
@@ -55,14 +58,18 @@ def _dot_h5(path: Path) -> EdgeFile | Edges:
 _EDGE_LISTS = (
     ".txt", ".el", ".wel", ".tsv", ".csv", ".edges", ".edgelist", ".plain-edgelist"
 )  # fmt: skip
-_FORMATS: dict[str, Callable[[Path], Opened]] = {
-    ".gr": dimacs.open_file,
-    ".mtx": matrix_market.open_file,
-    ".npz": scipy_npz.open_file,
+# Tables, whose columns a user may name.
+_TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
     **dict.fromkeys(_EDGE_LISTS, edge_list.open_file),
     ".parquet": tables.ParquetFile,
     ".arrow": tables.ArrowFile,
     ".feather": tables.ArrowFile,
+    ".json": networkx_json.open_file,
+}
+_OTHERS: dict[str, Callable[[Path], Opened]] = {
+    ".gr": dimacs.open_file,
+    ".mtx": matrix_market.open_file,
+    ".npz": scipy_npz.open_file,
     ".graph": _dot_graph,
     ".bvgraph": webgraph.WebGraphFile,
     ".metis": metis.read,
@@ -71,7 +78,6 @@ _FORMATS: dict[str, Callable[[Path], Opened]] = {
     ".wsg": gap.open_weighted,
     ".egr": ecl.open_file,
     ".adj": adjacency.read,
-    ".json": networkx_json.read,
     ".graphml": networkx_files.read_graphml,
     ".gexf": networkx_files.read_gexf,
     ".gml": networkx_files.read_gml,
@@ -99,10 +105,15 @@ _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
 _NAMED = (
     ".csv", ".tsv", ".parquet", ".json", ".graphml", ".gexf", ".gml", ".net", ".ncol"
 )  # fmt: skip
-NAMES = tuple(suffix[1:] for suffix in _FORMATS)
+_SUFFIXES = (*_OTHERS, *_TABLES)
+NAMES = tuple(suffix[1:] for suffix in _SUFFIXES)
 
 
-def open_edges(path: str | Path, format: str | None = None) -> EdgeFile | NamedEdgeFile:
+def open_edges(
+    path: str | Path,
+    format: str | None = None,
+    columns: str | Mapping[str, str] | ColumnNames | None = None,
+) -> EdgeFile | NamedEdgeFile:
     """Open a graph in any of the formats.
 
     Weights keep their type; those in text are integers, or float64 if any of them is
@@ -114,17 +125,21 @@ def open_edges(path: str | Path, format: str | None = None) -> EdgeFile | NamedE
         A directory is taken for shards.
     format : str, optional
         One of `NAMES`; by default the suffix of the path.
+    columns : str, mapping or ColumnNames, optional
+        The columns of a table: "source=A,target=B,weight=C" or
+        {"source": "A", "target": "B", "weight": "C"}, or some of these roles; an empty
+        weight gives every edge weight 1. The rule of `table_columns` finds the others.
 
     Returns
     -------
     EdgeFile or NamedEdgeFile
         The second, where vertices have names. Formats that cannot be read in pieces
-        have been read whole.
+        have been read whole. `notes` says which columns of a table are read.
 
     Raises
     ------
     ConfigError
-        If there is no such format.
+        If there is no such format, or no such column.
     InputError
         If the suffix is not known, or the file is missing, damaged or wrong.
     MissingExtraError
@@ -135,22 +150,35 @@ def open_edges(path: str | Path, format: str | None = None) -> EdgeFile | NamedE
         raise InputError(f"{path}: no such file or directory.")
     if format is not None and format not in NAMES:
         raise ConfigError(f"--format {format}: known are {', '.join(NAMES)}.")
-    suffix = ".h5" if path.is_dir() else _suffix(path)
-    if format is not None:
-        suffix = f".{format}"
-    if suffix not in _FORMATS:
+    suffix = _suffix(path, format)
+    if suffix not in _SUFFIXES:
         raise InputError(
             f"{path}: unknown format {suffix or 'without suffix'}; known are "
-            f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}. Rename "
+            f"{', '.join(_SUFFIXES)}, each also with {', '.join(COMPRESSIONS)}. Rename "
             "the file, or give --format."
         )
-    opened = _FORMATS[suffix](path)
+    asked = ColumnNames.of(columns)
+    if suffix in _TABLES:
+        return _with_names(_TABLES[suffix](path, asked))
+    check_no_columns(path, asked)
+    opened = _OTHERS[suffix](path)
     return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened
 
 
-def read_edges(path: str | Path, format: str | None = None) -> Edges:
+def _with_names(file: EdgeFile) -> EdgeFile | NamedEdgeFile:
+    """Return a table by the names of vertices, if the ends are known to be text."""
+    if isinstance(file, NameableFile) and file.text_ends:
+        return file.named(NameKind.TEXT)
+    return file
+
+
+def read_edges(
+    path: str | Path,
+    format: str | None = None,
+    columns: str | Mapping[str, str] | ColumnNames | None = None,
+) -> Edges:
     """Read a graph into memory; see `open_edges`."""
-    return open_edges(path, format).read()
+    return open_edges(path, format, columns).read()
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:
@@ -192,7 +220,17 @@ def check_writer(path: Path) -> None:
         )
 
 
-def _suffix(path: Path) -> str:
+def is_table(path: Path, format: str | None = None) -> bool:
+    """Return whether a file is a table of edges, whose columns a user may name."""
+    return _suffix(path, format) in _TABLES
+
+
+def _suffix(path: Path, format: str | None) -> str:
+    """Return the suffix of a file's format, given or by its name."""
+    if format is not None:
+        return f".{format}"
+    if path.is_dir():
+        return ".h5"
     suffixes = path.suffixes
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()

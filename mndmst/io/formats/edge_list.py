@@ -1,11 +1,12 @@
-"""Edge lists as text: `u v`, `u v w` or more words a line, ids counted from 0.
+"""Edge lists as text: `u v`, `u v w`, or tables with names of columns.
 
-This is what SNAP, KONECT, GAP (`.el`, `.wel`) and spreadsheets write. Blanks, tabs,
-commas and semicolons separate words; lines that begin with # or % are comments; the
-first line may name the columns, by words that are no numbers. A third column is the
-weight; what follows it is not read. The largest id gives the number of vertices,
-unless a comment in front of the edges says `# 5 vertices`, as `write` does. KaGen's
-`.edgelist` begins with `p n m` and has lines `e u v` that count from 1.
+This is what SNAP, KONECT, GAP (`.el`, `.wel`), spreadsheets and data frames write.
+Tabs, semicolons, commas or blanks separate columns; lines that begin with # or % are
+comments. The names in a first line say which columns are the ends and the weight
+(`table_columns`); without names they are the first three. The largest id gives the
+number of vertices, unless a comment in front of the edges says `# 5 vertices`, as
+`write` does. KaGen's `.edgelist` begins with `p n m` and has lines `e u v` that count
+from 1.
 """
 
 import re
@@ -17,34 +18,38 @@ from ..kernels import edge_lines as kernels
 from ..lines import write_lines
 from ..name_tables import COLUMNS, name_cells, number_cells, write_rows
 from ..whole_file import whole_file
-from .heads import read_head
+from .delimited import DelimitedFile
+from .heads import read_head, read_rows
+from .table_columns import ColumnNames, check_no_columns
+from .table_text import SAMPLE_LINES, read_layout
 from .text import Lines, TextFile
 
 _COMMENTS = b"#%"
-_BLANKS = b" \t\r,;"
-_WORD = re.compile(rb"[^ \t\r,;]+")
-_NUMBER = re.compile(rb"[\"']?[+-]?[.]?\d")
+_BLANKS = b" \t\r"
 _PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
 _VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
 
 
-def open_file(path: Path) -> TextFile:
+def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
     """Open an edge list; see `EdgeFile`. Weights are integers or float64, or 1."""
+    asked = asked or ColumnNames()
     comments, line, place = read_head(path, _COMMENTS)
     problem = _PROBLEM.fullmatch(line.strip())
     if problem:
+        check_no_columns(path, asked)
         lines = Lines(b"e", b"p" + _COMMENTS, base=1, columns=kernels.NO_WEIGHT,
                       what='"e u v" with whole numbers u and v')  # fmt: skip
         return TextFile(path, lines, _bounded(path, int(problem[1])), start=place)
-    words = _WORD.findall(line)
-    if words and not _NUMBER.match(words[0]):
-        place += len(line) + 1
-        if [word.decode(errors="replace") for word in words] != [*COLUMNS]:
-            _check_names(path, len(comments) + 1, words, place)
     promises = map(_VERTICES.fullmatch, comments)
     counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
-    lines = _lines(len(words))
-    return TextFile(path, lines, counts[-1] if counts else None, start=place)
+    promised = counts[-1] if counts else None
+    if not line.strip():  # no edge at all
+        return TextFile(path, Lines(b"", _COMMENTS, _BLANKS), promised, start=place)
+    behind = place + len(line) + 1
+    rows = read_rows(path, _COMMENTS, behind, SAMPLE_LINES)
+    layout = read_layout(path, len(comments) + 1, line, rows, asked)
+    start = behind if layout.columns.headed else place
+    return DelimitedFile(path, layout, promised, start)
 
 
 def write(edges: Edges, path: Path) -> None:
@@ -72,41 +77,6 @@ def _write_named(edges: Edges, path: Path) -> None:
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(separator.join(COLUMNS) + "\n")
         write_rows(file, columns, (names, names, number_cells), separator)
-
-
-def _lines(columns: int) -> Lines:
-    """Return how lines of so many words say an edge; three if there are none."""
-    if columns in (1, 2):
-        what = '"u v" with whole numbers u and v, like the first line'
-        return Lines(b"", _COMMENTS, _BLANKS, 0, kernels.NO_WEIGHT, what)
-    more = columns > 3
-    what = '"u v w" with whole numbers u and v and a number w, like the first line'
-    kind = kernels.WEIGHT_AND_MORE if more else kernels.WEIGHT_LAST
-    return Lines(b"", _COMMENTS, _BLANKS, 0, kind, what)
-
-
-def _check_names(path: Path, number: int, words: list[bytes], place: int) -> None:
-    """Raise InputError if the first line is no names of columns, but a broken edge.
-
-    Parameters
-    ----------
-    number : int
-        Which line it is.
-    words : list of bytes
-        Its words, of which the first is no number.
-    place : int
-        Where the next line begins.
-    """
-    if any(map(_NUMBER.match, words)):
-        raise InputError(
-            f"{path}: line {number} is neither an edge nor names of columns, which "
-            "are no numbers. Mend it, or begin it with # if it is a comment."
-        )
-    if not read_head(path, _COMMENTS, place)[1]:
-        raise InputError(
-            f"{path}: line {number} is no edge, and none follows it. Mend it, or "
-            "begin it with # if the graph has no edges."
-        )
 
 
 def _bounded(path: Path, vertices: int) -> int:

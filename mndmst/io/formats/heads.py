@@ -55,6 +55,28 @@ def read_head(
     return found, b"", place
 
 
+def read_rows(path: Path, comments: bytes, place: int, most: int) -> list[bytes]:
+    """Return the lines from a byte of a text on, without comments and empty lines.
+
+    Parameters
+    ----------
+    most : int
+        How many lines are wanted. No more than `LONGEST_HEAD` bytes are looked at.
+    """
+    text = bytearray()
+    found: list[bytes] = []
+    for piece in unpacked_pieces(path):
+        text += piece
+        found = [
+            line
+            for line in bytes(text[place:]).split(b"\n")
+            if line.strip() and line.lstrip()[0] not in comments
+        ]
+        if len(found) > most or len(text) > LONGEST_HEAD:
+            return found[: min(most, max(1, len(found) - 1))]  # the last may be cut
+    return found[:most]
+
+
 def check_letters(path: Path, text: bytes) -> None:
     """Refuse text of two or four bytes a letter, as some programs save it.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ..edges import Edges
-from ..named_file import NamedEdgeFile, NamedEdges
+from ..named_file import EdgesByName, NamedEdgeFile
 from ..names import NameKind, names_of_words, shown
 from ..whole_file import whole_file
 from .text import Lines, TextFile
@@ -28,7 +28,7 @@ class NcolFile(NamedEdgeFile):
         self.name, self.length = self._text.name, self._text.length
         self.seekable = self._text.seekable
 
-    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+    def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
         """Yield the edges of the lines that begin in a range of bytes."""
         for place, block in self._text.blocks(begin, end):
             rows = [line.split() for line in block.split(b"\n")]
@@ -42,7 +42,7 @@ class NcolFile(NamedEdgeFile):
             src, dst = (
                 names_of_words(self.name, [words[k] for words in kept]) for k in (0, 1)
             )
-            yield NamedEdges(src, dst, weight)
+            yield EdgesByName(src, dst, weight)
 
     def _weights(self, place: int, rows: list[list[bytes]]) -> np.ndarray:
         """Return the weights of a block's lines: integers if all are, else float64."""
@@ -63,7 +63,7 @@ class NcolFile(NamedEdgeFile):
         self, place: int, rows: list[list[bytes]], row: int, what: str
     ) -> InputError:
         return InputError(
-            f"{self.name}: line {self._text.line_at(place) + row} {what}. Mend it."
+            f"{self.name}: line {self._text.line_number(place) + row} {what}. Mend it."
         )
 
 

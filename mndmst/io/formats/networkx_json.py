@@ -1,19 +1,21 @@
-"""Graphs that networkx has written as JSON [1]: node-link data or adjacency data.
+"""Graphs in JSON: node-link and adjacency data of networkx [1], and lists of records.
 
-The `id` of a node, or its `key` where nodes have no `id`, is the name of a vertex: a
-text, a number, or a list for a tuple of NetworkX. Nodes without edges are kept. An edge
-without `weight` has weight 1. JSON is for small graphs: the whole file is objects in
-memory.
+The attributes of edges are columns, of which `table_columns` finds the ends and the
+weight. In data of networkx, the `id` of a node, or its `key` where nodes have no `id`,
+is the name of a vertex: a text, a number, or a list for a tuple of networkx. Nodes
+without edges are kept, and an edge without the weight has weight 1, as in networkx. In
+a list of records, such as pandas writes with orient="records", nothing may be missing.
+JSON is for small graphs: the whole file is objects in memory.
 
 [1] Hagberg, Schult and Swart: Exploring Network Structure, Dynamics, and Function
     using NetworkX. SciPy 2008; networkx.readwrite.json_graph.
 """
 
 import json
-from dataclasses import replace
-from itertools import chain
-from math import isinf
-from operator import itemgetter, methodcaller
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, repeat
+from math import isinf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -21,48 +23,88 @@ import numpy as np
 
 from ...host.counted import counted
 from ...host.errors import InputError
-from ..edges import Edges, checked_edges, narrow_integers
+from ..edge_file import EdgeFile, EdgesInMemory
+from ..edges import (
+    MAX_VERTICES,
+    Edges,
+    check_exact,
+    checked_edges,
+    is_sparse,
+    narrow_integers,
+)
 from ..names import NameKind
 from ..whole_file import whole_file
 from .files import read_bytes
-from .nodes import Nodes, number_nodes
+from .nodes import number_nodes
+from .table_columns import (
+    EMPTY,
+    NUMBER,
+    OTHER,
+    TEXT,
+    Column,
+    ColumnNames,
+    TableColumns,
+    choose_columns,
+    choose_weight,
+    shown,
+)
 
 # An empty object of two letters takes 64 bytes, one with a name of none 184.
 COPIES = 40
 _ROWS = 1 << 16  # edges that are written at a time
-_weight = methodcaller("get", "weight", 1)
+_FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
 
 
-def read(path: Path) -> Edges:
-    """Read a `.json` file; see `formats.read_edges`."""
-    text = read_bytes(path, COPIES)
-    try:
-        graph = json.loads(text, parse_float=_real)
-        field = "id"
-        if graph["nodes"] and not any("id" in node for node in graph["nodes"]):
-            field = "key"
-        nodes = number_nodes(path, list(map(itemgetter(field), graph["nodes"])))
-        if "adjacency" in graph:
-            src, dst, records = _of_adjacency(graph, nodes, field)
-        else:
-            src, dst, records = _of_links(graph, nodes)
-        weight = _weights(list(map(_weight, records)))
-    except RecursionError as error:
-        raise InputError(f"{path}: is no graph (nested too deeply).") from error
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise InputError(
-            f"{path}: is no node-link or adjacency data of networkx, or damaged "
-            f"({type(error).__name__}: {error}). Write it with json.dump("
-            "networkx.node_link_data(graph), file)."
-        ) from error
-    edges = checked_edges(path, nodes.count, src, dst, weight, directed=True)
-    return replace(edges, names=nodes.names)
+@dataclass(frozen=True)
+class JsonGraph:
+    """The edges of a JSON file, their ends as the file has them.
+
+    Attributes
+    ----------
+    vertices : list or None
+        All vertices, of networkx's data; None where only edges name them.
+    src, dst : list
+        Numbers or strings, one for each edge.
+    weight : ndarray of int32, int64 or float64, shape (edges,)
+    note : str
+        Says which attributes are read.
+    """
+
+    vertices: list[Any] | None
+    src: list[Any]
+    dst: list[Any]
+    weight: np.ndarray
+    note: str
+
+
+def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+    """Read a `.json` file; see `formats.open_edges`."""
+    graph = load(path, asked)
+    ends = [*graph.src, *graph.dst]
+    if graph.vertices is None and _are_numbers(ends):
+        names, count = None, 1 + max(ends, default=-1)
+        numbers = np.array(ends, np.int64)
+    else:
+        listed = graph.vertices
+        nodes = number_nodes(path, _distinct(ends) if listed is None else listed)
+        try:
+            numbers = nodes.numbers(ends)
+        except KeyError as error:
+            raise InputError(
+                f"{path}: an edge joins {error}, which is not in the list of nodes. "
+                "Add it there."
+            ) from error
+        names, count = nodes.names, nodes.count
+    src, dst = np.split(numbers, 2)
+    edges = checked_edges(path, count, src, dst, graph.weight, directed=True)
+    file = EdgesInMemory(str(path), replace(edges, names=names))
+    file.notes = (graph.note,)
+    return file
 
 
 def write(edges: Edges, path: Path) -> None:
     """Write node-link data, which networkx.node_link_graph reads."""
-    count = edges.num_vertices
-    ids = list(map(str, range(count)))
+    ids = list(map(str, range(edges.num_vertices)))
     if edges.names is not None:
         ids = edges.names.texts()
         if edges.names.kind is NameKind.TEXT:
@@ -76,7 +118,8 @@ def write(edges: Edges, path: Path) -> None:
             columns = (edges.src, edges.dst, edges.weight)
             held = (column[low : low + _ROWS].tolist() for column in columns)
             lines = [
-                f'\n{{"source": {ids[u]}, "target": {ids[v]}, "weight": {_shown(w)}}}'
+                f'\n{{"source": {ids[u]}, "target": {ids[v]}, '
+                f'"weight": {json.dumps(w)}}}'
                 for u, v, w in zip(*held, strict=True)
             ]
             file.write(separator + ",".join(lines))
@@ -84,33 +127,145 @@ def write(edges: Edges, path: Path) -> None:
         file.write("\n]}\n")
 
 
-def _shown(weight: int | float) -> str:
-    """Return a weight as Python's json reads it."""
-    return json.dumps(weight)
+def _are_numbers(ends: list[Any]) -> bool:
+    """Return whether ends are the numbers of vertices, not integers far apart."""
+    if not all(type(end) is int and 0 <= end < MAX_VERTICES for end in ends):
+        return False
+    return not is_sparse(1 + max(ends, default=-1), len(ends) // 2)
+
+
+def _distinct(ends: list[Any]) -> list[Any]:
+    """Return ends, each once; 1, true and 1.0 are three."""
+    return list({json.dumps(end): end for end in ends}.values())
+
+
+def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
+    """Return the edges of a JSON file, their ends as the file has them.
+
+    Raises
+    ------
+    InputError
+        If it is not such a file, or the rule does not understand its attributes.
+    ConfigError
+        If the user names an attribute that is not there.
+    """
+    text = read_bytes(path, COPIES)
+    try:
+        graph = json.loads(text, parse_float=_real)
+        if isinstance(graph, list):
+            return _of_records(path, graph, asked)
+        nodes = graph["nodes"]
+        field = "id" if any("id" in node for node in nodes) or not nodes else "key"
+        vertices = [node[field] for node in nodes]
+        if "adjacency" in graph:
+            return _of_adjacency(path, graph, vertices, field, asked)
+        return _of_links(path, graph, vertices, asked)
+    except RecursionError as error:
+        raise InputError(f"{path}: is no graph (nested too deeply).") from error
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise InputError(
+            f"{path}: is no node-link or adjacency data of networkx and no list of "
+            f"records, or damaged ({type(error).__name__}: {error}). Write it with "
+            f"{_FORM}."
+        ) from error
+
+
+def _of_records(
+    path: Path, records: list[dict[str, Any]], asked: ColumnNames | None
+) -> JsonGraph:
+    columns = choose_columns(path, _columns_of(records), asked)
+    source, target = (columns.names[i] for i in columns.wanted[:2])
+    for row, record in enumerate(records):
+        for i in columns.wanted:
+            if record.get(columns.names[i]) is None:
+                raise InputError(
+                    f"{path}: {shown(columns.names[i])} has no value in record {row} "
+                    "(from 0). Fill it, or leave the record out."
+                )
+    return JsonGraph(
+        None,
+        [record[source] for record in records],
+        [record[target] for record in records],
+        _weights(path, records, columns.names, columns.weight),
+        columns.text(),
+    )
 
 
 def _of_links(
-    graph: dict[str, Any], nodes: Nodes
-) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    path: Path, graph: dict[str, Any], vertices: list[Any], asked: ColumnNames | None
+) -> JsonGraph:
     links = graph["edges"] if "edges" in graph else graph["links"]
-    src, dst = (
-        nodes.numbers(list(map(itemgetter(end), links))) for end in ("source", "target")
+    described = _columns_of(links)
+    if not links:
+        return JsonGraph(vertices, [], [], np.empty(0, np.int32), "no edges")
+    columns = choose_columns(path, described, asked)
+    source, target = (columns.names[i] for i in columns.wanted[:2])
+    return JsonGraph(
+        vertices,
+        [link[source] for link in links],
+        [link[target] for link in links],
+        _weights(path, links, columns.names, columns.weight),
+        columns.text() + _missing(links, columns),
     )
-    return src, dst, links
 
 
 def _of_adjacency(
-    graph: dict[str, Any], nodes: Nodes, field: str
-) -> tuple[np.ndarray, np.ndarray, list[Any]]:
+    path: Path,
+    graph: dict[str, Any],
+    vertices: list[Any],
+    field: str,
+    asked: ColumnNames | None,
+) -> JsonGraph:
     rows = graph["adjacency"]
-    if len(rows) != nodes.count:
+    if len(rows) != len(vertices):
         raise ValueError(
-            f"{counted(len(rows), 'row')} for {counted(nodes.count, 'node')}"
+            f"{counted(len(rows), 'row')} for {counted(len(vertices), 'node')}"
         )
     links = list(chain.from_iterable(rows))
-    tails = nodes.numbers(list(map(itemgetter(field), graph["nodes"])))
-    src = np.repeat(tails, list(map(len, rows)))
-    return src, nodes.numbers(list(map(itemgetter(field), links))), links
+    described = _columns_of(links)
+    names = tuple(column.name for column in described)
+    wanted = asked.weight if asked else None
+    if wanted == "":
+        weight = None
+    elif wanted is None:
+        weight = choose_weight(path, described)
+    else:
+        weight = names.index(wanted)
+    note = "weight: " + ("1 for every edge" if weight is None else names[weight])
+    return JsonGraph(
+        vertices,
+        list(chain.from_iterable(map(repeat, vertices, map(len, rows)))),
+        [link[field] for link in links],
+        _weights(path, links, names, weight),
+        note,
+    )
+
+
+def _columns_of(records: Sequence[dict[str, Any]]) -> list[Column]:
+    """Return the attributes of all records as columns."""
+    kinds: dict[str, set[type]] = {}
+    for record in records:
+        for name, value in record.items():
+            kinds.setdefault(name, set()).add(type(value))
+    return [Column(name, _kind_of(types)) for name, types in kinds.items()]
+
+
+def _kind_of(types: set[type]) -> str:
+    types = types - {type(None)}
+    if not types:
+        return EMPTY
+    if types <= {int, float}:
+        return NUMBER
+    return TEXT if str in types else OTHER
+
+
+def _missing(links: Sequence[dict[str, Any]], columns: TableColumns) -> str:
+    """Return a note on edges without the weight, if there are some."""
+    if columns.weight is None:
+        return ""
+    name = columns.names[columns.weight]
+    missing = sum(link.get(name) is None for link in links)
+    return f"; {counted(missing, 'edge')} without it: 1" if missing else ""
 
 
 def _real(text: str) -> float:
@@ -121,11 +276,26 @@ def _real(text: str) -> float:
     return number
 
 
-def _weights(numbers: list[Any]) -> np.ndarray:
-    """Return numbers as integers if all are, else as float64."""
-    kinds = set(map(type, numbers))
-    if not kinds <= {int, float}:
-        raise TypeError("a weight is no number")
-    if kinds <= {int}:
+def _weights(
+    path: Path,
+    records: Sequence[dict[str, Any]],
+    names: Sequence[str],
+    weight: int | None,
+) -> np.ndarray:
+    """Return weights as integers if all are, else as float64; 1 where there is none."""
+    if weight is None:
+        return np.ones(len(records), np.int32)
+    values = [record.get(names[weight]) for record in records]
+    numbers = [1 if value is None else value for value in values]
+    for row, number in enumerate(numbers):
+        if type(number) not in (int, float) or isnan(number):
+            raise InputError(
+                f"{path}: {names[weight]} of edge {row} (from 0) is "
+                f"{json.dumps(number)}, not a number. Fix it, or leave the edge out."
+            )
+    whole = [number for number in numbers if type(number) is int]
+    if len(whole) == len(numbers):
         return narrow_integers(np.array(numbers, np.int64))
+    if whole:
+        check_exact(path, min(whole), max(whole))
     return np.array(numbers, np.float64)

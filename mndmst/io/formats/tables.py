@@ -1,9 +1,13 @@
 """Tables of edges: Parquet, `.parquet`, and Arrow files, `.arrow` and `.feather`.
 
-A row is an edge. Its columns are found by their names, such as source, target and
-weight, or, where no columns are called so, by their order. Without a third column
-weights are 1. The schema's metadata may say `num_vertices`; otherwise there is one
-more than the largest id.
+A row is an edge, whose columns are found by their names (`table_columns`). The schema's
+metadata may say `num_vertices`; otherwise there is one more than the largest id. Rows
+count from 0, as in data frames.
+
+The seam for vertices with names: `ParquetFile.pieces` yields edges between integers,
+which are ids, and `ParquetFile.named_pieces` the ends as the table has them, integers
+or text; `text_ends` says at once whether they are text. The twin for text is
+`delimited`.
 """
 
 import os
@@ -17,38 +21,55 @@ import numpy as np
 
 from ...host.errors import InputError
 from ..allowance import capped, check_room, exceeded
-from ..edge_file import PIECE_ENTRIES, EdgeFile
-from ..edges import Edges, checked_edges
+from ..edge_file import PIECE_ENTRIES
+from ..edges import Edges, UnnumberedEndError, checked_edges, supported_weights
+from ..named_file import EndKinds, NameableFile
+from ..names import NameKind
 from ..opening import opened, state_of
 from ..whole_file import whole_file
 from .files import COMPRESSIONS, read_bytes, readable
+from .named_edges import NamedEdges
 from .packages import import_extra
-
-_NAMES = (
-    ("source", "src", "from", "u", "row"),
-    ("target", "dst", "to", "v", "col"),
-    ("weight", "w", "data", "value", "length"),
+from .table_columns import (
+    EMPTY,
+    NUMBER,
+    OTHER,
+    ROLES,
+    TEXT,
+    Column,
+    ColumnNames,
+    choose_columns,
 )
+from .table_names import NamedTable, ends_of_table
+
 _NUM_VERTICES = b"num_vertices"
 # An Arrow file begins with this mark and two bytes of zeros, and ends with the mark.
 _ARROW = b"ARROW1"
 _BEFORE_STREAM = 8
 
 
-class ParquetFile(EdgeFile):
+class ParquetFile(NameableFile):
     """A table in row groups, `.parquet`. It counts in rows.
 
     Raises
     ------
     InputError
-        If it is damaged, or its first columns are not numbers.
+        If it is damaged, or the rule does not understand its columns.
+    ConfigError
+        If the user names a column that is not there.
     MissingExtraError
         If PyArrow is not installed.
+
+    Attributes
+    ----------
+    columns : TableColumns
+    text_ends : bool
+        Whether the ends are text.
     """
 
     rereadable = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, asked: ColumnNames | None = None) -> None:
         self.path = path
         self.name = str(path)
         with readable(path):
@@ -57,26 +78,83 @@ class ParquetFile(EdgeFile):
         with self._reading():
             schema, self._group_rows = self._describe()
             self.length = self.num_entries = sum(self._group_rows)
-            self._columns = _columns(schema)
-            dtypes = [_numpy_dtype(schema.field(i)) for i in self._columns]
+            described = [Column(field.name, _kind_of(field.type)) for field in schema]
             promised = (schema.metadata or {}).get(_NUM_VERTICES)
             self.num_vertices = None if promised is None else int(promised)
-        for i, dtype in enumerate(dtypes[:2]):
-            if dtype.kind not in "iu":
-                raise InputError(
-                    f"{path}: column {schema.names[self._columns[i]]} has {dtype}, "
-                    "not the integers that name vertices. Name the columns source "
-                    "and target, or put them first."
-                )
-        empty = np.empty(0, "i8")
-        weight = np.empty(0, dtypes[2] if dtypes[2:] else "i4")
+        self.columns = choose_columns(path, described, asked)
+        self._columns = self.columns.wanted
+        self.notes = (self.columns.text(),)
+        kinds = [_kind_of(_values(schema.field(i).type)) for i in self._columns]
+        self.text_ends = TEXT in kinds[:2]
+        for role, i in zip(ROLES, self._columns, strict=False):
+            self._check_type(role, schema.field(i).type)
+        weight_type = "i4"
+        if self.columns.weight is not None:
+            weight_type = schema.field(self.columns.weight).type.to_pandas_dtype()
+        weight = np.empty(0, weight_type)
         # The type that checked weights will have
+        empty = np.empty(0, "i8")
         self.weight_dtype = checked_edges(
             path, 0, empty, empty, weight, True
         ).weight.dtype
 
+    def identity(self) -> dict[str, Any]:
+        """Return what distinguishes this list from others; its columns, too."""
+        return super().identity() | {"columns": self.columns.text()}
+
+    def _check_type(self, role: str, kind: Any) -> None:
+        """Refuse ends that are neither integers nor text, and weights of odd types."""
+        types = import_extra("pyarrow.types").types
+        where = f"{self.path}: {self.columns.name(role)} has type {kind}"
+        if role == "weight":
+            if not (types.is_integer(kind) or types.is_floating(kind)):
+                raise InputError(
+                    f"{where}, which cannot be kept exactly. Write weights as 32- or "
+                    "64-bit integers or floats."
+                )
+        elif not types.is_integer(kind) and _kind_of(_values(kind)) != TEXT:
+            raise InputError(
+                f"{where}, and a vertex is a whole number. Write it as integers, or "
+                "name another with --columns source=A,target=B."
+            )
+
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
-        """Yield the edges in the rows [begin, end); see `EdgeFile`."""
+        """Yield the edges in the rows [begin, end); see `EdgeFile`.
+
+        Raises
+        ------
+        InputError
+            If the ends are text, or a row is wrong.
+        """
+        if self.text_ends:
+            raise UnnumberedEndError(
+                f"{self.path}: {self.columns.name('source')} or "
+                f"{self.columns.name('target')} has names, and vertices are whole "
+                "numbers from 0. Number them first."
+            )
+        for first, (src, dst, weight) in self._arrays(begin, end):
+            bound = self.num_vertices
+            if bound is None:
+                bound = 1 + max(int(src.max()), int(dst.max()), -1)
+            yield checked_edges(self.path, bound, src, dst, weight, True, first)
+
+    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+        """Yield the rows [begin, end), their ends as integers or as text."""
+        for _, (src, dst, weight) in self._arrays(begin, end):
+            if self.text_ends:
+                src, dst = src.astype(np.str_), dst.astype(np.str_)
+            yield NamedEdges(src, dst, supported_weights(self.path, weight))
+
+    def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
+        """Return what the ends in the rows [begin, end) are."""
+        return EndKinds(False) if self.text_ends else ends_of_table(self, begin, end)
+
+    def named(self, kind: NameKind) -> NamedTable:
+        """Return the table with ends as names of a kind."""
+        return NamedTable(self, kind)
+
+    def _arrays(self, begin: int, end: int) -> Iterator[tuple[int, list[np.ndarray]]]:
+        """Yield source, target and weight of some rows, and the first row's number."""
         ends = np.cumsum([0, *self._group_rows])
         groups = np.flatnonzero((ends[1:] > begin) & (ends[:-1] < end))
         first = int(ends[groups[0]]) if len(groups) else end
@@ -86,24 +164,34 @@ class ParquetFile(EdgeFile):
                     high = min(low + PIECE_ENTRIES, end - first, len(batch))
                     low = max(low, begin - first)
                     if low < high:
-                        yield self._edges(batch.slice(low, high - low), first + low)
+                        rows = batch.slice(low, high - low)
+                        yield first + low, self._checked(rows, first + low)
                 first += len(batch)
 
-    def _edges(self, batch: Any, before: int) -> Edges:
-        for column in batch.columns:
+    def _checked(self, batch: Any, first: int) -> list[np.ndarray]:
+        """Return the columns of some rows as arrays; no value is missing or NaN."""
+        columns = []
+        for role, column in zip(ROLES, batch.columns, strict=False):
+            where = f"{self.path}: {self.columns.name(role)}"
             if column.null_count:
-                raise InputError(
-                    f"{self.path}: an entry is missing after row {before}. Give every "
-                    "edge two ends and a weight."
+                row = first + int(
+                    column.is_null().to_numpy(zero_copy_only=False).argmax()
                 )
-        src, dst, *weights = (
-            np.array(column.to_numpy(zero_copy_only=False)) for column in batch.columns
-        )
-        weight = weights[0] if weights else np.ones(len(src), np.int32)
-        bound = self.num_vertices
-        if bound is None:
-            bound = 1 + max(int(src.max()), int(dst.max()), -1)
-        return checked_edges(self.path, bound, src, dst, weight, True, before)
+                raise InputError(
+                    f"{where} has no value in row {row} (from 0). Fill it, or leave "
+                    "the row out."
+                )
+            array = np.array(column.to_numpy(zero_copy_only=False))
+            if array.dtype.kind == "f" and np.isnan(array).any():
+                row = first + int(np.isnan(array).argmax())
+                raise InputError(
+                    f"{where} has NaN in row {row} (from 0), which has no place in an "
+                    "order. Give it a number, or leave the row out."
+                )
+            columns.append(array)
+        if len(columns) < len(ROLES):
+            columns.append(np.ones(len(batch), np.int32))
+        return columns
 
     def _describe(self) -> tuple[Any, list[int]]:
         """Return the schema, and how many rows each group has."""
@@ -250,21 +338,22 @@ def _named_column(arrow: Any, edges: Edges, ends: np.ndarray) -> Any:
     return arrow.array(names.texts(), arrow.large_string())
 
 
-def _columns(schema: Any) -> list[int]:
-    """Return where the two ends are, and the weight if there is one."""
-    names = [name.lower() for name in schema.names]
-    if len(names) < 2 or len(set(names)) < len(names):
-        raise ValueError("it needs two columns of different names")
-    found = [
-        next((names.index(n) for n in known if n in names), -1) for known in _NAMES
-    ]
-    if min(found[:2]) < 0:
-        return list(range(min(3, len(names))))
-    return found if found[2] >= 0 else found[:2]
+def _kind_of(kind: Any) -> str:
+    """Return the kind of the values of a column by its type."""
+    types = import_extra("pyarrow.types").types
+    kind = _values(kind)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return NUMBER
+    if (
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_string_view(kind)
+    ):
+        return TEXT
+    return EMPTY if types.is_null(kind) else OTHER
 
 
-def _numpy_dtype(field: Any) -> np.dtype:
-    try:
-        return np.dtype(field.type.to_pandas_dtype())
-    except NotImplementedError as error:
-        raise ValueError(f"column {field.name} has type {field.type}") from error
+def _values(kind: Any) -> Any:
+    """Return the type of values that a dictionary may hold."""
+    types = import_extra("pyarrow.types").types
+    return kind.value_type if types.is_dictionary(kind) else kind

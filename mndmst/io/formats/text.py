@@ -198,12 +198,14 @@ class TextFile(EdgeFile):
             f"and {last}",
             kernels.LONG_WEIGHT: "has a weight of over 64 bits",
             kernels.HUGE_WEIGHT: "has a weight beyond the largest float64, 1.8e308",
+            kernels.INEXACT: "has a whole number above 2^53 for a weight, which "
+            "float64, that the fractions in other lines need, does not hold exactly",
         }
-        number = self.line_at(place)
-        return InputError(f"{self.name}: line {number} {mistakes[status]}. Mend it.")
+        number = self.line_number(place)
+        return InputError(f"{self.name}: line {number} {mistakes[status]}. Fix it.")
 
-    def line_at(self, place: int) -> int:
-        """Return the number, from 1, of the line that begins at a byte."""
+    def line_number(self, place: int) -> int:
+        """Return which line of the file, from 1, begins at a byte."""
         number, left = 1, place
         for piece in self._bytes(0):
             number += piece.count(b"\n", 0, left)

@@ -9,11 +9,13 @@ from ...native.kernel import kernel
 from .decimal import DIGITS, to_float
 from .digits import MINUS, PLUS, POWERS_OF_TEN, read_digits, read_eight, read_exponent
 
-GOOD, BAD_LINE, BAD_ID, LONG_WEIGHT, REAL_WEIGHT, HUGE_WEIGHT = range(6)
-# What a byte is: part of a word, between words, the end of a line, at the beginning
-# of a line that is not an edge, or of one that is.
-WORD, BLANK, END, COMMENT, PREFIX = range(5)
+GOOD, BAD_LINE, BAD_ID, LONG_WEIGHT, REAL_WEIGHT, HUGE_WEIGHT, INEXACT = range(7)
+# What a byte is: part of a word, at the beginning of a line that is not an edge, or of
+# one that is; and, from BLANK on, what ends a number: a blank, the end of a line, and
+# in tables a separator of columns or a quote.
+WORD, COMMENT, PREFIX, BLANK, END, SEPARATOR, QUOTE = range(7)
 NEWLINE, POINT, EXPONENT, CAPITAL_EXPONENT = 10, 46, 101, 69  # e, E
+MOST_EXACT = np.uint64(1 << 53)  # whole numbers up to it are exact in float64
 ID_DIGITS = 18
 NO_WEIGHT, WEIGHT_LAST, WEIGHT_AND_MORE = range(3)
 PADDING = 8  # bytes after the text that may be looked at
@@ -94,27 +96,27 @@ def parse_lines(text, size, grammar, out):
     at, end = begin, begin + size
     while at < end:
         line = at - begin
-        at = _skip_blanks(table, at)
-        kind = _kind(table, at)
+        at = skip_blanks(table, at)
+        kind = kind_of(table, at)
         if kind in (COMMENT, END):
-            at = _skip_line(table, at)
+            at = skip_line(table, at)
             continue
         if prefixed:
-            if kind != PREFIX or _kind(table, at + 1) != BLANK:
+            if kind != PREFIX or kind_of(table, at + 1) != BLANK:
                 return BAD_LINE, line, edges, doubts
-            at = _skip_blanks(table, at + 1)
-        u, at, good_u = _read_id(table, at)
-        at = _skip_blanks(table, at)
-        v, at, good_v = _read_id(table, at)
+            at = skip_blanks(table, at + 1)
+        u, at, good_u = read_id(table, at)
+        at = skip_blanks(table, at)
+        v, at, good_v = read_id(table, at)
         if not (good_u and good_v):
             return BAD_LINE, line, edges, doubts
         u, v = u - base, v - base
         if not (0 <= u < bound and 0 <= v < bound):
             return BAD_ID, line, edges, doubts
         src[edges], dst[edges] = u, v
-        at = _skip_blanks(table, at)
+        at = skip_blanks(table, at)
         if columns != NO_WEIGHT:
-            whole, number, at, status, doubt = _read_weight(table, at, real)
+            whole, number, at, status, doubt = read_weight(table, at, POINT, real)
             if status != GOOD:
                 return status, line, edges, doubts
             if real:
@@ -124,10 +126,10 @@ def parse_lines(text, size, grammar, out):
             if doubt:
                 doubtful[doubts] = edges
                 doubts += 1
-            at = _skip_blanks(table, at)
+            at = skip_blanks(table, at)
         if columns == WEIGHT_AND_MORE:
-            at = _skip_line(table, at) - 1
-        if _kind(table, at) != END:
+            at = skip_line(table, at) - 1
+        if kind_of(table, at) != END:
             return BAD_LINE, line, edges, doubts
         at += 1
         edges += 1
@@ -143,12 +145,12 @@ def weight_words(text, grammar, wanted):
     begin, table = np.int64(text.ctypes.data), np.int64(kinds.ctypes.data)
     at = begin
     while found < len(wanted):
-        at = _skip_blanks(table, at)
-        kind = _kind(table, at)
+        at = skip_blanks(table, at)
+        kind = kind_of(table, at)
         if kind not in (COMMENT, END):
             if edge == wanted[found]:
                 for _ in range(prefixed + 2):
-                    at = _skip_blanks(table, _skip_word(table, at))
+                    at = skip_blanks(table, _skip_word(table, at))
                 end = _skip_word(table, at)
                 length = end - at
                 words[size : size + length] = text[at - begin : end - begin]
@@ -156,44 +158,46 @@ def weight_words(text, grammar, wanted):
                 size += length + 1
                 found += 1
             edge += 1
-        at = _skip_line(table, at)
+        at = skip_line(table, at)
     return words[:size]
 
 
 @kernel
-def _skip_blanks(table, at):
-    while _kind(table, at) == BLANK:
+def skip_blanks(table, at):
+    """Return the place of the next byte that is not a blank."""
+    while kind_of(table, at) == BLANK:
         at += 1
     return at
 
 
 @kernel
-def _skip_line(table, at):
-    while _kind(table, at) != END:
+def skip_line(table, at):
+    """Return the place behind the end of a line."""
+    while kind_of(table, at) != END:
         at += 1
     return at + 1
 
 
 @kernel
 def _skip_word(table, at):
-    while _kind(table, at) != BLANK and _kind(table, at) != END:
+    while kind_of(table, at) != BLANK and kind_of(table, at) != END:
         at += 1
     return at
 
 
 @kernel
 def _ends_word(table, at):
-    kind = _kind(table, at)
-    return kind in (BLANK, END)
+    return kind_of(table, at) >= BLANK
 
 
 @kernel
-def _kind(table, at):
+def kind_of(table, at):
+    """Return the kind of the byte at a place."""
     return load_byte(table + load_byte(at))
 
 
 @kernel
-def _read_id(table, at):
+def read_id(table, at):
     """Return the number at a place, where it ends, and whether it is one."""
     part, count = read_eight(at)
     value, taken = np.int64(part), count
@@ -206,10 +210,12 @@ def _read_id(table, at):
 
 
 @kernel
-def _read_weight(table, at, real):
+def read_weight(table, at, mark, real):
     """Return a weight as integer and as float, where it ends, and how it went.
 
-    The last result tells whether the float is in doubt for want of digits.
+    `mark` is the byte of the decimal mark. Where weights are real an integer above
+    2^53 is `INEXACT`. The last result tells whether the float is in doubt for want of
+    digits.
     """
     negative = load_byte(at) == MINUS
     if negative or load_byte(at) == PLUS:
@@ -222,10 +228,12 @@ def _read_weight(table, at, real):
         if taken > DIGITS or value > limit:
             return 0, 0.0, at, LONG_WEIGHT, False
         whole = -np.int64(value) if negative else np.int64(value)
+        if real and value > MOST_EXACT:
+            return 0, 0.0, at, INEXACT, False
         return whole, np.float64(whole), at, GOOD, False
     left_out = max(0, taken - DIGITS)
     power = left_out
-    if load_byte(at) == POINT:
+    if load_byte(at) == mark:
         first = at + 1
         value, taken, at = read_digits(first, value, taken)
         digits += at - first

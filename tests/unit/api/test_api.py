@@ -159,9 +159,9 @@ def test_unsorted_and_doubled_entries() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match=r"2, 1, 2 entries"):
         mndmst.minimum_spanning_forest([0, 1], [1], [1, 2])
-    with pytest.raises(InputError, match="entry 2 joins vertex 9"):
+    with pytest.raises(InputError, match="entry 1 joins vertex 9"):
         mndmst.minimum_spanning_forest([0, 9], [1, 1], [1, 2], 4)
-    with pytest.raises(InputError, match=r"weight of entry 1 .*NaN"):
+    with pytest.raises(InputError, match=r"weight of entry 0 .*NaN"):
         mndmst.minimum_spanning_forest([0], [1], [np.nan])
     with pytest.raises(InputError, match="num_vertices is -3"):
         mndmst.minimum_spanning_forest([], [], [], num_vertices=-3)

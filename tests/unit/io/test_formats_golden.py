@@ -152,7 +152,7 @@ def test_forests_are_written_in_other_formats(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "vertices", "found"),
     [("", 0, []), ("# 7 vertices\n", 7, []), ("0 1\n2 1\n", 3, [(0, 1, 1), (1, 2, 1)]),
-     ("% a\n0,1,2.5,x\n1;2;3;y", 3, [(0, 1, 2.5), (1, 2, 3.0)]),
+     ("% a\n0,1,2.5\n1;2;3", 3, [(0, 1, 2.5), (1, 2, 3.0)]),
      ("u v\n0 1\n", 2, [(0, 1, 1)]), ("# 4 vertices\nu,v,w\n0,1,5\n", 4, [(0, 1, 5)]),
      ("p 3 1\ne 1 3\n", 3, [(0, 2, 1)]), ("p 3 0\n", 3, []),
      ("\ufeff0,1,3\n1,2,4\n", 3, [(0, 1, 3), (1, 2, 4)]), ("\ufeff", 0, []),
@@ -172,13 +172,16 @@ def test_dialects_of_edge_lists(
 @pytest.mark.parametrize(
     ("text", "message"),
     [("0 1\n0 1 2\n", 'line 2 is not "u v"'), ("0 1 2\n0 1\n", 'line 2 is not "u v w"'),
-     ("0 1 2\n0 1 x\n", "line 2"), ("a b c\nd e f\n", "line 2"), ("0\n1\n", "line 1"),
+     ("0 1 2\n0 1 x\n", "line 2"), ("a b c\nd e f\n", "line 2"),
+     ("0\n1\n", "one column"),
      ("# 2 vertices\n0 2 1\n", "line 2 joins"), ("p 2 1\ne 1 3\n", "line 2 joins"),
      ("# 999999999999999 vertices\n0 1 1\n", "at most 2"), ("-1 2 3\n", "line 1"),
      ("# c\nO 1 3\n0 2 4\n", "line 2 is neither an edge nor names of columns"),
-     ("a b 3\n", "line 1 is neither"), ('"0","1"\n"1","2"\n', "line 1"),
-     ("u .5\n0 1\n", "line 1 is neither"), ("u,v,w\n", "line 1 is no edge, and none"),
-     ("// c\n# 0 1\n", "line 1 is no edge")],
+     ("a b 3\n", "line 1 is neither"),
+     ('"0","1"\n"1","x"\n', 'line 2 has "x" in column 2'),
+     ("u .5\n0 1\n", "line 1 is neither"),
+     ("x,y,z\n", "line 1 is not an edge, and none"),
+     ("// c\n# 0 1\n", "line 1 is not an edge")],
 )  # fmt: skip
 def test_mistakes_in_edge_lists(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "bad.txt").write_text(text)

@@ -14,7 +14,7 @@ NUMBERS = (
     "-1e-400", "9007199254740993.0", "2.2250738585072011e-308", "5e-324",
     "2.4703282292062327e-324", "123456789012345678901234567890.0", ".5", "-3.", "+7e2",
     "0.000000000000000000000000000000123456789012345678901234567890", "-0",
-    "1.7976931348623157e308", "9223372036854775807", "-9223372036854775808",
+    "1.7976931348623157e308", "9223372036854775807.0", "-9007199254740992",
     "179769313486231580793728971405301e276",
 )  # fmt: skip
 
@@ -75,6 +75,17 @@ def test_whole_numbers_keep_64_bits(tmp_path):
     assert weight.tolist() == [2**63 - 1, -(2**63), 0, -1]
     with pytest.raises(InputError, match="line 2 has a weight of over 64 bits"):
         write(tmp_path / "wider.gr", [str(2**63)]).read()
+
+
+@pytest.mark.parametrize("word", ["9007199254740993", "-9223372036854775808"])
+@pytest.mark.parametrize("apart", [1, 60_000], ids=["near", "in another piece"])
+def test_whole_numbers_above_2_53_beside_fractions_are_refused(tmp_path, word, apart):
+    """Float64, which the fractions need, does not hold them."""
+    for words in ([word, *["1"] * apart, "0.5"], ["0.5", *["1"] * apart, word]):
+        with pytest.raises(InputError, match=r"2\^53"):
+            write(tmp_path / "mixed.gr", words).read()
+    exact = write(tmp_path / "exact.gr", ["9007199254740992", "0.5"]).read()
+    assert exact.weight.tolist() == [2.0**53, 0.5]
 
 
 def test_mistakes_name_the_line_in_any_range(tmp_path, monkeypatch):

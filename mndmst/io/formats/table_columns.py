@@ -1,0 +1,514 @@
+"""Which columns of an edge table are the ends and the weight: one rule for all formats.
+
+The rule looks at the names of the columns and at the kinds of their values, never at
+their order. CSV, TSV and other text, Parquet, Arrow and JSON use it alike:
+
+1. `--columns source=A,target=B,weight=C` decides for the roles that it names.
+2. The ends are the columns with a known pair of names, such as source and target.
+3. The weight is the column of numbers with a known name, such as length. Ids, keys and
+   index columns are never ends or weights.
+4. All weights are 1 only if no further column holds numbers.
+
+Two candidates for a role, or none, are an error that lists the columns: a wrong guess
+would give a wrong forest in silence.
+
+A text without names has the ends in columns 1 and 2 and the weight in column 3, and
+no further column unless `--columns source=1,target=2,weight=3` says their positions.
+
+The functions are pure: no file is read here. Readers describe their columns as
+`Column`, and take the columns at the positions of `TableColumns`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...host.counted import counted
+from ...host.errors import ConfigError, InputError
+
+# Kinds of values. OTHER are booleans, dates and nested values; EMPTY has no values.
+NUMBER, TEXT, OTHER, EMPTY = "number", "text", "other", "empty"
+ROLES = ("source", "target", "weight")
+# Names in messages; a wide table has hundreds of columns.
+_MOST_NAMES = 12
+
+# Known names, without case, blanks, "_", "-", "." and ":". The common pairs of ends
+# come first; the vague ones count only where no common one is there.
+_COMMON_PAIRS = (
+    ("source", "target"), ("src", "dst"), ("src", "dest"), ("src", "tgt"),
+    ("src", "trg"), ("src", "target"), ("source", "destination"), ("source", "dest"),
+    ("source", "sink"), ("origin", "destination"), ("orig", "dest"), ("from", "to"),
+    ("u", "v"), ("tail", "head"), ("vi", "vj"),
+)  # fmt: skip
+_VAGUE_PAIRS = (
+    ("start", "end"), ("begin", "end"), ("i", "j"), ("row", "col"), ("row", "column"),
+    ("rows", "cols"), ("a", "b"),
+)  # fmt: skip
+# Nouns that vertices go by: from_node and to_node, node1 and node2, nodeid_a, ...
+_NOUNS = (
+    "id", "node", "nodeid", "nodes", "vertex", "vertexid", "vertices", "v", "n",
+    "point", "person", "user", "member", "author", "entity", "object", "item",
+    "protein", "gene", "city", "place", "station", "stop", "var", "index", "idx",
+    "name", "label", "osm", "osmid",
+)  # fmt: skip
+_NUMBERED = (("1", "2"), ("a", "b"), ("0", "1"), ("u", "v"), ("i", "j"))
+
+_LENGTHS = ("length", "len", "distance", "dist", "cost", "time", "traveltime",
+            "duration")  # fmt: skip
+_UNITS = ("", "m", "km", "mi", "ft", "miles", "meters", "metres", "s", "sec", "secs",
+          "seconds", "min", "mins", "minutes", "h", "hours")  # fmt: skip
+# A larger value means nearer.
+SIMILARITIES = frozenset(
+    ("similarity", "sim", "cosinesimilarity", "correlation", "corr", "affinity",
+     "strength", "proximity", "jaccard", "score", "combinedscore")
+)  # fmt: skip
+WEIGHTS = frozenset(
+    ("weight", "weights", "w", "wt", "wgt", "edgeweight", "costs", "lengths",
+     "distances", "shapelength", "shapeleng", "value", "val", "data",
+     "dissimilarity", *SIMILARITIES)
+) | {name + unit for name in _LENGTHS for unit in _UNITS}  # fmt: skip
+# Never ends or weights, whatever they hold.
+_IGNORED = frozenset(
+    ("", "id", "ids", "key", "keys", "index", "idx", "edge", "edges", "edgeid",
+     "edgekey", "edgeindex", "eid", "fid", "gid", "oid", "objectid", "ogcfid", "osmid",
+     "wayid", "osmwayid", "linkid", "arcid", "rowid", "rownum", "rownames", "no", "nr",
+     "label", "labels", "type", "name", "oneway", "reversed", "ref")
+)  # fmt: skip
+_IGNORED_PATTERN = re.compile(r"unnamed\d*|indexlevel\d+|level\d+|reversecost\w*")
+_REVERSE = "reversecost"
+_UNIT_IN_BRACKETS = re.compile(r"\(.*?\)|\[.*?\]")
+# Neo4j's "weight:float"
+_TYPE_BEHIND = re.compile(
+    r"(?<=.):(int|long|short|byte|float|double|string|boolean|date\w*|time)(\[\])?$"
+)
+
+
+def _with_nouns() -> list[tuple[str, str]]:
+    """Return pairs such as from_node and to_node, node_source and node_target, node1
+    and node2.
+    """
+    found = []
+    for first, second in (*_COMMON_PAIRS, ("start", "end"), ("begin", "end")):
+        if len(first) > 2:  # "u" and "v" have no nouns
+            for noun in _NOUNS:
+                found.append((first + noun, second + noun))
+                found.append((noun + first, noun + second))
+    return found + [(noun + a, noun + b) for a, b in _NUMBERED for noun in _NOUNS]
+
+
+# Each kind of pairs counts only where none of the kinds before it is there.
+_KINDS_OF_PAIRS = (_COMMON_PAIRS, tuple(dict.fromkeys(_with_nouns())), _VAGUE_PAIRS)
+
+
+class Column(NamedTuple):
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+        As the table has it; in a text without names its position, from 1.
+    kind : str
+        `NUMBER`, `TEXT`, `OTHER` or `EMPTY`.
+    """
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """The columns that a user names, one for each role; None leaves it to the rule.
+
+    Attributes
+    ----------
+    source, target, weight : str or None
+        Names, or positions from 1 in a text without names. An empty `weight` gives
+        every edge weight 1.
+    """
+
+    source: str | None = None
+    target: str | None = None
+    weight: str | None = None
+
+    @classmethod
+    def of(
+        cls, given: "str | Mapping[str, object] | ColumnNames | None"
+    ) -> "ColumnNames":
+        """Return the names that `source=A,target=B,weight=C` or a mapping gives.
+
+        Raises
+        ------
+        ConfigError
+            If it is neither, names another role or a role twice.
+        """
+        if given is None or isinstance(given, ColumnNames):
+            return given or cls()
+        form = "give source=A,target=B,weight=C, or some of these"
+        if isinstance(given, str):
+            words = re.split(r",(?=\s*\w+\s*=)", given)
+            pairs = [word.partition("=") for word in words]
+            if not all(sign for _, sign, _ in pairs):
+                raise ConfigError(f"--columns {given}: {form}.")
+            named = [(role.strip().lower(), name.strip()) for role, _, name in pairs]
+        elif isinstance(given, Mapping):
+            named = [
+                (str(role), "" if name is None else str(name))
+                for role, name in given.items()
+            ]
+        else:
+            raise ConfigError(f"columns has type {type(given).__name__}: {form}.")
+        roles = [role for role, _ in named]
+        if not set(roles) <= set(ROLES) or len(set(roles)) < len(roles):
+            raise ConfigError(f"--columns {given}: {form}.")
+        empty = [role for role, name in named if not name and role != "weight"]
+        if empty:
+            raise ConfigError(f"--columns {given}: {empty[0]} names no column; {form}.")
+        return cls(**dict(named))
+
+    def roles(self) -> dict[str, str | None]:
+        """Return the name for each role."""
+        return {"source": self.source, "target": self.target, "weight": self.weight}
+
+    def given(self) -> list[str]:
+        """Return the names that the user gives."""
+        return [name for name in self.roles().values() if name]
+
+    def __bool__(self) -> bool:
+        return self != ColumnNames()
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Where the ends and the weight of each edge are.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of all columns; positions from 1 in a text without names.
+    source, target : int
+        Positions from 0.
+    weight : int or None
+        None if every edge has weight 1.
+    headed : bool
+        Whether the table names its columns.
+    """
+
+    names: tuple[str, ...]
+    source: int
+    target: int
+    weight: int | None
+    headed: bool = True
+
+    @property
+    def wanted(self) -> list[int]:
+        """Positions of the columns to read: source, target and perhaps weight."""
+        ends = [self.source, self.target]
+        return ends if self.weight is None else [*ends, self.weight]
+
+    def name(self, role: str) -> str:
+        """Return how messages name the column of a role: "column length"."""
+        position = self.wanted[ROLES.index(role)]
+        return f"column {self.names[position] or 'without a name'}"
+
+    def text(self) -> str:
+        """Return one line that says which columns are read, and which are left out."""
+        weight = "1 for every edge"
+        if self.weight is not None:
+            weight = shown(self.names[self.weight])
+            if plain(self.names[self.weight]) in SIMILARITIES:
+                weight += (
+                    " (if a larger value means nearer, negate it: a maximum spanning "
+                    "forest is meant)"
+                )
+        line = (
+            f"source: {shown(self.names[self.source])}, "
+            f"target: {shown(self.names[self.target])}, weight: {weight}"
+        )
+        left_out = [
+            shown(name) + " (edges have no direction)" * is_reverse_cost(name)
+            for i, name in enumerate(self.names)
+            if i not in self.wanted
+        ]
+        return line + (f"; left out: {listed(left_out)}" if left_out else "")
+
+
+def plain(name: str) -> str:
+    """Return a column's name as the lists of known names have it."""
+    name = name.strip().strip("\"'").strip().casefold()
+    name = _UNIT_IN_BRACKETS.sub("", _TYPE_BEHIND.sub("", name))
+    return re.sub(r"[\s_\-.:]+", "", name)
+
+
+def shown(name: str) -> str:
+    """Return a column's name for messages."""
+    return name if name.strip() else "(without a name)"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message, the first ones if they are many."""
+    names = list(names)
+    text = ", ".join(names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return text + (f" and {more} more" if more > 0 else "")
+
+
+def is_reverse_cost(name: str) -> bool:
+    """Return whether a column has pgRouting's costs of the other direction."""
+    return plain(name).startswith(_REVERSE)
+
+
+def is_ignored(name: str) -> bool:
+    """Return whether a column is an id, a key, an index or another mark of edges."""
+    word = plain(name)
+    return word in _IGNORED or _IGNORED_PATTERN.fullmatch(word) is not None
+
+
+def knows_ends(names: Sequence[str]) -> bool:
+    """Return whether some names are those of the two ends of edges."""
+    return bool(_ends_of(list(map(plain, names))))
+
+
+def surely_knows_ends(names: Sequence[str]) -> bool:
+    """Return whether names that nothing else has are those of the two ends."""
+    return bool(_ends_of(list(map(plain, names)), _KINDS_OF_PAIRS[:1]))
+
+
+def choose_columns(
+    table: object, columns: Sequence[Column], asked: ColumnNames | None = None
+) -> TableColumns:
+    """Return which columns are the ends and the weight of a table that names them.
+
+    Parameters
+    ----------
+    table : object
+        Names the table in messages.
+    columns : sequence of Column
+    asked : ColumnNames, optional
+        The user's choice.
+
+    Raises
+    ------
+    InputError
+        If the rule finds no ends, two candidates for a role, a weight that does not
+        hold numbers, or numbers of no known meaning and no weight.
+    ConfigError
+        If the user names a column that is not there.
+    """
+    asked = asked or ColumnNames()
+    names = tuple(column.name for column in columns)
+    given = {
+        role: _position(table, names, role, name)
+        for role, name in zip(
+            ROLES, (asked.source, asked.target, asked.weight), strict=True
+        )
+        if name
+    }
+    if len(set(given.values())) < len(given):
+        raise ConfigError(f"--columns names a column of {table} for two roles.")
+    source, target = _choose_ends(table, columns, given)
+    weight = given.get("weight")
+    if weight is not None:
+        _check_numbers(table, columns[weight])
+    elif asked.weight is None:
+        weight = choose_weight(table, columns, {source, target})
+    return TableColumns(names, source, target, weight)
+
+
+def check_no_columns(table: object, asked: ColumnNames | None) -> None:
+    """Raise ConfigError if columns are named of a file that is not a table."""
+    if asked:
+        raise ConfigError(
+            f"--columns goes with tables of edges, and {table} is not a table. Leave "
+            "it out."
+        )
+
+
+def choose_positions(
+    table: object, columns: Sequence[Column], asked: ColumnNames | None = None
+) -> TableColumns:
+    """Return which columns are the ends and the weight of a text without names.
+
+    Raises
+    ------
+    InputError
+        If it has fewer than 2 columns, or more than 3 and no position is given.
+    ConfigError
+        If a position is not there.
+    """
+    asked = asked or ColumnNames()
+    names = tuple(column.name for column in columns)
+    count = len(names)
+    if count < 2:
+        raise InputError(
+            f"{table}: its lines have one column, and an edge has two ends. Give lines "
+            '"u v" or "u v w", or --format if it is another format.'
+        )
+    if count > 3 and (asked.source is None or asked.target is None):
+        raise InputError(
+            f"{table}: its lines have {count} columns without names, so that it may be "
+            "a matrix, or the weight any of them. Say where the ends and the weight "
+            "are: --columns source=1,target=2,weight=3."
+        )
+    defaults = [0, 1, 2 if count == 3 else None]
+    found = [
+        default
+        if name is None
+        else _position(table, names, role, name)
+        if name
+        else None
+        for role, name, default in zip(
+            ROLES, (asked.source, asked.target, asked.weight), defaults, strict=True
+        )
+    ]
+    source, target, weight = found
+    if asked.weight is None and count > 3:
+        rest = [c for i, c in enumerate(columns) if i not in (source, target)]
+        numbers = [column.name for column in rest if column.kind == NUMBER]
+        if numbers:
+            raise InputError(
+                f"{table}: numbers are in {counted(len(numbers), 'further column')}: "
+                f"{listed(numbers)}. Say which is the weight: add weight="
+                f"{numbers[0]} to --columns, or weight= for weight 1."
+            )
+    chosen = [position for position in found if position is not None]
+    if source is None or target is None or len(set(chosen)) < len(chosen):
+        raise ConfigError(
+            f"--columns names a column of {table} for two roles; without names the "
+            "ends are columns 1 and 2, and the weight column 3."
+        )
+    if weight is not None:
+        _check_numbers(table, columns[weight])
+    return TableColumns(names, source, target, weight, headed=False)
+
+
+def choose_weight(
+    table: object, columns: Sequence[Column], taken: Iterable[int] = ()
+) -> int | None:
+    """Return the column of the weights; None if weights are 1.
+
+    Parameters
+    ----------
+    taken : iterable of int
+        Columns that have another role.
+
+    Raises
+    ------
+    InputError
+        See `choose_columns`.
+    """
+    taken = set(taken)
+    free = [
+        i
+        for i, column in enumerate(columns)
+        if i not in taken and not is_ignored(column.name)
+    ]
+    known = [i for i in free if plain(columns[i].name) in WEIGHTS]
+    numbers = [i for i in known if columns[i].kind == NUMBER]
+    if len(numbers) > 1:
+        names = [columns[i].name for i in numbers]
+        raise InputError(
+            f"{table}: each of {listed(names)} may be the weight. Name one: --columns "
+            f"weight={names[0]} (columns: {_listed_columns(columns)})."
+        )
+    if numbers:
+        return numbers[0]
+    if known and columns[known[0]].kind != EMPTY:
+        _check_numbers(table, columns[known[0]])
+    others = [columns[i].name for i in free if columns[i].kind == NUMBER]
+    if others:
+        raise InputError(
+            f"{table}: no column has a known name of a weight, and {listed(others)} "
+            f"hold{'s' * (len(others) == 1)} numbers. Name the weight: --columns "
+            f"weight={others[0]}, or --columns weight= for weight 1 (columns: "
+            f"{_listed_columns(columns)})."
+        )
+    return None
+
+
+def _choose_ends(
+    table: object, columns: Sequence[Column], given: dict[str, int]
+) -> tuple[int, int]:
+    """Return the columns of the two ends, those first that the user has named."""
+    if "source" in given and "target" in given:
+        return given["source"], given["target"]
+    words = [
+        "" if i in given.values() else plain(column.name)
+        for i, column in enumerate(columns)
+    ]
+    for role in ("source", "target"):
+        if role in given:
+            words[given[role]] = plain(columns[given[role]].name)
+    pairs = _ends_of(words)
+    if "source" in given or "target" in given:
+        position = given.get("source", given.get("target", -1))
+        pairs = [pair for pair in pairs if position in pair]
+    if len(pairs) == 1:
+        first, second = pairs[0]
+        if given.get("source") == second or given.get("target") == first:
+            return second, first
+        return first, second
+    names = [column.name for column in columns]
+    example = "--columns source=A,target=B,weight=C"
+    if not pairs:
+        raise InputError(
+            f"{table}: no two columns have known names of the ends of edges, such as "
+            f"source and target. Name them: {example} (columns: "
+            f"{_listed_columns(columns)})."
+        )
+    both = " or ".join(f"{names[u]} and {names[v]}" for u, v in pairs[:3])
+    raise InputError(
+        f"{table}: the ends may be {both}. Name them: --columns "
+        f"source={names[pairs[0][0]]},target={names[pairs[0][1]]} (columns: "
+        f"{_listed_columns(columns)})."
+    )
+
+
+def _ends_of(
+    words: Sequence[str], kinds: Sequence[Sequence[tuple[str, str]]] = _KINDS_OF_PAIRS
+) -> list[tuple[int, int]]:
+    """Return the positions of all pairs of known names, of the most common kind."""
+    for known in kinds:
+        found = [
+            (i, j)
+            for first, second in known
+            for i, one in enumerate(words)
+            for j, other in enumerate(words)
+            if one == first and other == second
+        ]
+        found = list(dict.fromkeys(found))
+        if found:
+            return found
+    return []
+
+
+def _position(table: object, names: Sequence[str], role: str, name: str) -> int:
+    """Return where the column is that the user names for a role."""
+    wanted = name.strip().strip('"')
+    exact = [i for i, known in enumerate(names) if known.strip() == wanted]
+    alike = [i for i, known in enumerate(names) if plain(known) == plain(wanted)]
+    found = exact or alike
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConfigError(f"--columns {role}={name}: {table} has that column twice.")
+    raise ConfigError(
+        f"--columns {role}={name}: {table} has no such column; it has "
+        f"{listed(map(shown, names))}."
+    )
+
+
+def _check_numbers(table: object, column: Column) -> None:
+    if column.kind in (TEXT, OTHER):
+        raise InputError(
+            f"{table}: column {shown(column.name)} is the weight, but does not hold "
+            "numbers. Name another with --columns weight=C, or --columns weight= for "
+            "weight 1."
+        )
+
+
+def _listed_columns(columns: Sequence[Column]) -> str:
+    return listed(
+        shown(column.name) + (f" ({column.kind})" if column.kind != NUMBER else "")
+        for column in columns
+    )

@@ -1,0 +1,318 @@
+"""How a text holds a table: separator, header, kinds of columns, decimal mark.
+
+All is decided from the first lines of a file. Tabs, semicolons, commas or runs of
+blanks separate columns. Fields may stand in double quotes, and a quote in them is
+doubled. The rules for lines are those of the kernel `table_lines.parse_table`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...host.errors import InputError
+from .table_columns import (
+    EMPTY,
+    NUMBER,
+    TEXT,
+    Column,
+    ColumnNames,
+    TableColumns,
+    choose_columns,
+    choose_positions,
+    knows_ends,
+    listed,
+    plain,
+    surely_knows_ends,
+)
+
+TAB, SEMICOLON, COMMA, BLANKS = b"\t", b";", b",", b" "
+# First lines that are looked at, beside a header.
+SAMPLE_LINES = 200
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_COMMA_NUMBER = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"\d+")
+# How other programs write a missing value.
+_MISSING = frozenset(("", "na", "nan", "null", "none", "n/a", "#n/a", "inf", "-inf"))
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How the lines of a text are read as edges.
+
+    Attributes
+    ----------
+    separator : bytes
+        `TAB`, `SEMICOLON`, `COMMA` or `BLANKS`.
+    columns : TableColumns
+    mark : str
+        The decimal mark, "." or ",".
+    text_ends : str or None
+        The first end that is not a whole number, if the ends are text.
+    """
+
+    separator: bytes
+    columns: TableColumns
+    mark: str = "."
+    text_ends: str | None = None
+
+    def note(self) -> str:
+        """Return one line that says how the text is read."""
+        columns = self.columns
+        marks = "; decimal commas" if self.mark == "," else ""
+        if columns.headed or marks or columns.wanted != [0, 1, 2]:
+            return columns.text() + marks
+        return ""
+
+
+def split_line(line: bytes | str, separator: bytes) -> list[str]:
+    """Return the fields of a line, without blanks and quotes around them."""
+    text = line if isinstance(line, str) else line.decode(errors="replace")
+    quoted = r'"(?:[^"]|"")*"'
+    if separator == BLANKS:
+        return [_unquoted(word) for word in re.findall(rf"{quoted}|\S+", text)]
+    mark = separator.decode()
+    between = rf"[^{mark}]*"
+    fields = re.findall(
+        rf"(?:\A|{mark})(\s*{quoted}[ \r]*(?={mark}|\Z)|{between})", text
+    )
+    return [_unquoted(field.strip(" \r\n\t")) for field in fields]
+
+
+def is_number(cell: str, separator: bytes) -> bool:
+    """Return whether a field is a number, with a decimal comma between ; or tabs."""
+    commas = separator in (SEMICOLON, TAB)
+    return bool(_NUMBER.fullmatch(cell) or (commas and _COMMA_NUMBER.fullmatch(cell)))
+
+
+def find_separator(first: bytes, rows: Sequence[bytes]) -> bytes:
+    """Return which separator the columns of a text have.
+
+    Parameters
+    ----------
+    first : bytes
+        The first line.
+    rows : sequence of bytes
+        Lines after it.
+    """
+    bare = re.compile(rb'"[^"]*"')
+    lines = [bare.sub(b"", line) for line in (first, *rows[:1])]
+    for separator in (TAB, SEMICOLON, COMMA):
+        if all(separator in line.strip(b"\r\n ") for line in lines):
+            return separator
+        # Lines of numbers alone may have different separators
+        if all(is_number(cell, separator) for cell in split_line(first, separator)):
+            return separator
+    return BLANKS
+
+
+def read_layout(
+    path: object, number: int, first: bytes, rows: Sequence[bytes], asked: ColumnNames
+) -> TextLayout:
+    """Decide how a text is read as edges, from its first lines.
+
+    Parameters
+    ----------
+    path : object
+        Names the file in messages.
+    number : int
+        Which line of the file the first one is.
+    first : bytes
+        The first line that is not a comment.
+    rows : sequence of bytes
+        Up to `SAMPLE_LINES` lines after it.
+    asked : ColumnNames
+
+    Raises
+    ------
+    InputError
+        If the rule of `table_columns` does not understand the columns, or the text is
+        a matrix, has decimal commas between commas, or two kinds of decimal marks.
+    ConfigError
+        If the user names a column that is not there.
+    """
+    separator = find_separator(first, rows)
+    _check_decimal_commas(path, first, rows, separator)
+    names = split_line(first, separator)
+    cells = [split_line(row, separator) for row in rows]
+    headed = _is_header(path, number, _Sample(names, cells, separator), asked)
+    if headed:
+        if cells and all(len(row) == len(names) + 1 for row in cells):
+            names = _with_row_names(path, number, names, rows)
+    else:
+        cells = [names, *cells]
+        names = [str(i + 1) for i in range(len(names))]
+    # The kernel reports lines of another width, which it finds by their number
+    cells = [row for row in cells if len(row) == len(names)]
+    kinds = [_kind_of([row[i] for row in cells], separator) for i in range(len(names))]
+    columns = list(map(Column, names, kinds))
+    if headed:
+        chosen = choose_columns(path, columns, asked)
+    else:
+        _check_matrix(path, cells, len(rows) < SAMPLE_LINES, asked)
+        _check_integer_header(path, cells, separator, asked)
+        chosen = choose_positions(path, columns, asked)
+    mark = _decimal_mark(path, cells, chosen, separator)
+    return TextLayout(separator, chosen, mark, _text_end(cells, chosen))
+
+
+class _Sample(NamedTuple):
+    """The fields of a first line, and of lines below it."""
+
+    names: list[str]
+    cells: list[list[str]]
+    separator: bytes
+
+
+def _is_header(path: object, number: int, sample: _Sample, asked: ColumnNames) -> bool:
+    """Return whether the first line has the names of the columns."""
+    names, cells, separator = sample
+    numeric = [is_number(name, separator) for name in names]
+    known = {plain(name) for name in names}
+    given = asked.given()
+    if given and all(plain(name) in known for name in given):
+        # Positions count from 1: "0" is a name, such as pandas gives to columns
+        return not all(numeric) or "0" in given
+    if all(numeric) or (given and all(map(_WHOLE.fullmatch, given))):
+        return False
+    if not any(numeric) or names[0] == "" or surely_knows_ends(names):
+        if not cells and not knows_ends(names):
+            raise InputError(
+                f"{path}: line {number} is not an edge, and none follows it. Fix it, "
+                "or begin it with # if the graph has no edges."
+            )
+        return True
+    if _text_below(numeric, sample):
+        return False
+    raise InputError(
+        f"{path}: line {number} is neither an edge nor names of columns, which "
+        "are not numbers. Fix it, or begin it with # if it is a comment."
+    )
+
+
+def _text_below(numeric: list[bool], sample: _Sample) -> bool:
+    """Return whether the lines below have text where the first line has it."""
+    places = [i for i, number in enumerate(numeric) if not number]
+    return bool(sample.cells) and all(
+        any(
+            i < len(row) and not is_number(row[i], sample.separator)
+            for row in sample.cells
+        )
+        for i in places
+    )
+
+
+def _with_row_names(
+    path: object, number: int, names: list[str], rows: Sequence[bytes]
+) -> list[str]:
+    """Return the names of columns, a first one without a name for R's row names."""
+    if all(row.lstrip().startswith(b'"') for row in rows):
+        return ["", *names]
+    raise InputError(
+        f"{path}: line {number} names {len(names)} columns, and the lines below have "
+        f"{len(names) + 1}. Give each column a name."
+    )
+
+
+def _kind_of(cells: list[str], separator: bytes) -> str:
+    """Return the kind of the values in a column, of which some may be missing.
+
+    A column with a number is one of numbers: the kernel reports the line of another
+    value, if the column is read.
+    """
+    there = [cell for cell in cells if cell.casefold() not in _MISSING]
+    if not there:
+        return EMPTY
+    return NUMBER if any(is_number(cell, separator) for cell in there) else TEXT
+
+
+def _check_decimal_commas(
+    path: object, first: bytes, rows: Sequence[bytes], separator: bytes
+) -> None:
+    """Refuse decimal commas between commas or blanks, where they are ambiguous."""
+    if separator in (SEMICOLON, TAB):
+        return
+    for line in (first, *rows):
+        words = split_line(line, BLANKS)
+        quoted = separator == COMMA and any(
+            _COMMA_NUMBER.fullmatch(cell) for cell in split_line(line, COMMA)
+        )
+        between = len(words) > 1 and all(
+            _NUMBER.fullmatch(word) or _COMMA_NUMBER.fullmatch(word) for word in words
+        )
+        if quoted or (between and any(map(_COMMA_NUMBER.fullmatch, words))):
+            text = line[:60].decode(errors="replace").strip()
+            raise InputError(
+                f"{path}: the line '{text}' has decimal commas between "
+                f"{'commas' if quoted else 'blanks'}. Separate columns by semicolons "
+                "or tabs, or write decimal points."
+            )
+
+
+def _check_matrix(
+    path: object, cells: list[list[str]], whole: bool, asked: ColumnNames
+) -> None:
+    """Refuse a square symmetric matrix with zeros on its diagonal."""
+    size = len(cells)
+    if asked or not whole or size < 3 or any(len(row) != size for row in cells):
+        return
+    try:
+        rows = [[float(cell.replace(",", ".")) for cell in row] for row in cells]
+    except ValueError:
+        return
+    if all(rows[i][i] == 0 for i in range(size)) and all(
+        rows[i][j] == rows[j][i] for i in range(size) for j in range(i)
+    ):
+        raise InputError(
+            f"{path}: is a square symmetric matrix with zeros on its diagonal, not a "
+            "list of edges. Convert it with SciPy: scipy.sparse.save_npz(file, "
+            "scipy.sparse.csr_array(matrix)); or give --columns source=1,target=2,"
+            "weight=3 if its lines are edges."
+        )
+
+
+def _check_integer_header(
+    path: object, cells: list[list[str]], separator: bytes, asked: ColumnNames
+) -> None:
+    """Refuse a first line 0,1,2 above weights with fractions: names, or an edge."""
+    if asked or separator != COMMA or cells[0] != ["0", "1", "2"] or len(cells) < 2:
+        return
+    if all(len(row) == 3 and re.search(r"[.eE]", row[2]) for row in cells[1:]):
+        raise InputError(
+            f"{path}: its first line 0,1,2 may be the names that pandas gives to "
+            "columns, or the edge 0-1 of weight 2. Give --columns source=0,target=1,"
+            "weight=2 for names, or --columns source=1,target=2,weight=3 for an edge."
+        )
+
+
+def _decimal_mark(
+    path: object, cells: list[list[str]], columns: TableColumns, separator: bytes
+) -> str:
+    """Return the decimal mark of the weights."""
+    if columns.weight is None or separator not in (SEMICOLON, TAB):
+        return "."
+    words = [row[columns.weight] for row in cells]
+    commas = [word for word in words if _COMMA_NUMBER.fullmatch(word)]
+    points = [word for word in words if "." in word]
+    if commas and points:
+        raise InputError(
+            f"{path}: {columns.name('weight')} has decimal commas and decimal points "
+            f"({listed([commas[0], points[0]])}). Write all with one of them."
+        )
+    return "," if commas else "."
+
+
+def _text_end(cells: list[list[str]], columns: TableColumns) -> str | None:
+    """Return the first end that is a text, if there is one; None for whole numbers."""
+    for row in cells:
+        for i in (columns.source, columns.target):
+            missing = row[i].casefold() in _MISSING
+            if not missing and not _WHOLE.fullmatch(row[i]):
+                return row[i]
+    return None
+
+
+def _unquoted(field: str) -> str:
+    if len(field) > 1 and field[0] == field[-1] == '"':
+        return field[1:-1].replace('""', '"')
+    return field

@@ -1,0 +1,253 @@
+"""Lines of a table in text, with the edge in any of its columns, to numbers."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...native.kernel import kernel
+from .edge_lines import (
+    BAD_ID,
+    BAD_LINE,
+    BLANK,
+    COMMENT,
+    END,
+    GOOD,
+    QUOTE,
+    SEPARATOR,
+    kind_of,
+    read_id,
+    read_weight,
+    skip_blanks,
+    skip_line,
+)
+
+# What is wrong with a line, beside `edge_lines.BAD_LINE` and its like.
+WRONG_COUNT, OPEN_QUOTE = 16, 17
+SOURCE, TARGET, WEIGHT = range(3)
+
+
+class TableGrammar(NamedTuple):
+    """What the lines of a table look like.
+
+    Attributes
+    ----------
+    kinds : ndarray of uint8, shape (256,)
+        What each byte is: `WORD`, `BLANK`, `END`, `COMMENT`, `SEPARATOR` or `QUOTE` of
+        `edge_lines`.
+    by_blanks : bool
+        Whether runs of blanks separate columns, and not `SEPARATOR`.
+    roles, skipped : ndarray of int64, shape (2,) or (3,)
+        The wanted columns from left to right: `SOURCE`, `TARGET` or `WEIGHT`, and how
+        many columns are between each and the one before.
+    rest : int
+        How many columns are after the last wanted one.
+    bound : int
+        Ends are from 0 to `bound - 1`.
+    mark : int
+        The byte of the decimal mark.
+    real : bool
+        Whether weights are float64; real numbers are an error otherwise.
+    words : bool
+        Whether ends are any words: only their places are noted.
+    """
+
+    kinds: np.ndarray
+    by_blanks: bool
+    roles: np.ndarray
+    skipped: np.ndarray
+    rest: int
+    bound: int
+    mark: int
+    real: bool
+    words: bool
+
+
+class TableParsed(NamedTuple):
+    """Room for the edges of lines.
+
+    Attributes
+    ----------
+    src, dst : ndarray of int64, shape (lines,)
+        Filled with ends, or with the places where their words begin.
+    src_size, dst_size : ndarray of int64, shape (lines,) or (0,)
+        Filled with the bytes of words.
+    weight : ndarray of int64 or float64, shape (lines,) or (0,)
+    doubtful, doubtful_at : ndarray of int64, shape (lines,) or (0,)
+        Filled with the edges whose float64 weight has more digits than are read to
+        tell, and where the weights begin; needed if weights are real.
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    src_size: np.ndarray
+    dst_size: np.ndarray
+    weight: np.ndarray
+    doubtful: np.ndarray
+    doubtful_at: np.ndarray
+
+
+@kernel
+def parse_table(text, size, grammar, out):
+    """Read lines of a table, an edge a line.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        Whole lines, and `edge_lines.PADDING` more bytes.
+    size : int
+        Where the last line ends.
+    grammar : TableGrammar
+    out : TableParsed
+
+    Returns
+    -------
+    status : int
+        `GOOD`, or what is wrong in the last line read.
+    at : int
+        Where that line begins.
+    role : int
+        The role of the wrong column.
+    edges, doubts : int
+    """
+    kinds, by_blanks, roles, skipped, rest, bound, mark, real, words = grammar
+    src, dst, src_size, dst_size, weight, doubtful, doubtful_at = out
+    edges, doubts, wanted = 0, 0, len(roles)
+    begin, table = np.int64(text.ctypes.data), np.int64(kinds.ctypes.data)
+    at, end = begin, begin + size
+    while at < end:
+        line = at - begin
+        at = skip_blanks(table, at)
+        kind = kind_of(table, at)
+        if kind in (COMMENT, END):
+            at = skip_line(table, at)
+            continue
+        for step in range(wanted):
+            role = roles[step]
+            for _ in range(skipped[step]):
+                at, status = _skip_field(table, at, by_blanks)
+                if status == GOOD:
+                    at, status = _close(table, at, by_blanks, False)
+                if status != GOOD:
+                    return status, line, role, edges, doubts
+            at = skip_blanks(table, at)
+            quoted = kind_of(table, at) == QUOTE
+            at += quoted
+            first = at
+            if role == WEIGHT:
+                whole, number, at, status, doubt = read_weight(table, at, mark, real)
+                if status != GOOD:
+                    return status, line, role, edges, doubts
+                if real:
+                    weight[edges] = number
+                else:
+                    weight[edges] = whole
+                if doubt:
+                    doubtful[doubts], doubtful_at[doubts] = edges, first - begin
+                    doubts += 1
+            elif words:
+                at = _word_end(table, at, by_blanks, quoted)
+                if at == first:
+                    return BAD_LINE, line, role, edges, doubts
+                if role == SOURCE:
+                    src[edges], src_size[edges] = first - begin, at - first
+                else:
+                    dst[edges], dst_size[edges] = first - begin, at - first
+            else:
+                vertex, at, good = read_id(table, at)
+                if not good:
+                    return BAD_LINE, line, role, edges, doubts
+                if vertex >= bound:
+                    return BAD_ID, line, role, edges, doubts
+                if role == SOURCE:
+                    src[edges] = vertex
+                else:
+                    dst[edges] = vertex
+            if quoted:
+                if kind_of(table, at) != QUOTE:
+                    return BAD_LINE, line, role, edges, doubts
+                at += 1
+            last = step == wanted - 1 and rest == 0
+            at, status = _close(table, at, by_blanks, last)
+            if status != GOOD:
+                return status, line, role, edges, doubts
+        for left in range(rest, 0, -1):
+            at, status = _skip_field(table, at, by_blanks)
+            if status == GOOD:
+                at, status = _close(table, at, by_blanks, left == 1)
+            if status != GOOD:
+                return status, line, WEIGHT, edges, doubts
+        at += 1
+        edges += 1
+    return GOOD, size, 0, edges, doubts
+
+
+@kernel
+def copy_words(text, begins, sizes, words):
+    """Copy words of a text into rows of bytes, filled up with zeros.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+    begins, sizes : ndarray of int64, shape (words,)
+    words : ndarray of uint8, shape (words, longest)
+        Filled; zeros before.
+    """
+    for i in range(len(begins)):
+        first = begins[i]
+        for j in range(sizes[i]):
+            words[i, j] = text[first + j]
+
+
+@kernel
+def _close(table, at, by_blanks, last):
+    """Pass over what ends a field; the end of the line ends the last one."""
+    at = skip_blanks(table, at)
+    kind = kind_of(table, at)
+    if last:
+        if kind == END:
+            return at, GOOD
+        return at, WRONG_COUNT if by_blanks or kind == SEPARATOR else BAD_LINE
+    if kind == END:
+        return at, WRONG_COUNT
+    if by_blanks:
+        return at, GOOD
+    return at + 1, GOOD if kind == SEPARATOR else BAD_LINE
+
+
+@kernel
+def _skip_field(table, at, by_blanks):
+    """Return where a field ends, and `OPEN_QUOTE` if its line ends in quotes."""
+    at = skip_blanks(table, at)
+    if kind_of(table, at) == QUOTE:
+        at = _word_end(table, at + 1, by_blanks, True)
+        if kind_of(table, at) != QUOTE:
+            return at, OPEN_QUOTE
+        return at + 1, GOOD
+    return _word_end(table, at, by_blanks, False), GOOD
+
+
+@kernel
+def _word_end(table, at, by_blanks, quoted):
+    """Return where a word ends: at its closing quote, or before what separates words.
+
+    A quote that is doubled belongs to a quoted word. Blanks within a word belong to it,
+    unless they separate words.
+    """
+    if quoted:
+        while True:
+            kind = kind_of(table, at)
+            if kind == END:
+                return at
+            if kind == QUOTE:
+                if kind_of(table, at + 1) != QUOTE:
+                    return at
+                at += 1
+            at += 1
+    last = at
+    while True:
+        kind = kind_of(table, at)
+        if kind in (END, SEPARATOR) or (by_blanks and kind == BLANK):
+            return last
+        at += 1
+        if kind != BLANK:
+            last = at
