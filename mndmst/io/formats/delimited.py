@@ -24,7 +24,7 @@ from ..named_file import EndKinds, NameableFile
 from ..names import NameKind
 from .named_edges import NamedEdges
 from .table_columns import ROLES
-from .table_names import NamedTable, ends_of_table
+from .table_names import NamedTable, ends_of_table, is_integer
 from .table_text import BLANKS, TextLayout, split_line
 from .text import Lines, TextFile
 
@@ -68,7 +68,8 @@ class DelimitedFile(TextFile, NameableFile):
             columns.wanted == list(range(len(columns.names))) and layout.mark == "."
         )
         self.layout = layout
-        self.text_ends = layout.text_ends is not None
+        # Integers below 0, or with many digits, are not text
+        self.text_ends = not (layout.text_ends is None or is_integer(layout.text_ends))
         note = layout.note()
         self.notes = (note,) if note else ()
 
@@ -99,6 +100,12 @@ class DelimitedFile(TextFile, NameableFile):
         """
         real = False
         for place, text in self.blocks(begin, end):
+            if b"\0" in text:
+                raise InputError(
+                    f"{self.name}: has a byte 0 in or behind line "
+                    f"{self.line_number(place)}, so it is not a table of text. Save it "
+                    "again as text."
+                )
             parsed, real = self._parse_table(place, text, real, words=True)
             try:
                 src = _words(text, parsed.src, parsed.src_size)

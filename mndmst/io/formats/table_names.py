@@ -76,13 +76,18 @@ def ends_of_table(table: Table, begin: int, end: int) -> EndKinds:
     return found
 
 
+def is_integer(word: str) -> bool:
+    """Return whether a word is an integer as Python writes it, of up to 20 digits."""
+    return _INTEGER.fullmatch(word) is not None
+
+
 def _kinds(ends: np.ndarray) -> EndKinds:
     if len(ends) == 0:
         return EndKinds()
     if ends.dtype.kind in "iu":
         return EndKinds(True, int(ends.min()), int(ends.max()))
     words = set(ends.tolist())
-    if not all(isinstance(w, str) and _INTEGER.fullmatch(w) for w in words):
+    if not all(isinstance(word, str) and is_integer(word) for word in words):
         return EndKinds(False)
     numbers = list(map(int, words))
     return EndKinds(True, min(numbers), max(numbers))
@@ -97,7 +102,7 @@ def _names(source: str, ends: np.ndarray, kind: NameKind) -> Names:
         numbers = ends
     else:
         words = ends.tolist()
-        if not all(_INTEGER.fullmatch(word) for word in words):
+        if not all(map(is_integer, words)):
             raise InputError(
                 f"{source}: has changed while it was read. Run the command again."
             )

@@ -142,7 +142,8 @@ class ParquetFile(NameableFile):
         """Yield the rows [begin, end), their ends as integers or as text."""
         for _, (src, dst, weight) in self._arrays(begin, end):
             if self.text_ends:
-                src, dst = src.astype(np.str_), dst.astype(np.str_)
+                # One array of padded text might take far more than its texts
+                src, dst = src.astype(object), dst.astype(object)
             yield NamedEdges(src, dst, supported_weights(self.path, weight))
 
     def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
