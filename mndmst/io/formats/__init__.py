@@ -65,6 +65,11 @@ _TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
     ".arrow": tables.ArrowFile,
     ".feather": tables.ArrowFile,
     ".json": networkx_json.open_file,
+    ".graphml": networkx_files.open_graphml,
+    ".gexf": networkx_files.open_gexf,
+    ".gml": networkx_files.open_gml,
+    ".net": networkx_files.open_pajek,
+    ".leda": networkx_files.open_leda,
 }
 _OTHERS: dict[str, Callable[[Path], Opened]] = {
     ".gr": dimacs.open_file,
@@ -78,11 +83,6 @@ _OTHERS: dict[str, Callable[[Path], Opened]] = {
     ".wsg": gap.open_weighted,
     ".egr": ecl.open_file,
     ".adj": adjacency.read,
-    ".graphml": networkx_files.read_graphml,
-    ".gexf": networkx_files.read_gexf,
-    ".gml": networkx_files.read_gml,
-    ".net": networkx_files.read_pajek,
-    ".leda": networkx_files.read_leda,
     ".ncol": ncol.NcolFile,
     ".binary-edgelist": kagen.open_both,
     ".undirected-binary-edgelist": kagen.open_single,

@@ -2,12 +2,14 @@
 
 The ids of nodes are the names of vertices (of GML the labels, where all nodes have
 different ones), and nodes without edges are kept. If all ids are integers, so are the
-names. Edges without `weight` have weight 1, and the direction of edges does not matter.
-These formats are for small graphs: the whole file is objects in memory.
+names. `table_columns` finds the weight among the attributes of edges; an edge without
+the weight has weight 1. The direction of edges does not matter. These formats are for
+small graphs: the whole file is objects in memory.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,11 +19,14 @@ import numpy as np
 from ...host.errors import ConfigError, InputError, MndmstError
 from ...host.extras import optional
 from ..allowance import capped, check_room, exceeded
-from ..edges import Edges, checked_edges, narrow_integers
+from ..edge_file import EdgeFile, EdgesInMemory
+from ..edges import Edges, checked_edges
 from ..names import shown
 from ..whole_file import whole_file
 from .files import read_bytes
+from .networkx_json import attribute_weights
 from .nodes import integers_if_all, number_nodes
+from .table_columns import ColumnNames
 
 # What NetworkX takes for each byte of a file, and for each node and edge.
 COPIES = 48
@@ -29,29 +34,29 @@ NODE_BYTES, EDGE_BYTES = 500, 900
 _LONG_LABEL = "label"
 
 
-def read_graphml(path: Path) -> Edges:
-    """Read a `.graphml` file; see `formats.read_edges`."""
-    return _read(path, lambda nx, file: nx.read_graphml(file))
+def open_graphml(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+    """Read a `.graphml` file; see `formats.open_edges`."""
+    return _open(path, lambda nx, file: nx.read_graphml(file), asked)
 
 
-def read_gexf(path: Path) -> Edges:
-    """Read a `.gexf` file; see `formats.read_edges`."""
-    return _read(path, lambda nx, file: nx.read_gexf(file))
+def open_gexf(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+    """Read a `.gexf` file; see `formats.open_edges`."""
+    return _open(path, lambda nx, file: nx.read_gexf(file), asked)
 
 
-def read_gml(path: Path) -> Edges:
-    """Read a `.gml` file; see `formats.read_edges`."""
-    return _read(path, _gml)
+def open_gml(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+    """Read a `.gml` file; see `formats.open_edges`."""
+    return _open(path, _gml, asked)
 
 
-def read_pajek(path: Path) -> Edges:
-    """Read a `.net` file of Pajek; see `formats.read_edges`."""
-    return _read(path, lambda nx, file: nx.read_pajek(file))
+def open_pajek(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+    """Read a `.net` file of Pajek; see `formats.open_edges`."""
+    return _open(path, lambda nx, file: nx.read_pajek(file), asked)
 
 
-def read_leda(path: Path) -> Edges:
-    """Read a `.leda` file; see `formats.read_edges`."""
-    return _read(path, lambda nx, file: nx.read_leda(file))
+def open_leda(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+    """Read a `.leda` file; see `formats.open_edges`."""
+    return _open(path, lambda nx, file: nx.read_leda(file), asked)
 
 
 def write_graphml(edges: Edges, path: Path) -> None:
@@ -81,13 +86,15 @@ def _networkx() -> Any:
     return optional("networkx", "networkx", "This format needs")
 
 
-def _read(path: Path, parse: Callable[[Any, BytesIO], Any]) -> Edges:
+def _open(
+    path: Path, parse: Callable[[Any, BytesIO], Any], asked: ColumnNames | None
+) -> EdgeFile:
     networkx = _networkx()
     contents = read_bytes(path, COPIES)
     with _parsing(path, len(contents)):
         graph = parse(networkx, BytesIO(contents))
         ids = list(graph.nodes)
-        links = list(graph.edges(data="weight", default=1))
+        links = list(graph.edges(data=True))
     texts = [i for i in ids if isinstance(i, str)]
     new_ids = integers_if_all(texts) if len(texts) == len(ids) else ids
     nodes = number_nodes(path, new_ids)
@@ -96,11 +103,11 @@ def _read(path: Path, parse: Callable[[Any, BytesIO], Any]) -> Edges:
         np.fromiter((place[link[end]] for link in links), np.int64, len(links))
         for end in (0, 1)
     )
-    weight = _weights(path, [link[2] for link in links])
+    weight, note = attribute_weights(path, [link[2] for link in links], asked)
     edges = checked_edges(path, nodes.count, src, dst, weight, directed=True)
-    return Edges(
-        nodes.count, edges.src, edges.dst, edges.weight, True, names=nodes.names
-    )
+    file = EdgesInMemory(str(path), replace(edges, names=nodes.names))
+    file.notes = (note,)
+    return file
 
 
 def _gml(networkx: Any, file: BytesIO) -> Any:
@@ -127,24 +134,6 @@ def _parsing(path: Path, size: int) -> Iterator[None]:
             f"{path}: is damaged, or another format than its suffix says "
             f"({type(error).__name__}: {reason}). Write it again, or give --format."
         ) from error
-
-
-def _weights(path: Path, values: list[Any]) -> np.ndarray:
-    """Return weights as integers if all are, else as float64."""
-    for k, value in enumerate(values):
-        if type(value) not in (int, float):
-            raise InputError(
-                f"{path}: the weight of edge {k + 1} is {shown(str(value))}, which is "
-                "not a number. Give every edge a number."
-            )
-    if all(type(value) is int for value in values):
-        try:
-            return narrow_integers(np.array(values, np.int64))
-        except OverflowError as error:
-            raise InputError(
-                f"{path}: a weight has more than 64 bits. Give smaller ones."
-            ) from error
-    return np.array(values, np.float64)
 
 
 def _write(

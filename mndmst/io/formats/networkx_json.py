@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...host.counted import counted
-from ...host.errors import InputError
+from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import (
     MAX_VERTICES,
@@ -222,23 +222,42 @@ def _of_adjacency(
             f"{counted(len(rows), 'row')} for {counted(len(vertices), 'node')}"
         )
     links = list(chain.from_iterable(rows))
-    described = _columns_of(links)
-    names = tuple(column.name for column in described)
-    wanted = asked.weight if asked else None
-    if wanted == "":
-        weight = None
-    elif wanted is None:
-        weight = choose_weight(path, described)
-    else:
-        weight = names.index(wanted)
-    note = "weight: " + ("1 for every edge" if weight is None else names[weight])
+    weight, note = attribute_weights(path, links, asked)
     return JsonGraph(
         vertices,
         list(chain.from_iterable(map(repeat, vertices, map(len, rows)))),
         [link[field] for link in links],
-        _weights(path, links, names, weight),
+        weight,
         note,
     )
+
+
+def attribute_weights(
+    path: Path, records: Sequence[dict[str, Any]], asked: ColumnNames | None
+) -> tuple[np.ndarray, str]:
+    """Return the weights among the attributes of edges, and a note that says which.
+
+    Raises
+    ------
+    InputError
+        If a weight is not a number, or it is unclear which attribute has the weights.
+    ConfigError
+        If no edge has the attribute that the user names.
+    """
+    described = _columns_of(records)
+    names = tuple(column.name for column in described)
+    wanted = asked.weight if asked else None
+    if wanted is None:
+        weight = choose_weight(path, described)
+    elif wanted and wanted not in names:
+        raise ConfigError(
+            f"--columns weight={wanted}: {path} has no such attribute of edges; it has "
+            f"{', '.join(map(shown, names)) or 'none'}."
+        )
+    else:
+        weight = names.index(wanted) if wanted else None
+    note = "weight: " + ("1 for every edge" if weight is None else shown(names[weight]))
+    return _weights(path, records, names, weight), note
 
 
 def _columns_of(records: Sequence[dict[str, Any]]) -> list[Column]:
