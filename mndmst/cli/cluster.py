@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.counted import counted
-from .options import add_numbers, add_quiet, say_not_kept
+from .options import add_numbers, add_quiet, say_not_kept, tell_notes
 from .parser import on_disk
+from .points import add_point_columns
 
 if TYPE_CHECKING:
     from ..io.names import NameSource
@@ -45,7 +46,10 @@ def add(commands: Any) -> None:
         "--plot", type=Path, metavar="FILE", help="picture to draw: .png, .svg or .pdf"
     )
     cluster.add_argument(
-        "--points", type=on_disk, metavar="FILE", help="points to draw: .npy or .csv"
+        "--points",
+        type=on_disk,
+        metavar="FILE",
+        help="points to draw, in a file that hdbscan reads",
     )
     cluster.add_argument(
         "--graph",
@@ -54,6 +58,7 @@ def add(commands: Any) -> None:
         "where it was",
     )
     add_numbers(cluster)
+    add_point_columns(cluster)
     add_quiet(cluster)
     cluster.set_defaults(process=_cluster)
 
@@ -85,9 +90,13 @@ def _cluster(arguments: argparse.Namespace) -> int:
     check_outputs(inputs, outputs)
     points = None
     if arguments.plot is not None:
-        from ..points.read import read_points
+        from ..points.read import read_point_table
 
-        points = read_points(arguments.points)
+        table = read_point_table(
+            arguments.points, columns=arguments.columns, key=arguments.key
+        )
+        tell_notes(table.notes, arguments.quiet)
+        points = table.points
     file = read_forest(arguments.forest)
     names = None
     if arguments.output is not None and arguments.output.suffix == ".csv":

@@ -9,10 +9,9 @@ from .cluster import print_sizes
 from .points import add_points, with_forest, write
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..points.clusters import DensityRule
     from ..points.forest import PointForest
+    from ..points.read import PointTable
 
 
 def add(commands: Any) -> None:
@@ -78,7 +77,7 @@ def _rule(arguments: argparse.Namespace) -> "DensityRule":
 
 
 def _write(
-    arguments: argparse.Namespace, points: "np.ndarray", found: "PointForest"
+    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
     from ..points.clusters import clusters_of
 
@@ -102,8 +101,9 @@ def _write(
     }
     if not arguments.quiet:
         print_sizes(flat.labels)
-    write(arguments, points, found, samples, (facts, columns))
+    write(arguments, table, found, samples, (facts, columns))
     print(
-        f"RESULT n={len(points)} clusters={count} noise={noise} exact={found.exact}",
+        f"RESULT n={len(table.points)} clusters={count} noise={noise} "
+        f"exact={found.exact}",
         flush=True,
     )

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from .points import add_points, with_forest, write
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..points.forest import PointForest
+    from ..points.read import PointTable
 
 
 def add(commands: Any) -> None:
@@ -30,16 +29,16 @@ def _linkage(arguments: argparse.Namespace) -> int:
 
 
 def _write(
-    arguments: argparse.Namespace, points: "np.ndarray", found: "PointForest"
+    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
     from ..cluster.linkage import single_linkage
 
     linkage = single_linkage(found.forest)
     facts = {"rule": "single linkage", "metric": arguments.metric}
-    write(arguments, points, found, 0, (facts, {"linkage": linkage}))
+    write(arguments, table, found, 0, (facts, {"linkage": linkage}))
     forest = found.forest
     print(
-        f"RESULT n={len(points)} edges={len(forest)} trees={forest.num_trees} "
+        f"RESULT n={len(table.points)} edges={len(forest)} trees={forest.num_trees} "
         f"weight={forest.total_weight} digest={forest.digest} exact={found.exact}",
         flush=True,
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from .info import tell_graph
 from .options import add_new_graph, add_quiet
-from .points import add_source, save_points
+from .points import add_source, load_points, save_points
 
 
 def add(commands: Any) -> None:
@@ -13,9 +13,9 @@ def add(commands: Any) -> None:
     neighbours = commands.add_parser(
         "neighbours",
         help="make a graph of points and their nearest neighbours, for clustering",
-        description="Join every point with its nearest ones. Names of columns in the "
-        "first row of a file are ignored. The forest of such a graph is near that of "
-        "all distances, not equal to it: see linkage and hdbscan.",
+        description="Join every point with its nearest ones. The forest of such a "
+        "graph is near that of all distances, not equal to it: see linkage and "
+        "hdbscan.",
     )
     add_source(neighbours)
     add_new_graph(neighbours)
@@ -44,7 +44,6 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     from ..io.outputs import check_outputs
     from ..io.whole_file import WholeFiles
     from ..points.neighbours import neighbour_graph
-    from ..points.read import named_points
 
     check_outputs([arguments.points], [(arguments.save, POINTS)])
     save, out = arguments.save, arguments.out
@@ -54,7 +53,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
             "outside it."
         )
     check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
-    points = named_points(arguments.points, arguments.count)
+    points = load_points(arguments).points
     # The points are on disk before the graph is made, and are named after it.
     with WholeFiles() as files:
         save_points(files, arguments.save, points)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.counted import counted
-from .options import add_quiet, say_not_kept
+from .options import add_quiet, say_not_kept, tell_notes
 from .parser import Parser, on_disk
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ..io.whole_file import WholeFiles
     from ..points.forest import PointForest
+    from ..points.read import PointTable
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
 BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
@@ -27,13 +28,30 @@ def add_source(parser: Parser) -> None:
         "points",
         type=on_disk,
         metavar="POINTS",
-        help=".npy or .csv file, a point a row, or an example: rings, blobs",
+        help="file of an array (.npy, .npz) or a table (.csv, .tsv, .txt, .parquet, "
+        ".arrow), a point a row, or an example: rings, blobs",
     )
+    add_point_columns(parser)
     parser.add_argument(
         "--count", type=int, default=100_000, metavar="N", help="points of an example"
     )
     parser.add_argument(
         "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
+    )
+
+
+def add_point_columns(parser: Parser) -> None:
+    """Add the options that say which columns or array of a file are points."""
+    parser.add_argument(
+        "--columns",
+        metavar="A,B,...",
+        help="columns of a table that are coordinates, such as lon,lat; positions from "
+        "1 where columns have no names; by default all numbers but ids and labels",
+    )
+    parser.add_argument(
+        "--key",
+        metavar="NAME",
+        help="array of an .npz file that has several, also as FILE.npz:NAME",
     )
 
 
@@ -83,7 +101,7 @@ def add_points(parser: Parser, output: str) -> None:
 def with_forest(
     arguments: argparse.Namespace,
     samples: Callable[[], int],
-    write: Callable[["np.ndarray", "PointForest"], None],
+    write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
     """Find the forest of points, by all ranks there are; one of them writes.
 
@@ -107,19 +125,19 @@ def with_forest(
     from ..points.forest import points_forest
 
     min_samples = samples()
-    points = _load(arguments, min_samples, 1)
+    table = _load(arguments, min_samples, 1)
     how = {"approximate": arguments.approximate, "neighbours": arguments.neighbours}
     found = points_forest(
-        points, arguments.metric, min_samples, threads=arguments.threads, **how
+        table.points, arguments.metric, min_samples, threads=arguments.threads, **how
     )
-    write(points, found)
+    write(table, found)
     return 0
 
 
 def _with_ranks(
     arguments: argparse.Namespace,
     samples: Callable[[], int],
-    write: Callable[["np.ndarray", "PointForest"], None],
+    write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
     from ..comm.placement import locate
     from ..host.errors import ConfigError
@@ -130,13 +148,14 @@ def _with_ranks(
 
     comm, _, progress = begin(argparse.Namespace(quiet=True))
     compile_kernels(comm, "points", None, progress.say)
-    points = None
+    table = None
     with comm.raise_on_all():
         min_samples = samples()
         if arguments.approximate:
             raise ConfigError("--approximate takes one process; leave out mpirun")
         if comm.rank == 0:
-            points = _load(arguments, min_samples, comm.size)
+            table = _load(arguments, min_samples, comm.size)
+    points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
     found = dealt_forest(
         comm,
@@ -147,18 +166,17 @@ def _with_ranks(
         threads=arguments.threads or locate(comm).share,
     )
     with comm.raise_on_all():
-        if found is not None and points is not None:
-            write(points, found)
+        if found is not None and table is not None:
+            write(table, found)
     return 0
 
 
-def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.ndarray":
+def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Check the outputs and return the points; with several ranks, mapped."""
     from ..io.allowance import check_room
     from ..io.endings import CLUSTERS, FOREST, PICTURE, POINTS
     from ..io.outputs import check_outputs
     from ..points.metric import check_metric
-    from ..points.read import named_points
 
     outputs = (
         (arguments.output, CLUSTERS),
@@ -168,18 +186,30 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "np.nd
     )
     check_outputs([arguments.points], outputs)
     check_metric(arguments.metric)
-    points = named_points(arguments.points, arguments.count, ranks > 1)
+    table = load_points(arguments, ranks > 1)
+    points = table.points
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
     each += BYTES_A_NEIGHBOUR * neighbours
     nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
     check_room(arguments.points, nbytes, "the forest of its points")
-    return points
+    return table
+
+
+def load_points(arguments: argparse.Namespace, mapped: bool = False) -> "PointTable":
+    """Return the points that a command reads, and say how they are read."""
+    from ..points.read import named_points
+
+    table = named_points(
+        arguments.points, arguments.count, mapped, arguments.columns, arguments.key
+    )
+    tell_notes(table.notes, arguments.quiet)
+    return table
 
 
 def write(
     arguments: argparse.Namespace,
-    points: "np.ndarray",
+    table: "PointTable",
     found: "PointForest",
     min_samples: int,
     clusters: tuple[dict[str, Any], dict[str, "np.ndarray"]],
@@ -199,6 +229,10 @@ def write(
     from ..points.read import uuid_of
 
     forest, (facts, columns) = found.forest, clusters
+    points = table.points
+    if table.ids is not None:
+        facts = {**facts, "ids-name": table.id_name or "id"}
+        columns = {**columns, "ids": table.ids}
     uuid = uuid_of(points)
     if not arguments.quiet:
         _tell(found)

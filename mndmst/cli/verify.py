@@ -4,6 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ..host.errors import ConfigError
+from .options import tell_notes
+from .points import add_point_columns
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -18,8 +22,8 @@ def add(commands: Any) -> None:
     verify.add_argument(
         "graph",
         type=Path,
-        help="directory of shards, or its index; or the .npy or .csv file of points "
-        "that linkage or hdbscan has made the forest of",
+        help="directory of shards, or its index; or the file of points that linkage or "
+        "hdbscan has made the forest of",
     )
     verify.add_argument("forest", type=Path, help="file that solve has written")
     verify.add_argument(
@@ -28,12 +32,20 @@ def add(commands: Any) -> None:
         metavar="N",
         help="threads of a rank, some 30 MB each; by default as many as its cores",
     )
+    add_point_columns(verify)
     verify.set_defaults(process=_verify)
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    if arguments.graph.suffix in (".npy", ".csv") and not arguments.graph.is_dir():
+    from ..points.read import is_point_file
+
+    if is_point_file(arguments.graph):
         return _verify_points(arguments)
+    if arguments.columns or arguments.key:
+        raise ConfigError(
+            f"--columns and --key go with files of points, and {arguments.graph} is "
+            "not one."
+        )
 
     from ..comm.placement import locate
     from ..io.shards import open_graph
@@ -55,9 +67,13 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
-    from ..points.read import read_points
+    from ..points.read import read_point_table
     from ..verify.points import verify_points
 
-    verdict = verify_points(read_points(arguments.graph), arguments.forest)
+    table = read_point_table(
+        arguments.graph, columns=arguments.columns, key=arguments.key
+    )
+    tell_notes(table.notes, quiet=False)
+    verdict = verify_points(table.points, arguments.forest)
     print(verdict.text(), flush=True)
     return 0 if verdict.ok else 1

@@ -4,20 +4,23 @@ One HDF5 file::
 
     clusters.h5
         @ format "mndmst-clusters", version, creator
-        @ graph-uuid, num_vertices, num_clusters, rule; of points also metric
+        @ graph-uuid, num_vertices, num_clusters, rule; of points also metric, and
+          ids-name where there are ids
         labels                   int64 [vertices]: 0, 1, ... ; -1 is noise
         probabilities            float64 [vertices], of HDBSCAN*
+        ids                      of points whose table has them: int64, or UTF-8 text
         linkage                  float64 [vertices - 1, 4], as SciPy's
         condensed                of HDBSCAN*: parent, child, lambda, size
 
 What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
-labels and probabilities as text, or that dendrogram.
+ids, labels and probabilities as text, or that dendrogram.
 """
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from h5py import string_dtype
 
 from ..host.errors import InputError
 from ..host.version import __version__
@@ -26,7 +29,14 @@ from .datasets import checked_dataset, read_dataset
 from .hdf5_file import hdf5_file
 from .layout import open_hdf5, reading
 from .lines import write_lines
-from .name_tables import name_cells, number_cells, write_rows
+from .name_tables import (
+    Cells,
+    name_cells,
+    number_cells,
+    quoted,
+    text_cells,
+    write_rows,
+)
 from .names import NameSource
 from .whole_file import WholeFiles
 
@@ -59,18 +69,23 @@ def write_clusters(
         If it cannot be written.
     """
     if path.suffix == ".csv":
-        _write_text(path, columns, files, names)
+        id_name = attributes.get("ids-name", "id")
+        _write_text(path, id_name, columns, files, names)
         return
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
         for name, column in columns.items():
+            if column.dtype.kind == "U":
+                column = np.char.encode(column, "utf-8")
+                column = column.astype(string_dtype("utf-8", column.itemsize))
             rows = (max(1, min(_CHUNK_ROWS, len(column))), *column.shape[1:])
             file.create_dataset(name, data=column, chunks=rows, fletcher32=True)
 
 
 def _write_text(
     path: Path,
+    id_name: str,
     columns: dict[str, np.ndarray],
     files: WholeFiles,
     names: NameSource | None,
@@ -79,7 +94,11 @@ def _write_text(
     if "labels" in columns:
         header = ["vertex", "label"]
         written = [np.arange(len(columns["labels"])), columns["labels"]]
-        cells = [name_cells(names), number_cells]
+        cells: list[Cells] = [name_cells(names), number_cells]
+        if "ids" in columns:
+            header.insert(1, quoted(id_name))
+            written.insert(1, columns["ids"])
+            cells.insert(1, text_cells)
         if "probabilities" in columns:
             header.append("probability")
             written.append(columns["probabilities"])

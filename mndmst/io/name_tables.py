@@ -35,6 +35,13 @@ def number_cells(numbers: np.ndarray) -> list[str]:
     return list(map(repr, numbers.tolist()))
 
 
+def text_cells(values: np.ndarray) -> list[str]:
+    """Return texts, or numbers with all digits, as cells."""
+    if values.dtype.kind in "iuf":
+        return number_cells(values)
+    return list(map(quoted, map(str, values.tolist())))
+
+
 def quoted(text: str) -> str:
     """Return a text as a cell, in quotes where it needs them."""
     if _QUOTED.search(text):

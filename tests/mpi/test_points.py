@@ -61,7 +61,10 @@ def test_bad_input_gets_one_line(mpirun: Callable, tmp_path: Path) -> None:
     np.save(points, array)
     clusters = tmp_path / "there"
     for words, message in (
-        (("linkage", points), "point 333 has a coordinate that is no number"),
+        (
+            ("linkage", points),
+            "point 333 (from 0) has a coordinate that is not a finite number",
+        ),
         (("linkage", missing), "none.npy"),
         (("hdbscan", points, "--min-cluster-size", 1), "min_cluster_size 1"),
         (("linkage", points, "--approximate"), "--approximate takes one process"),

@@ -237,7 +237,7 @@ class DelimitedFile(TextFile, NameableFile):
         """Return what is wrong with a line, by its columns."""
         columns, number = self.layout.columns, self.line_number(place)
         cells = split_line(line.rstrip(b"\r"), self.layout.separator)
-        where, position = f"{self.name}: line {number}", columns.wanted[role]
+        where = f"{self.name}: line {number}"
         if status == table_lines.OPEN_QUOTE or line.count(b'"') % 2:
             return InputError(
                 f"{where} has a quote that the line does not close. Write each row in "
@@ -248,7 +248,12 @@ class DelimitedFile(TextFile, NameableFile):
                 f"{where} has {len(cells)} column{'s' * (len(cells) != 1)}, not "
                 f"{len(columns.names)} as the lines before. Fix it."
             )
-        cell = cells[position]
+        if role == table_lines.OTHER:
+            return InputError(
+                f"{where} has a quoted field that goes on behind its quote. Double the "
+                "quotes in a field."
+            )
+        cell = cells[columns.wanted[role]]
         shown = f'has "{cell[:40]}" in {columns.name(ROLES[role])}'
         if cell == "":
             shown = f"has nothing in {columns.name(ROLES[role])}"

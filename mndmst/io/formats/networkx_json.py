@@ -222,6 +222,11 @@ def _of_adjacency(
             f"{counted(len(rows), 'row')} for {counted(len(vertices), 'node')}"
         )
     links = list(chain.from_iterable(rows))
+    if asked and (asked.source or asked.target):
+        raise ConfigError(
+            f"{path}: adjacency data names the ends of edges itself. Give --columns "
+            "the weight alone."
+        )
     weight, note = attribute_weights(path, links, asked)
     return JsonGraph(
         vertices,
@@ -246,16 +251,7 @@ def attribute_weights(
     """
     described = _columns_of(records)
     names = tuple(column.name for column in described)
-    wanted = asked.weight if asked else None
-    if wanted is None:
-        weight = choose_weight(path, described)
-    elif wanted and wanted not in names:
-        raise ConfigError(
-            f"--columns weight={wanted}: {path} has no such attribute of edges; it has "
-            f"{', '.join(map(shown, names)) or 'none'}."
-        )
-    else:
-        weight = names.index(wanted) if wanted else None
+    weight = choose_weight(path, described, asked=asked.weight if asked else None)
     note = "weight: " + ("1 for every edge" if weight is None else shown(names[weight]))
     return _weights(path, records, names, weight), note
 

@@ -297,21 +297,15 @@ def choose_columns(
     """
     asked = asked or ColumnNames()
     names = tuple(column.name for column in columns)
-    given = {
-        role: _position(table, names, role, name)
-        for role, name in zip(
-            ROLES, (asked.source, asked.target, asked.weight), strict=True
-        )
-        if name
-    }
+    given: dict[str, int] = {}
+    for role, name in asked.roles().items():
+        position = _position(table, names, role, name) if name else None
+        if position is not None:
+            given[role] = position
     if len(set(given.values())) < len(given):
         raise ConfigError(f"--columns names a column of {table} for two roles.")
     source, target = _choose_ends(table, columns, given)
-    weight = given.get("weight")
-    if weight is not None:
-        _check_numbers(table, columns[weight])
-    elif asked.weight is None:
-        weight = choose_weight(table, columns, {source, target})
+    weight = choose_weight(table, columns, {source, target}, asked.weight)
     return TableColumns(names, source, target, weight)
 
 
@@ -352,14 +346,8 @@ def choose_positions(
         )
     defaults = [0, 1, 2 if count == 3 else None]
     found = [
-        default
-        if name is None
-        else _position(table, names, role, name)
-        if name
-        else None
-        for role, name, default in zip(
-            ROLES, (asked.source, asked.target, asked.weight), defaults, strict=True
-        )
+        default if name is None else _position(table, names, role, name)
+        for (role, name), default in zip(asked.roles().items(), defaults, strict=True)
     ]
     source, target, weight = found
     if asked.weight is None and count > 3:
@@ -383,7 +371,10 @@ def choose_positions(
 
 
 def choose_weight(
-    table: object, columns: Sequence[Column], taken: Iterable[int] = ()
+    table: object,
+    columns: Sequence[Column],
+    taken: Iterable[int] = (),
+    asked: str | None = None,
 ) -> int | None:
     """Return the column of the weights; None if weights are 1.
 
@@ -391,12 +382,20 @@ def choose_weight(
     ----------
     taken : iterable of int
         Columns that have another role.
+    asked : str, optional
+        The name that the user gives; empty for weight 1.
 
     Raises
     ------
-    InputError
+    InputError, ConfigError
         See `choose_columns`.
     """
+    if asked is not None:
+        names = [column.name for column in columns]
+        position = _position(table, names, "weight", asked)
+        if position is not None:
+            _check_numbers(table, columns[position])
+        return position
     taken = set(taken)
     free = [
         i
@@ -413,8 +412,9 @@ def choose_weight(
         )
     if numbers:
         return numbers[0]
-    if known and columns[known[0]].kind != EMPTY:
+    if known:  # a reader reports the first row without a value
         _check_numbers(table, columns[known[0]])
+        return known[0]
     others = [columns[i].name for i in free if columns[i].kind == NUMBER]
     if others:
         raise InputError(
@@ -482,8 +482,10 @@ def _ends_of(
     return []
 
 
-def _position(table: object, names: Sequence[str], role: str, name: str) -> int:
-    """Return where the column is that the user names for a role."""
+def _position(table: object, names: Sequence[str], role: str, name: str) -> int | None:
+    """Return where the column is that the user names for a role; None for weight=."""
+    if not name:
+        return None
     wanted = name.strip().strip('"')
     exact = [i for i, known in enumerate(names) if known.strip() == wanted]
     alike = [i for i, known in enumerate(names) if plain(known) == plain(wanted)]

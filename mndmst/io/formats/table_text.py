@@ -30,10 +30,10 @@ TAB, SEMICOLON, COMMA, BLANKS = b"\t", b";", b",", b" "
 # First lines that are looked at, beside a header.
 SAMPLE_LINES = 200
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_COMMA_NUMBER = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
-_WHOLE = re.compile(r"\d+")
+COMMA_NUMBER = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
+WHOLE = re.compile(r"\d+")
 # How other programs write a missing value.
-_MISSING = frozenset(("", "na", "nan", "null", "none", "n/a", "#n/a", "inf", "-inf"))
+MISSING = frozenset(("", "na", "nan", "null", "none", "n/a", "#n/a", "inf", "-inf"))
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,15 @@ def split_line(line: bytes | str, separator: bytes) -> list[str]:
 def is_number(cell: str, separator: bytes) -> bool:
     """Return whether a field is a number, with a decimal comma between ; or tabs."""
     commas = separator in (SEMICOLON, TAB)
-    return bool(_NUMBER.fullmatch(cell) or (commas and _COMMA_NUMBER.fullmatch(cell)))
+    return bool(_NUMBER.fullmatch(cell) or (commas and COMMA_NUMBER.fullmatch(cell)))
+
+
+def has_index_header(names: Sequence[str]) -> bool:
+    """Return whether a first line is that of a data frame with numbered columns.
+
+    pandas writes ",0,1,2": the index has no name.
+    """
+    return names[0] == "" and list(names[1:]) == [str(i) for i in range(len(names) - 1)]
 
 
 def find_separator(first: bytes, rows: Sequence[bytes]) -> bytes:
@@ -101,7 +109,8 @@ def find_separator(first: bytes, rows: Sequence[bytes]) -> bytes:
         if all(separator in line.strip(b"\r\n ") for line in lines):
             return separator
         # Lines of numbers alone may have different separators
-        if all(is_number(cell, separator) for cell in split_line(first, separator)):
+        cells = split_line(first, separator)
+        if len(cells) > 1 and all(is_number(cell, separator) for cell in cells):
             return separator
     return BLANKS
 
@@ -132,7 +141,7 @@ def read_layout(
         If the user names a column that is not there.
     """
     separator = find_separator(first, rows)
-    _check_decimal_commas(path, first, rows, separator)
+    check_decimal_commas(path, first, rows, separator)
     names = split_line(first, separator)
     cells = [split_line(row, separator) for row in rows]
     headed = _is_header(path, number, _Sample(names, cells, separator), asked)
@@ -173,9 +182,9 @@ def _is_header(path: object, number: int, sample: _Sample, asked: ColumnNames) -
     if given and all(plain(name) in known for name in given):
         # Positions count from 1: "0" is a name, such as pandas gives to columns
         return not all(numeric) or "0" in given
-    if all(numeric) or (given and all(map(_WHOLE.fullmatch, given))):
+    if all(numeric) or (given and all(map(WHOLE.fullmatch, given))):
         return False
-    if not any(numeric) or names[0] == "" or surely_knows_ends(names):
+    if not any(numeric) or has_index_header(names) or surely_knows_ends(names):
         if not cells and not knows_ends(names):
             raise InputError(
                 f"{path}: line {number} is not an edge, and none follows it. Fix it, "
@@ -220,13 +229,13 @@ def _kind_of(cells: list[str], separator: bytes) -> str:
     A column with a number is one of numbers: the kernel reports the line of another
     value, if the column is read.
     """
-    there = [cell for cell in cells if cell.casefold() not in _MISSING]
+    there = [cell for cell in cells if cell.casefold() not in MISSING]
     if not there:
         return EMPTY
     return NUMBER if any(is_number(cell, separator) for cell in there) else TEXT
 
 
-def _check_decimal_commas(
+def check_decimal_commas(
     path: object, first: bytes, rows: Sequence[bytes], separator: bytes
 ) -> None:
     """Refuse decimal commas between commas or blanks, where they are ambiguous."""
@@ -235,12 +244,12 @@ def _check_decimal_commas(
     for line in (first, *rows):
         words = split_line(line, BLANKS)
         quoted = separator == COMMA and any(
-            _COMMA_NUMBER.fullmatch(cell) for cell in split_line(line, COMMA)
+            COMMA_NUMBER.fullmatch(cell) for cell in split_line(line, COMMA)
         )
         between = len(words) > 1 and all(
-            _NUMBER.fullmatch(word) or _COMMA_NUMBER.fullmatch(word) for word in words
+            _NUMBER.fullmatch(word) or COMMA_NUMBER.fullmatch(word) for word in words
         )
-        if quoted or (between and any(map(_COMMA_NUMBER.fullmatch, words))):
+        if quoted or (between and any(map(COMMA_NUMBER.fullmatch, words))):
             text = line[:60].decode(errors="replace").strip()
             raise InputError(
                 f"{path}: the line '{text}' has decimal commas between "
@@ -275,11 +284,12 @@ def _check_integer_header(
     path: object, cells: list[list[str]], separator: bytes, asked: ColumnNames
 ) -> None:
     """Refuse a first line 0,1,2 above weights with fractions: names, or an edge."""
-    if asked or separator != COMMA or cells[0] != ["0", "1", "2"] or len(cells) < 2:
+    if asked or separator == BLANKS or cells[0] != ["0", "1", "2"] or len(cells) < 2:
         return
-    if all(len(row) == 3 and re.search(r"[.eE]", row[2]) for row in cells[1:]):
+    if not any(WHOLE.fullmatch(row[2]) for row in cells[1:]):
+        line = separator.decode().join(cells[0])
         raise InputError(
-            f"{path}: its first line 0,1,2 may be the names that pandas gives to "
+            f"{path}: its first line {line} may be the names that pandas gives to "
             "columns, or the edge 0-1 of weight 2. Give --columns source=0,target=1,"
             "weight=2 for names, or --columns source=1,target=2,weight=3 for an edge."
         )
@@ -292,7 +302,7 @@ def _decimal_mark(
     if columns.weight is None or separator not in (SEMICOLON, TAB):
         return "."
     words = [row[columns.weight] for row in cells]
-    commas = [word for word in words if _COMMA_NUMBER.fullmatch(word)]
+    commas = [word for word in words if COMMA_NUMBER.fullmatch(word)]
     points = [word for word in words if "." in word]
     if commas and points:
         raise InputError(
@@ -306,8 +316,8 @@ def _text_end(cells: list[list[str]], columns: TableColumns) -> str | None:
     """Return the first end that is a text, if there is one; None for whole numbers."""
     for row in cells:
         for i in (columns.source, columns.target):
-            missing = row[i].casefold() in _MISSING
-            if not missing and not _WHOLE.fullmatch(row[i]):
+            missing = row[i].casefold() in MISSING
+            if not missing and not WHOLE.fullmatch(row[i]):
                 return row[i]
     return None
 

@@ -10,42 +10,24 @@ or text; `text_ends` says at once whether they are text. The twin for text is
 `delimited`.
 """
 
-import os
-import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from ...host.errors import InputError
-from ..allowance import capped, check_room, exceeded
-from ..edge_file import PIECE_ENTRIES
 from ..edges import Edges, UnnumberedEndError, checked_edges, supported_weights
 from ..named_file import EndKinds, NameableFile
 from ..names import NameKind
-from ..opening import opened, state_of
 from ..whole_file import whole_file
-from .files import COMPRESSIONS, read_bytes, readable
 from .named_edges import NamedEdges
 from .packages import import_extra
-from .table_columns import (
-    EMPTY,
-    NUMBER,
-    OTHER,
-    ROLES,
-    TEXT,
-    Column,
-    ColumnNames,
-    choose_columns,
-)
+from .table_columns import ROLES, TEXT, ColumnNames, choose_columns
 from .table_names import NamedTable, ends_of_table
+from .typed_tables import ArrowTable, ParquetTable, kind_of, values_of
 
 _NUM_VERTICES = b"num_vertices"
-# An Arrow file begins with this mark and two bytes of zeros, and ends with the mark.
-_ARROW = b"ARROW1"
-_BEFORE_STREAM = 8
 
 
 class ParquetFile(NameableFile):
@@ -69,34 +51,25 @@ class ParquetFile(NameableFile):
 
     rereadable = True
 
+    table_type: type[ParquetTable] = ParquetTable
+
     def __init__(self, path: Path, asked: ColumnNames | None = None) -> None:
         self.path = path
         self.name = str(path)
-        with readable(path):
-            self._state = state_of(path)
-        self._unpacked = read_bytes(path) if path.suffix in COMPRESSIONS else None
-        with self._reading():
-            schema, self._group_rows = self._describe()
-            self.length = self.num_entries = sum(self._group_rows)
-            described = [Column(field.name, _kind_of(field.type)) for field in schema]
-            promised = (schema.metadata or {}).get(_NUM_VERTICES)
+        self._table = table = self.table_type(path)
+        self.length = self.num_entries = sum(table.group_rows)
+        with table.reading():
+            promised = (table.schema.metadata or {}).get(_NUM_VERTICES)
             self.num_vertices = None if promised is None else int(promised)
-        self.columns = choose_columns(path, described, asked)
-        self._columns = self.columns.wanted
+        self.columns = choose_columns(path, table.columns(), asked)
         self.notes = (self.columns.text(),)
-        kinds = [_kind_of(_values(schema.field(i).type)) for i in self._columns]
-        self.text_ends = TEXT in kinds[:2]
-        for role, i in zip(ROLES, self._columns, strict=False):
-            self._check_type(role, schema.field(i).type)
-        weight_type = "i4"
-        if self.columns.weight is not None:
-            weight_type = schema.field(self.columns.weight).type.to_pandas_dtype()
-        weight = np.empty(0, weight_type)
+        types = [table.schema.field(i).type for i in self.columns.wanted]
+        self.text_ends = TEXT in [kind_of(values_of(kind)) for kind in types[:2]]
+        for role, kind in zip(ROLES, types, strict=False):
+            self._check_type(role, kind)
+        weight = np.empty(0, types[2].to_pandas_dtype() if types[2:] else "i4")
         # The type that checked weights will have
-        empty = np.empty(0, "i8")
-        self.weight_dtype = checked_edges(
-            path, 0, empty, empty, weight, True
-        ).weight.dtype
+        self.weight_dtype = supported_weights(path, weight).dtype
 
     def identity(self) -> dict[str, Any]:
         """Return what distinguishes this list from others; its columns, too."""
@@ -112,7 +85,7 @@ class ParquetFile(NameableFile):
                     f"{where}, which cannot be kept exactly. Write weights as 32- or "
                     "64-bit integers or floats."
                 )
-        elif not types.is_integer(kind) and _kind_of(_values(kind)) != TEXT:
+        elif not types.is_integer(kind) and kind_of(values_of(kind)) != TEXT:
             raise InputError(
                 f"{where}, and a vertex is a whole number. Write it as integers, or "
                 "name another with --columns source=A,target=B."
@@ -156,18 +129,8 @@ class ParquetFile(NameableFile):
 
     def _arrays(self, begin: int, end: int) -> Iterator[tuple[int, list[np.ndarray]]]:
         """Yield source, target and weight of some rows, and the first row's number."""
-        ends = np.cumsum([0, *self._group_rows])
-        groups = np.flatnonzero((ends[1:] > begin) & (ends[:-1] < end))
-        first = int(ends[groups[0]]) if len(groups) else end
-        with self._reading():
-            for batch in self._batches(groups.tolist()):
-                for low in range(0, len(batch), PIECE_ENTRIES):
-                    high = min(low + PIECE_ENTRIES, end - first, len(batch))
-                    low = max(low, begin - first)
-                    if low < high:
-                        rows = batch.slice(low, high - low)
-                        yield first + low, self._checked(rows, first + low)
-                first += len(batch)
+        for first, batch in self._table.rows(begin, end, self.columns.wanted):
+            yield first, self._checked(batch, first)
 
     def _checked(self, batch: Any, first: int) -> list[np.ndarray]:
         """Return the columns of some rows as arrays; no value is missing or NaN."""
@@ -194,127 +157,11 @@ class ParquetFile(NameableFile):
             columns.append(np.ones(len(batch), np.int32))
         return columns
 
-    def _describe(self) -> tuple[Any, list[int]]:
-        """Return the schema, and how many rows each group has."""
-        with self._open() as file:
-            groups = map(file.metadata.row_group, range(file.num_row_groups))
-            return file.schema_arrow, [group.num_rows for group in groups]
-
-    def _batches(self, groups: list[int]) -> Iterator[Any]:
-        """Yield what the wanted columns of some groups hold, in order."""
-        with self._open() as file:
-            names = [file.schema_arrow.names[i] for i in self._columns]
-            for batch in _capped(file.iter_batches(PIECE_ENTRIES, groups, names)):
-                yield batch.select(names)
-
-    @contextmanager
-    def _open(self) -> Iterator[Any]:
-        parquet = import_extra("pyarrow.parquet").parquet
-        with self._source() as source:
-            yield parquet.ParquetFile(source)
-
-    @contextmanager
-    def _source(self) -> Iterator[Any]:
-        """Give what PyArrow reads from: the file, or memory if it was unpacked."""
-        arrow = import_extra("pyarrow")
-        if self._unpacked is not None:
-            yield arrow.BufferReader(self._unpacked)
-            return
-        with opened(self.path, self._state) as file:
-            yield arrow.PythonFile(_Bounded(self.path, file), mode="r")
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Turn what PyArrow raises on a damaged file into an InputError."""
-        arrow = import_extra("pyarrow")
-        try:
-            yield
-        except arrow.ArrowMemoryError as error:
-            asked = max(map(int, re.findall(r"\d+", str(error))), default=0)
-            what = "a piece of the table"
-            raise exceeded(self.path, asked, what, " at least") from error
-        except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"{self.path}: not a table of edges, or damaged or cut short "
-                f"({error}). Write it again with PyArrow or pandas, or copy it again."
-            ) from error
-
 
 class ArrowFile(ParquetFile):
-    """A table in record batches, `.arrow` or `.feather`. It counts in rows.
+    """A table in record batches, `.arrow` or `.feather`. It counts in rows."""
 
-    What lies between the file's marks is read as a stream. PyArrow's reader of files
-    works on threads of its own, which may hold a damaged file longer than the call
-    that fails and then end the whole process.
-    """
-
-    def _describe(self) -> tuple[Any, list[int]]:
-        with self._open() as (source, reader):
-            self._begins, rows = [source.tell()], []
-            for batch in _capped(reader):
-                self._begins.append(source.tell())
-                rows.append(batch.num_rows)
-            return reader.schema, rows
-
-    def _batches(self, groups: list[int]) -> Iterator[Any]:
-        with self._open() as (source, reader):
-            batches = _capped(reader)
-            if groups and groups[0] > 0:
-                next(batches)  # the dictionaries come with the first batch
-                source.seek(self._begins[groups[0]])
-            for whole, _ in zip(batches, groups, strict=False):
-                batch = whole.select(self._columns)
-                batch.validate(full=True)
-                yield batch
-
-    @contextmanager
-    def _open(self) -> Iterator[Any]:
-        """Give the source, and a reader of the stream in it."""
-        arrow = import_extra("pyarrow.ipc")
-        with self._source() as source:
-            source.seek(max(0, source.size() - len(_ARROW)))
-            if source.read() != _ARROW:
-                raise ValueError(f"its last bytes are not {_ARROW.decode()}")
-            source.seek(_BEFORE_STREAM)
-            yield source, arrow.ipc.open_stream(source)
-
-
-class _Bounded:
-    """A file for PyArrow; gives no more bytes than it has and there is room for.
-
-    Parameters
-    ----------
-    path : Path
-    file : BinaryIO
-    """
-
-    closed = False
-
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        self.path, self.file = path, file
-        self.seek, self.tell = file.seek, file.tell
-        self.size = os.fstat(file.fileno()).st_size
-
-    def read(self, nbytes: int = -1) -> bytes:
-        """Return the next bytes: at most so many, or all."""
-        left = max(0, self.size - self.tell())
-        wanted = left if nbytes < 0 else min(nbytes, left)
-        check_room(self.path, wanted, "a piece of the table")
-        return self.file.read(wanted)
-
-    def close(self) -> None:
-        """Do nothing: the function that opened the file closes it."""
-
-
-def _capped(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield batches; PyArrow cannot take more memory for one than there is."""
-    done = object()
-    while True:
-        with capped():
-            batch = next(batches, done)
-        if batch is done:
-            return
-        yield batch
+    table_type = ArrowTable
 
 
 def write(edges: Edges, path: Path) -> None:
@@ -337,24 +184,3 @@ def _named_column(arrow: Any, edges: Edges, ends: np.ndarray) -> Any:
     if names.kind.is_integer:
         return names.columns()["integers"]
     return arrow.array(names.texts(), arrow.large_string())
-
-
-def _kind_of(kind: Any) -> str:
-    """Return the kind of the values of a column by its type."""
-    types = import_extra("pyarrow.types").types
-    kind = _values(kind)
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return NUMBER
-    if (
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-    ):
-        return TEXT
-    return EMPTY if types.is_null(kind) else OTHER
-
-
-def _values(kind: Any) -> Any:
-    """Return the type of values that a dictionary may hold."""
-    types = import_extra("pyarrow.types").types
-    return kind.value_type if types.is_dictionary(kind) else kind

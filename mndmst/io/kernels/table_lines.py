@@ -23,7 +23,7 @@ from .edge_lines import (
 
 # What is wrong with a line, beside `edge_lines.BAD_LINE` and its like.
 WRONG_COUNT, OPEN_QUOTE = 16, 17
-SOURCE, TARGET, WEIGHT = range(3)
+SOURCE, TARGET, WEIGHT, OTHER = range(4)
 
 
 class TableGrammar(NamedTuple):
@@ -106,7 +106,7 @@ def parse_table(text, size, grammar, out):
     at : int
         Where that line begins.
     role : int
-        The role of the wrong column.
+        The role of the wrong column; `OTHER` behind the last wanted one.
     edges, doubts : int
     """
     kinds, by_blanks, roles, skipped, rest, bound, mark, real, words = grammar
@@ -175,7 +175,7 @@ def parse_table(text, size, grammar, out):
             if status == GOOD:
                 at, status = _close(table, at, by_blanks, left == 1)
             if status != GOOD:
-                return status, line, WEIGHT, edges, doubts
+                return status, line, OTHER, edges, doubts
         at += 1
         edges += 1
     return GOOD, size, 0, edges, doubts

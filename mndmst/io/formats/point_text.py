@@ -1,0 +1,321 @@
+"""Points from text: CSV, TSV and their like, by the columns of their coordinates.
+
+Separators, quotes and decimal marks are those of edge tables (`table_text`).
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+
+from ...host.errors import InputError
+from .files import read_bytes
+from .heads import read_head, read_rows
+from .point_columns import PointColumns, choose_coordinates
+from .table_columns import NUMBER, TEXT, Column, listed, plain, shown
+from .table_text import (
+    BLANKS,
+    COMMA_NUMBER,
+    EMPTY,
+    MISSING,
+    SAMPLE_LINES,
+    SEMICOLON,
+    TAB,
+    WHOLE,
+    check_decimal_commas,
+    find_separator,
+    has_index_header,
+    is_number,
+    split_line,
+)
+
+# The text, as a string, and NumPy's lists of its words.
+COPIES = 12
+_COMMENTS = b"#"
+
+
+@dataclass(frozen=True)
+class TextPoints:
+    """Coordinates as a text has them, and the ids of its rows.
+
+    Attributes
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+    ids : ndarray of int64 or str, shape (points,), or None
+    columns : PointColumns
+    """
+
+    points: np.ndarray
+    ids: np.ndarray | None
+    columns: PointColumns
+
+
+def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
+    """Read points from a text, compressed or not.
+
+    Parameters
+    ----------
+    path : Path
+    asked : sequence of str
+        Names of the coordinates, or positions from 1 in a text without names.
+
+    Raises
+    ------
+    InputError
+        If the rule does not understand the columns, or a line is wrong.
+    ConfigError
+        If the user names a column that is not there, or the text takes more memory
+        than this process may hold.
+    """
+    _, first, place = read_head(path, _COMMENTS)
+    if not first.strip():
+        raise InputError(f"{path}: holds no points. Give one a row.")
+    behind = place + len(first) + 1
+    rows = read_rows(path, _COMMENTS, behind, SAMPLE_LINES)
+    separator = find_separator(first, rows)
+    check_decimal_commas(path, first, rows, separator)
+    names = split_line(first, separator)
+    cells = [split_line(row, separator) for row in rows]
+    headed = _is_header(path, names, cells, separator, asked)
+    if headed and cells and all(len(row) == len(names) + 1 for row in cells):
+        if not all(row.lstrip().startswith(b'"') for row in rows):
+            raise InputError(
+                f"{path}: names {len(names)} columns, and its lines have "
+                f"{len(names) + 1}. Give each column a name."
+            )
+        names = ["", *names]  # R's names of rows
+    if not headed:
+        cells = [names, *cells]
+        names = [str(i + 1) for i in range(len(names))]
+    cells = [row for row in cells if len(row) == len(names)]
+    if headed and not rows:
+        raise InputError(
+            f"{path}: holds no points below the names of columns. Give one a row."
+        )
+    columns = [
+        Column(name, _kind_of([row[i] for row in cells], separator))
+        for i, name in enumerate(names)
+    ]
+    chosen = choose_coordinates(path, columns, asked, headed)
+    text = bytes(read_bytes(path, COPIES))[behind if headed else place :]
+    lines = _Lines(path, text.decode("utf-8", "replace"), separator, len(names))
+    decimal_commas = _decimal_commas(path, cells, chosen, separator)
+    points = lines.numbers(chosen, decimal_commas)
+    if not headed and not asked:
+        _check_counter(path, points)
+    ids = None if chosen.ids is None else lines.ids(chosen.ids)
+    return TextPoints(points, ids, chosen)
+
+
+class _Lines:
+    """The lines below a header, without which messages count wrong.
+
+    Parameters
+    ----------
+    path : Path
+    text : str
+    separator : bytes
+    width : int
+        How many columns each line has.
+    """
+
+    def __init__(self, path: Path, text: str, separator: bytes, width: int) -> None:
+        self.path = path
+        self.text = text
+        self.separator = separator
+        self.width = width
+
+    def numbers(self, columns: PointColumns, decimal_commas: bool) -> np.ndarray:
+        """Return the coordinates.
+
+        Raises
+        ------
+        InputError
+            Names the line and the column of a wrong value.
+        """
+        self._check_widths()
+        text = self.text.replace(",", ".") if decimal_commas else self.text
+        by_blanks = self.separator == BLANKS
+        try:
+            points: np.ndarray = np.loadtxt(
+                StringIO(text),
+                delimiter=None if by_blanks else self.separator.decode(),
+                comments=_COMMENTS.decode(),
+                quotechar='"',
+                usecols=columns.coordinates,
+                ndmin=2,
+            )
+        except ValueError as error:
+            raise self._wrong(columns) from error
+        return points
+
+    def ids(self, position: int) -> np.ndarray:
+        """Return a column as integers if all are, else as text."""
+        words = [row[position] for _, row in self._rows()]
+        if all(map(WHOLE.fullmatch, words)) and max(map(len, words)) <= 18:
+            return np.array(words, np.int64)
+        return np.array(words, np.str_)
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the fields of all lines, and at which line of the text they begin."""
+        if self.separator == BLANKS:
+            for number, line in enumerate(self.text.splitlines()):
+                line = line.partition("#")[0]
+                if line.strip():
+                    yield number, split_line(line, BLANKS)
+            return
+        reader = csv.reader(
+            StringIO(self.text),
+            delimiter=self.separator.decode(),
+            skipinitialspace=True,
+        )
+        before = 0
+        for row in reader:
+            if row and not row[0].lstrip().startswith("#") and row != [""]:
+                yield before, [field.strip() for field in row]
+            before = reader.line_num
+
+    def _check_widths(self) -> None:
+        """Refuse lines of another number of columns."""
+        mark = self.separator.decode()
+        if self.separator != BLANKS and not set('"#') & set(self.text[: 1 << 16]):
+            lines = self.text.count("\n") + (not self.text.endswith("\n"))
+            if (
+                self.text.count(mark) == lines * (self.width - 1)
+                and '"' not in self.text
+            ):
+                return
+        for number, row in self._rows():
+            if len(row) != self.width and any(row):
+                raise InputError(
+                    f"{self.path}: line {self._line(number)} has {len(row)} columns, "
+                    f"not {self.width} as the lines before. Fix it."
+                )
+
+    def _wrong(self, columns: PointColumns) -> InputError:
+        """Return the error for the first coordinate that is not a number."""
+        for number, row in self._rows():
+            for i in columns.coordinates:
+                if i < len(row) and not _is_float(row[i], self.separator):
+                    has = f'"{row[i][:40]}"' if row[i] else "nothing"
+                    return InputError(
+                        f"{self.path}: line {self._line(number)} has {has} in column "
+                        f"{shown(columns.names[i])}, and a coordinate is a number. Fix "
+                        "it, or leave the line out."
+                    )
+        return InputError(
+            f"{self.path}: cannot be read as points. Give numbers, a point a line, "
+            "with commas, semicolons, tabs or blanks between them."
+        )
+
+    def _line(self, number: int) -> int:
+        """Return the line of the file, from 1, that a line of the text is."""
+        whole = read_bytes(self.path).decode("utf-8", "replace")
+        return whole.count("\n") - self.text.count("\n") + number + 1
+
+
+def _is_float(cell: str, separator: bytes) -> bool:
+    if is_number(cell, separator):
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def _is_header(
+    path: Path,
+    names: list[str],
+    cells: list[list[str]],
+    separator: bytes,
+    asked: Sequence[str],
+) -> bool:
+    """Return whether the first line has the names of the columns."""
+    numeric = [_is_float(name, separator) for name in names]
+    known = {plain(name) for name in names}
+    if not all(numeric):
+        if (
+            not any(numeric)
+            or has_index_header(names)
+            or (asked and all(plain(name) in known for name in asked))
+        ):
+            return True
+        words = [
+            name for name, number in zip(names, numeric, strict=True) if not number
+        ]
+        if asked and all(map(WHOLE.fullmatch, asked)):
+            return False
+        below = [row for row in cells if len(row) == len(names)]
+        text_below = any(
+            not _is_float(row[i], separator)
+            for row in below
+            for i, number in enumerate(numeric)
+            if not number
+        )
+        if text_below:
+            return False
+        raise InputError(
+            f"{path}: its first line is neither a point nor names of columns: "
+            f"{listed(words)} {'is' if len(words) == 1 else 'are'} not a number, and "
+            "the others are. Fix it, or begin it with # if it is a comment."
+        )
+    if names != [str(i) for i in range(len(names))]:
+        return False
+    if asked:  # positions count from 1: "0" is a name
+        return "0" in asked
+    rows = [cell for row in cells for cell in row]
+    if rows and not any(map(re.compile(r"[+-]?\d+").fullmatch, rows)):
+        return True
+    if len(names) == 1 or not rows:
+        return False
+    first = separator.decode().join(names)
+    positions = ",".join(str(i + 1) for i in range(len(names)))
+    raise InputError(
+        f"{path}: its first line {first} may be the names that pandas gives to "
+        f"columns, or a point. Give --columns {','.join(names)} for names, or "
+        f"--columns {positions} for a point."
+    )
+
+
+def _kind_of(cells: list[str], separator: bytes) -> str:
+    there = [cell for cell in cells if cell.casefold() not in MISSING]
+    if not there:
+        return EMPTY
+    return NUMBER if any(_is_float(cell, separator) for cell in there) else TEXT
+
+
+def _decimal_commas(
+    path: Path, cells: list[list[str]], columns: PointColumns, separator: bytes
+) -> bool:
+    """Return whether coordinates have decimal commas."""
+    if separator not in (SEMICOLON, TAB):
+        return False
+    words = [row[i] for row in cells for i in columns.coordinates]
+    commas = [word for word in words if COMMA_NUMBER.fullmatch(word)]
+    points = [word for word in words if "." in word]
+    if commas and points:
+        raise InputError(
+            f"{path}: has decimal commas and decimal points "
+            f"({listed([commas[0], points[0]])}). Write all with one of them."
+        )
+    return bool(commas)
+
+
+def _check_counter(path: Path, points: np.ndarray) -> None:
+    """Refuse a first column that counts the rows, beside others that have fractions."""
+    count, width = points.shape
+    if count < 3 or width < 2 or (points[:, 1:] == np.rint(points[:, 1:])).all():
+        return
+    start = points[0, 0]
+    if start in (0, 1) and (points[:, 0] == start + np.arange(count)).all():
+        rest = ",".join(str(i + 1) for i in range(1, width))
+        raise InputError(
+            f"{path}: its first column counts the rows from {start:.0f}, so it may be "
+            f"an index. Give --columns {rest} to leave it out, or --columns 1,{rest} "
+            "if it is a coordinate."
+        )

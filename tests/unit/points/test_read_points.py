@@ -1,0 +1,255 @@
+"""Points from every format: coordinates are read, ids and index columns are not."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from mndmst.host.errors import ConfigError, InputError
+from mndmst.points.read import PointTable, read_point_table, read_points
+
+X, Y = [0.5, 1.5, 2.25], [3.5, -1.0, 4.0]
+POINTS = np.stack([X, Y], axis=1)
+IDS = [17, 4, 99]
+
+
+def text_of(table: dict[str, list], separator: str = ",") -> str:
+    rows = zip(*table.values(), strict=True)
+    lines = [separator.join(map(str, row)) for row in (tuple(table), *rows)]
+    return "\n".join(lines) + "\n"
+
+
+def table_in(folder: Path, text: str, columns: str | None = None) -> PointTable:
+    path = folder / "points.csv"
+    path.write_text(text, encoding="utf-8")
+    return read_point_table(path, columns=columns)
+
+
+def as_parquet(table: dict[str, list], path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table(table), path)
+
+
+def as_arrow(table: dict[str, list], path: Path) -> None:
+    with pyarrow.ipc.new_file(str(path), pyarrow.table(table).schema) as file:
+        file.write_table(pyarrow.table(table))
+
+
+FORMATS: dict[str, tuple[str, Callable[[dict[str, list], Path], object]]] = {
+    "comma": ("csv", lambda table, path: path.write_text(text_of(table))),
+    "semicolon": ("csv", lambda table, path: path.write_text(text_of(table, ";"))),
+    "tab": ("tsv", lambda table, path: path.write_text(text_of(table, "\t"))),
+    "parquet": ("parquet", as_parquet),
+    "arrow": ("arrow", as_arrow),
+    "feather": ("feather", as_arrow),
+}
+
+
+@pytest.fixture(params=FORMATS)
+def write(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]:
+    suffix, writer = FORMATS[request.param]
+
+    def made(table: dict[str, list]) -> Path:
+        path = tmp_path / f"points.{suffix}"
+        writer(table, path)
+        return path
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["id", "index", "", "Unnamed: 0", "ID", "row_id", "point_id", "osmid", "fid",
+     "__index_level_0__", "station_name", "key"],
+)  # fmt: skip
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_index_columns_are_left_out_and_give_the_ids(
+    write: Callable[..., Path], name: str, position: int
+) -> None:
+    columns = [("x", X), ("y", Y)]
+    columns.insert(position, (name, IDS))
+    found = read_point_table(write(dict(columns)))
+    np.testing.assert_array_equal(found.points, POINTS)
+    assert found.ids is not None
+    assert found.ids.tolist() == IDS
+    assert found.id_name == name
+    assert found.notes[0].startswith("coordinates: x, y; left out: ")
+
+
+def test_ids_that_are_text(write: Callable[..., Path]) -> None:
+    names = ["Zürich", "a b", "007"]
+    found = read_point_table(write({"lat": X, "city_name": names, "lon": Y}))
+    np.testing.assert_array_equal(found.points, POINTS)
+    assert found.ids is not None
+    assert found.ids.tolist() == names
+
+
+def test_labels_are_no_coordinates(write: Callable[..., Path]) -> None:
+    found = read_point_table(write({"x": X, "y": Y, "label": [0, 1, 1]}))
+    np.testing.assert_array_equal(found.points, POINTS)
+    assert found.ids is None or found.ids.tolist() == [0, 1, 1]
+    assert found.notes == ("coordinates: x, y; left out: label",)
+
+
+def test_columns_are_named(write: Callable[..., Path]) -> None:
+    path = write({"id": IDS, "lat": Y, "lon": X, "height": [1, 2, 3]})
+    np.testing.assert_array_equal(read_points(path, columns="lon,lat"), POINTS)
+    np.testing.assert_array_equal(read_points(path, columns=["LON", "Lat"]), POINTS)
+    assert read_points(path).shape == (3, 3)
+    assert read_points(path, columns="id").tolist() == [[17], [4], [99]]
+    with pytest.raises(ConfigError, match="has no such column; it has id, lat, lon"):
+        read_points(path, columns="lon,latitude")
+    with pytest.raises(ConfigError, match="--columns lon,lon: give the names"):
+        read_points(path, columns="lon,lon")
+
+
+@pytest.mark.parametrize(
+    "values", [["a", "b", "c"], ["5 cm", "6 cm", "7 cm"], ["2020-01-01"] * 3,
+               ["True", "False", "True"]],
+)  # fmt: skip
+def test_columns_of_text_dates_or_booleans_are_refused(
+    write: Callable[..., Path], values: list
+) -> None:
+    path = write({"x": X, "remark": values, "y": Y})
+    with pytest.raises(
+        InputError, match=r"remark does not hold numbers.*--columns x,y"
+    ):
+        read_points(path)
+    np.testing.assert_array_equal(read_points(path, columns="x,y"), POINTS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",x,y\n0,0.5,3.5\n1,1.5,-1\n2,2.25,4\n",  # pandas: to_csv
+        ",0,1\n0,0.5,3.5\n1,1.5,-1.0\n2,2.25,4.0\n",  # pandas, without names
+        "0,1\n0.5,3.5\n1.5,-1.0\n2.25,4.0\n",  # pandas, index=False
+        '"","x","y"\n"1",0.5,3.5\n"2",1.5,-1\n"3",2.25,4\n',  # R: write.csv
+        '"x" "y"\n"1" 0.5 3.5\n"2" 1.5 -1\n"3" 2.25 4\n',  # R: write.table
+        "x;y\n0,5;3,5\n1,5;-1\n2,25;4\n",
+        "0,5;3,5\n1,5;-1\n2,25;4\n",
+        "0,5\t3,5\r\n1,5\t-1\r\n2,25\t4\r\n",
+        "\ufeffx, y\r\n0.5, 3.5\r\n1.5, -1\r\n\r\n2.25, 4",
+        "# c\n0.5 3.5\n1.5   -1 # d\n2.25\t4\n",
+        '# c\n\nname,x,y\n"a, b",0.5,3.5\n# d\nc,1.5,-1\n"",2.25,4\n',
+        "5e-1,35E-1\n+1.5,-1\n2.25,4.\n",
+        "x,y,class\n0.5,3.5,setosa\n1.5,-1,setosa\n2.25,4,versicolor\n",
+    ],
+)
+def test_dialects_of_programs(tmp_path: Path, text: str) -> None:
+    np.testing.assert_array_equal(table_in(tmp_path, text).points, POINTS)
+
+
+@pytest.mark.parametrize("text", ["1\n2\n5\n", "0\n1\n2\n", "x\n1\n2\n"])
+def test_one_dimension(tmp_path: Path, text: str) -> None:
+    expected = [[float(word)] for word in text.replace("x\n", "").split()]
+    assert table_in(tmp_path, text).points.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "points"),
+    [
+        ("0,1\n3,4\n5,6\n", "0,1", [[3, 4], [5, 6]]),
+        ("0,1\n3,4\n5,6\n", "1,2", [[0, 1], [3, 4], [5, 6]]),
+        ("0,1.5,2.5\n1,3.5,4.5\n2,0.5,0.5\n", "2,3",
+         [[1.5, 2.5], [3.5, 4.5], [0.5, 0.5]]),
+        ("1,1.5\n2,3.5\n3,0.5\n", "1,2", [[1, 1.5], [2, 3.5], [3, 0.5]]),
+        ("0,1,2\n7,8,9\n", "0,2", [[7, 9]]),
+    ],
+)  # fmt: skip
+def test_two_readings_are_refused_until_the_user_decides(
+    tmp_path: Path, text: str, columns: str, points: list
+) -> None:
+    with pytest.raises(InputError, match=r"may be .*--columns .* or --columns"):
+        table_in(tmp_path, text)
+    assert table_in(tmp_path, text, columns).points.tolist() == points
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "x,y\n0.5,1\n2,NA\n",
+            'line 3 has "NA" in column y, and a coordinate is a num',
+        ),
+        ("# c\nx,y\n0.5,1\n2,\n", "line 4 has nothing in column y"),
+        ("id,x,y\n1,0.5,1\n\n2,a,1\n", 'line 4 has "a" in column x'),
+        ("x,y\n0.5,1\n2,3,4\n", "line 3 has 3 columns, not 2"),
+        ("id,x,y\n1,0.5,1\n2,3\n", "line 3 has 2 columns, not 3"),
+        ("x,y\n0.5,nan\n", "has a coordinate that is not a finite number"),
+        ("0 0,5\n1 0,5\n", "decimal commas between blanks"),
+        ('0,"0,5"\n1,"0,5"\n', "decimal commas between commas"),
+        ("0,5;1\n0.5;1\n", "decimal commas and decimal points"),
+        ("x,y\n", "holds no points below the names"),
+        ("# c\n", "holds no points"),
+        ("0.5,1\nx,2\n", 'line 2 has "x" in column 1'),
+        (
+            "x,2\n0.5,1\n",
+            "its first line is neither a point nor names of columns: x is",
+        ),
+        ("a b\nc d\n", "column a does not hold numbers"),
+        ("id,name\n1,a\n2,b\n", "has no column of coordinates, only id, name"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=rf"points\.csv: .*{problem}"):
+        table_in(tmp_path, text)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_value_that_is_missing_in_a_typed_table(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"points.{suffix}"
+    dict(FORMATS.values())[suffix]({"x": X, "y": [1.0, None, 2.0]}, path)
+    with pytest.raises(InputError, match=r"column y has no value in row 1 \(from 0\)"):
+        read_points(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_packed_tables(write: Callable[..., Path], suffix: str) -> None:
+    path = write({"id": IDS, "x": X, "y": Y})
+    pack = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}
+    packed = path.with_name(path.name + suffix)
+    packed.write_bytes(pack[suffix](path.read_bytes()))
+    np.testing.assert_array_equal(read_points(packed), POINTS)
+
+
+def test_arrays_of_npz_files(tmp_path: Path) -> None:
+    path, single = tmp_path / "many.npz", tmp_path / "single.npz"
+    np.savez(path, a=POINTS, b=POINTS.T)
+    np.savez_compressed(single, POINTS)
+    np.testing.assert_array_equal(read_points(single), POINTS)
+    np.testing.assert_array_equal(read_points(path, key="a"), POINTS)
+    np.testing.assert_array_equal(read_points(f"{path}:b"), POINTS.T)
+    with pytest.raises(InputError, match=r"has 2 arrays: a, b\. Name one: many\.npz:a"):
+        read_points(path)
+    with pytest.raises(ConfigError, match="has no array c; it has a, b"):
+        read_points(path, key="c")
+    (tmp_path / "torn.npz").write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(InputError, match=r"torn\.npz: cannot be read as points"):
+        read_points(tmp_path / "torn.npz", key="a")
+
+
+def test_a_matrix_of_distances_is_told_of(tmp_path: Path) -> None:
+    matrix = np.array([[0, 3.5, 4], [3.5, 0, 5], [4, 5, 0]])
+    np.save(tmp_path / "d.npy", matrix)
+    np.savetxt(tmp_path / "d.csv", matrix, delimiter=",")
+    for name in ("d.npy", "d.csv"):
+        (note,) = read_point_table(tmp_path / name).notes
+        assert f"{name} is a square symmetric matrix with zeros on its diagonal" in note
+    np.save(tmp_path / "e.npy", matrix + 1)
+    assert read_point_table(tmp_path / "e.npy").notes == ()
+
+
+def test_options_of_other_formats(tmp_path: Path) -> None:
+    np.save(tmp_path / "p.npy", POINTS)
+    (tmp_path / "p.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(ConfigError, match=r"--columns goes with tables.*p\.npy"):
+        read_points(tmp_path / "p.npy", columns="x")
+    for name in ("p.npy", "p.csv"):
+        with pytest.raises(ConfigError, match=r"--key goes with \.npz files"):
+            read_points(tmp_path / name, key="x")
