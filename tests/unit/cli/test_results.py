@@ -96,9 +96,9 @@ def test_partition_reads_standard_input(folder, mndmst, tmp_path):
 
 
 def test_mistakes_in_standard_input_name_it(tmp_path):
-    run = partition(b"0 1 5\n1 x 3\n", tmp_path / "graph")
+    run = partition(b"0 1 5\n1 2 x\n", tmp_path / "graph")
     assert run.returncode == 1
-    assert "mndmst: error: standard input: line 2 is not" in run.stderr
+    assert "mndmst: error: standard input: line 2 " in run.stderr
     assert str(tmp_path / "graph.") not in run.stderr
     run = partition(EDGES, tmp_path / "graph", "--restart")
     assert run.returncode == 1 and "does not go with --restart" in run.stderr
