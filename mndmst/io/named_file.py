@@ -85,17 +85,11 @@ class NamedEdgeFile(EntryFile):
             If the file is damaged, or an entry is wrong.
         """
 
-    def lone_names(self) -> Names | None:
-        """Return the names of vertices without edges, if the file lists any."""
-        return None
-
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
         pieces = list(self._held())
-        lone = self.lone_names()
         self.check_entries(sum(map(len, pieces)))
         lists = [side for piece in pieces for side in (piece.src, piece.dst)]
-        lists += [lone] if lone is not None else []
         if not lists:
             names, positions = no_names(self.kind), np.empty(0, np.int64)
         else:

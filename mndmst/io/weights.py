@@ -31,10 +31,11 @@ from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver
 from .edges import Edges, narrow_integers
+from .formats import is_table, open_edges
 from .formats.coordinates import read_coordinates
+from .formats.table_columns import ColumnNames
 from .kernels.build import hash_edges
 from .named_file import EdgesByName, NamedEdgeFile
-from .names import Names
 
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _KNOWN = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE"
@@ -82,20 +83,48 @@ class EvenlyWeighed(NamedEdgeFile):
         self.name, self.length, self.seekable = file.name, file.length, file.seekable
         self.num_entries, self.rereadable = file.num_entries, file.rereadable
         self.weight_dtype = _dtype(rule.weight, rule.weight)
+        self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
         """Return what tells the file and its weights from others."""
         return self.file.identity() | {"weights": repr(self.rule)}
-
-    def lone_names(self) -> Names | None:
-        """Return the names of vertices without edges."""
-        return self.file.lone_names()
 
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
         """Yield the pieces of the file, weighed; see `NamedEdgeFile`."""
         for piece in self.file.named_pieces(begin, end):
             ends = np.empty(len(piece), np.int64)
             yield replace(piece, weight=self.rule(ends, ends))
+
+
+def open_weighed(
+    path: Path, rule: str, format: str | None = None, columns: str | None = None
+) -> EdgeFile | NamedEdgeFile:
+    """Open a graph in any of the formats, with the weights that a rule gives.
+
+    Where a rule makes the weights, a table needs no column of them.
+
+    Parameters
+    ----------
+    path : Path
+    rule : str
+        See the table above.
+    format, columns
+        See `formats.open_edges`.
+
+    Raises
+    ------
+    ConfigError
+        Also if a column and a rule are to give the weights.
+    """
+    asked = ColumnNames.of(columns)
+    if rule != "file" and asked.weight:
+        raise ConfigError(
+            f"--weights {rule} makes the weights, and --columns names {asked.weight} "
+            "for them. Give one of the two."
+        )
+    if rule != "file" and is_table(path, format):
+        asked = replace(asked, weight="")
+    return weigh(open_edges(path, format, asked), rule)
 
 
 def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:

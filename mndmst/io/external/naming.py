@@ -148,9 +148,6 @@ def _own_names(builders: Builders, file: NamedEdgeFile) -> Iterator[Names]:
         end = file.length * (builders.rank + 1) // builders.size
     elif builders.rank:
         begin = end
-    lone = file.lone_names() if builders.rank == 0 else None
-    if lone is not None and len(lone):
-        yield ascending_names(lone)
     for piece in _slices(file.named_pieces(begin, end) if begin < end else iter(())):
         yield ascending_names(joined_names([piece.src, piece.dst]))
 
