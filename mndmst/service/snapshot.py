@@ -6,7 +6,8 @@ from pathlib import Path
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights, stored_id_dtype
 from ..io.destination import Destination
-from ..io.shard_writer import OriginalIds, ShardWriter
+from ..io.shard_writer import ShardWriter
+from ..io.vertex_names import vertex_ids
 from .filters import joined_rows
 from .held import HeldGraph
 
@@ -27,10 +28,7 @@ def write_snapshot(comm: Comm, graph: HeldGraph, folder: Path) -> str:
         named = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
     original, target = None, Destination(folder)
     with comm.raise_on_all():
-        if run.graph.reordered:
-            bound = run.graph.original_vertices or run.num_vertices
-            ids = run.graph.read_original_ids(0, run.num_vertices)
-            original = OriginalIds(ids, bound)
+        original = vertex_ids(run.graph)
         if comm.rank == 0:
             target.claim(comm.size)
     target = comm.bcast(target)

@@ -32,6 +32,7 @@ from mndmst.io.names import (
 )
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.vertex_names import GraphNames
+from mndmst.io.weight_columns import weights_of_same_edges
 
 # Names that a careless reader or writer damages
 ODD = (
@@ -312,6 +313,19 @@ def test_a_graph_of_shards_keeps_its_names(tmp_path: Path) -> None:
     plain = made(tmp_path / "g.ncol", tmp_path / "plain", parts=4)
     assert again.uuid == plain.uuid != first.uuid
     assert all_names(again) == sorted(all_names(first))
+
+
+def test_weights_come_only_from_a_graph_with_the_same_names(tmp_path: Path) -> None:
+    graphs = []
+    for k, names in enumerate([("a", "b"), ("a", "b"), ("a", "c"), (5, 7)]):
+        file = tmp_path / f"{k}.json"
+        file.write_text(json.dumps(path_of(names)))
+        graphs.append(made(file, tmp_path / f"{k}"))
+    first, same, *others = graphs
+    assert [w.tolist() for w in weights_of_same_edges(first, same)] == [[0]]
+    for other in others:
+        with pytest.raises(InputError, match="Give a graph with the same edges"):
+            list(weights_of_same_edges(first, other))
 
 
 def test_names_are_read_at_any_positions(tmp_path: Path) -> None:
