@@ -16,9 +16,11 @@ from .comm.directory import Directory
 from .host.progress import Progress
 from .io.atomic_output import AtomicOutput
 from .io.endings import LABELS, REPORT
-from .io.labels import LabelsHeader, write_labels
+from .io.labels import LabelsHeader, write_labels, write_labels_table
 from .io.outputs import check_on_all
+from .io.rank_tables import SEPARATORS
 from .io.totals import forest_digest
+from .io.vertex_names import names_of_graph
 from .pipeline import contract
 from .run.config import Config
 from .run.report import Report, write_report
@@ -85,6 +87,7 @@ def connected_components(
     labels: Path | None = None,
     report: Path | None = None,
     overwrite: bool = False,
+    numbers: bool = False,
 ) -> Components:
     """Find the connected components of a sharded graph. Collective.
 
@@ -98,6 +101,8 @@ def connected_components(
         Where to write the run's record.
     overwrite : bool
         Replace files that are not earlier results.
+    numbers : bool
+        Write numbers of vertices to a table of labels, although they have names.
 
     Returns
     -------
@@ -113,11 +118,15 @@ def connected_components(
     check_on_all(comm, [path], outputs, overwrite=overwrite)
     run = part_graph(comm, path, config, Report(comm, progress))
     contract(run, exception=any_cut_edge)
-    return _label(run, labels, report, overwrite)
+    return _label(run, labels, report, overwrite, numbers)
 
 
 def _label(
-    run: Run, target: Path | None, record: Path | None, overwrite: bool
+    run: Run,
+    target: Path | None,
+    record: Path | None,
+    overwrite: bool,
+    numbers: bool,
 ) -> Components:
     """Label all vertices, count the components and write the outputs."""
     comm, report = run.comm, run.report
@@ -137,8 +146,13 @@ def _label(
     with AtomicOutput(comm, overwrite) as outputs:
         if target is not None:
             with report.stage("write"):
-                header = LabelsHeader(run.graph.uuid, results["components"], digest)
-                write_labels(outputs, target, labels, header)
+                if target.suffix in SEPARATORS:
+                    names = None if numbers else names_of_graph(run.graph)
+                    first = run.directory.first
+                    write_labels_table(outputs, target, first, labels, names)
+                else:
+                    header = LabelsHeader(run.graph.uuid, results["components"], digest)
+                    write_labels(outputs, target, labels, header)
         gathered = report.gather(config=run.config.as_dict(), **results)
         if record is not None:
             write_report(outputs, record, gathered)

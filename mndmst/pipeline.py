@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .comm.communicator import Comm
+from .host.errors import ConfigError
 from .host.progress import Progress
-from .io.endings import FOREST, REPORT
+from .io.endings import FOREST_OR_TABLE, REPORT
 from .io.outputs import check_on_all
+from .io.rank_tables import SEPARATORS
 from .merging.choose import choose
 from .merging.strategy import Proceed, Strategy
 from .run.checkpoint import Checkpoint
@@ -27,12 +29,14 @@ from .steps.write import Summary, write_forest
 class Targets:
     """Where the results go; None leaves one out.
 
-    `overwrite` replaces files that are not earlier results.
+    `overwrite` replaces files that are not earlier results. With `numbers`, a table of
+    the forest has numbers of vertices in place of names.
     """
 
     forest: Path | None = None
     report: Path | None = None
     labels: bool = False
+    numbers: bool = False
     checkpoint: Path | None = None
     resume: bool = False
     overwrite: bool = False
@@ -59,8 +63,14 @@ def solve(
         On every rank, if the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
-    outputs = (targets.forest, FOREST), (targets.report, REPORT)
+    outputs = (targets.forest, FOREST_OR_TABLE), (targets.report, REPORT)
     check_on_all(comm, [path], outputs, targets.checkpoint, targets.overwrite)
+    with comm.raise_on_all():
+        if targets.labels and targets.forest and targets.forest.suffix in SEPARATORS:
+            raise ConfigError(
+                f"{targets.forest}: is a table of edges, which has no place for "
+                "--labels. Give the forest a name in .h5, or leave --labels out."
+            )
     with Checkpoint(
         comm, targets.checkpoint, config.checkpoint_interval, targets.resume
     ) as checkpoint:
@@ -74,7 +84,12 @@ def solve(
 
         # 8. Every rank writes the forest edges that begin at its vertices
         summary = write_forest(
-            run, targets.forest, targets.labels, targets.report, targets.overwrite
+            run,
+            targets.forest,
+            targets.labels,
+            targets.report,
+            targets.overwrite,
+            targets.numbers,
         )
         checkpoint.remove()
     return summary

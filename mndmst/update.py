@@ -12,7 +12,7 @@ import numpy as np
 
 from .changes.batch import Batch
 from .changes.changing import ChangingForest
-from .changes.table import read_changes
+from .changes.table import read_changes, read_named_changes
 from .comm.communicator import Comm
 from .graph.model import EdgeList, Rows
 from .graph.order import keys_to_weights
@@ -21,13 +21,14 @@ from .host.memory import Budget
 from .host.progress import Progress, process_start
 from .io.atomic_output import AtomicOutput
 from .io.endings import FOREST
-from .io.forest import ForestHeader, read_forest
+from .io.forest import ForestHeader, NamesPlace, read_forest
 from .io.forest_writer import write_forest
 from .io.outputs import check_on_all
 from .io.rows_writer import check_new, graph_uuid, write_rows
 from .io.shard_writer import OriginalIds
 from .io.shards import ShardedGraph, open_graph
 from .io.totals import exact_total, forest_digest
+from .io.vertex_names import GraphNames, names_place, vertex_ids
 from .kernels.edge_order import in_row_order
 from .steps.read import balanced_vtxdist, keep_to_host, read_rows
 from .steps.write import Summary
@@ -82,8 +83,12 @@ def update(
     with comm.raise_on_all():
         if comm.rank == 0:
             index = read_index(files.forest, graph)
-            batch = read_changes(files.changes, graph.weight_dtype)
-            batch = in_present_ids(batch, graph)
+            if graph.names is not None:
+                names = GraphNames(graph)
+                batch = read_named_changes(files.changes, graph.weight_dtype, names)
+            else:
+                batch = read_changes(files.changes, graph.weight_dtype)
+                batch = in_present_ids(batch, graph)
     progress.say("reading the rows")
     rows, num_edges = _read(comm, graph, memory, threads)
     progress.say("applying the changes")
@@ -125,8 +130,8 @@ def in_present_ids(batch: Batch, graph: ShardedGraph) -> Batch:
     InputError
         If no vertex of a reordered graph had an id that is given.
     """
-    original = _original_ids(graph)
-    if original is None:
+    original = vertex_ids(graph)
+    if not isinstance(original, OriginalIds):
         return batch
     order = np.argsort(original.ids)
     known = original.ids[order]
@@ -142,14 +147,6 @@ def in_present_ids(batch: Batch, graph: ShardedGraph) -> Batch:
             )
         columns.append(order[place])
     return replace(batch, src=columns[0], dst=columns[1])
-
-
-def _original_ids(graph: ShardedGraph) -> OriginalIds | None:
-    """Return the ids that vertices had at first, if they have others now."""
-    if not graph.reordered:
-        return None
-    ids = graph.read_original_ids(0, graph.num_vertices)
-    return OriginalIds(ids, graph.original_vertices or graph.num_vertices)
 
 
 def _read(
@@ -177,7 +174,7 @@ def _write(
     """Write what there is now: the graph, if it is asked for, and the forest."""
     dtype, rows = graph.weight_dtype, changing.rows.current()
     with comm.raise_on_all():
-        original = _original_ids(graph)
+        original = vertex_ids(graph)
     uuid = graph_uuid(comm, rows, dtype, original)
     if files.graph_out is not None:
         write_rows(comm, files.graph_out, rows, dtype, uuid, original, files.overwrite)
@@ -186,7 +183,10 @@ def _write(
         edges = changing.forest.edges()
     weights = keys_to_weights(edges.key, dtype)
     total, digest = exact_total(comm, weights), forest_digest(comm, edges.u, edges.v)
-    header = ForestHeader(uuid, graph.num_vertices, total, digest)
+    place = names_place(graph)
+    if place is not None and files.graph_out is not None:
+        place = NamesPlace(uuid, str(files.graph_out))
+    header = ForestHeader(uuid, graph.num_vertices, total, digest, names=place)
     with AtomicOutput(comm, files.overwrite) as outputs:
         write_forest(outputs, files.forest_out, edges, weights, lambda: header)
     count = comm.sum(len(edges))

@@ -2,14 +2,17 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..host.counted import counted
 from ..host.extras import optional
 from .numbers import whole
-from .options import add_overwrite, add_quiet, say_not_kept, tell_notes
+from .options import add_numbers, add_overwrite, add_quiet, say_not_kept, tell_notes
 from .parser import on_disk
 from .points import add_point_columns
+
+if TYPE_CHECKING:
+    from ..io.names import NameSource
 
 # Of integers of 64 bits, with a sign.
 MOST_DIGITS = 21
@@ -57,6 +60,13 @@ def add(commands: Any) -> None:
         help="points to draw, in a file that hdbscan reads",
     )
     add_overwrite(cluster)
+    cluster.add_argument(
+        "--graph",
+        type=Path,
+        help="the graph of the forest, which keeps the names of vertices, if it is not "
+        "where it was",
+    )
+    add_numbers(cluster)
     add_point_columns(cluster)
     add_quiet(cluster)
     cluster.set_defaults(process=_cluster)
@@ -85,7 +95,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
-    inputs = arguments.forest, arguments.points
+    inputs = arguments.forest, arguments.points, arguments.graph
     outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     points = None
@@ -99,6 +109,9 @@ def _cluster(arguments: argparse.Namespace) -> int:
         tell_notes(table.notes, arguments.quiet)
         points = table.points
     file = read_forest(arguments.forest)
+    names = None
+    if arguments.output is not None and arguments.output.suffix == ".csv":
+        names = _names(arguments)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)
     rule, columns = _flat(arguments, forest, linkage)
@@ -113,7 +126,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             columns["linkage"] = linkage
-            write_clusters(arguments.output, facts, columns, files)
+            write_clusters(arguments.output, facts, columns, files, names)
         if points is not None:
             from ..cluster.picture import draw
 
@@ -126,6 +139,14 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if not any((arguments.output, arguments.plot)):
         say_not_kept("the clusters are", arguments.quiet)
     return 0
+
+
+def _names(arguments: argparse.Namespace) -> "NameSource | None":
+    from ..io.vertex_names import names_of_forest
+
+    if arguments.numbers:
+        return None
+    return names_of_forest(arguments.forest, arguments.graph)
 
 
 def _flat(

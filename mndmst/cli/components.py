@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from .options import add_run, add_talk, say_not_kept
+from .options import add_numbers, add_run, add_talk, say_not_kept
 
 
 def add(commands: Any) -> None:
@@ -15,7 +15,8 @@ def add(commands: Any) -> None:
         "their sizes, and the smallest vertex of each vertex's component. Other "
         "options of solve can be given in a file or in the environment.",
     )
-    add_run(components, "file of labels to write, .h5")
+    add_run(components, "file of labels to write, .h5, or a table, .csv or .tsv")
+    add_numbers(components)
     add_talk(components)
     components.set_defaults(process=_components)
 
@@ -36,6 +37,7 @@ def _components(arguments: argparse.Namespace) -> int:
         arguments.output,
         arguments.report,
         arguments.overwrite,
+        arguments.numbers,
     )
     if found.report is not None:
         if not arguments.quiet:

@@ -2,11 +2,18 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .options import add_columns, add_overwrite, tell_notes
 from .parser import size
+
+if TYPE_CHECKING:
+    from ..io.edges import Edges
+
+# Formats without a place for vertices that have no edge
+TABLES = (".csv",)
 
 
 def add(commands: Any) -> None:
@@ -15,7 +22,9 @@ def add(commands: Any) -> None:
         "convert",
         help="write a graph or a forest in another format",
         description="Read a forest, or any graph that `partition` reads, and write it "
-        "as .gr, .mtx, .npz, .parquet, .txt, .tsv or .csv.",
+        "as .csv, .tsv, .parquet, .json, .graphml, .gexf, .gml, .net or .ncol, under "
+        "the names that vertices have, or as .gr, .mtx, .npz or .txt, which have "
+        "numbers.",
     )
     convert.add_argument("file", type=Path, help="graph or forest to read")
     convert.add_argument("out", type=Path, help="file to write")
@@ -29,8 +38,13 @@ def add(commands: Any) -> None:
         "--graph",
         type=Path,
         metavar="GRAPH",
-        help="the graph of a forest: vertices get the ids they had before --reorder "
-        "or --compact-ids",
+        help="the graph of a forest, which keeps the names or first ids of vertices, "
+        "if it is not where it was",
+    )
+    convert.add_argument(
+        "--numbers",
+        action="store_true",
+        help="write the numbers of vertices in place of their names or first ids",
     )
     convert.add_argument(
         "--memory",
@@ -45,31 +59,62 @@ def add(commands: Any) -> None:
 def _convert(arguments: argparse.Namespace) -> int:
     from ..io.allowance import allow
     from ..io.endings import EDGES
-    from ..io.formats import check_writer, open_edges, write_edges
-    from ..io.original_ids import graph_of_forest, with_original_ids
+    from ..io.formats import check_writer, write_edges
     from ..io.outputs import check_outputs
 
     inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     check_writer(arguments.out)
     allow(arguments.memory or 0)
-    file = open_edges(arguments.file, arguments.format, arguments.columns)
-    tell_notes(file.notes, quiet=False)
-    edges = file.read()
-    if arguments.graph:
-        graph = graph_of_forest(arguments.file, arguments.graph)
-        edges = with_original_ids(edges, graph)
+    edges = _read(arguments)
     write_edges(edges, arguments.out)
-    if arguments.out.suffix == ".csv" and edges.num_vertices > _named(edges):
-        print(
-            f"mndmst: {arguments.out}: has no place for the number of vertices; read "
-            f"it again with partition --num-vertices {edges.num_vertices}",
-            file=sys.stderr,
-        )
+    if arguments.out.suffix in TABLES and edges.num_vertices > _named(edges):
+        _say_what_is_left_out(arguments.out, edges)
     return 0
 
 
-def _named(edges: Any) -> int:
-    """Return one more than the largest vertex that an edge names."""
+def _read(arguments: argparse.Namespace) -> "Edges":
+    """Read the graph or the forest, with the names of its vertices if it has any."""
+    from ..io.formats import open_edges, shards
+    from ..io.formats.forests import is_forest
+    from ..io.original_ids import with_vertex_ids
+    from ..io.shards import open_graph
+    from ..io.vertex_names import graph_of_forest, names_of_forest
+
+    file, given = arguments.file, arguments.format in (None, "h5")
+    own = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
+    if own and arguments.numbers and (file.is_dir() or not is_forest(file)):
+        return shards.read_numbered(open_graph(file))
+    opened = open_edges(file, arguments.format, arguments.columns)
+    tell_notes(opened.notes, quiet=False)
+    edges = opened.read()
+    if arguments.graph is not None:
+        graph = graph_of_forest(file, arguments.graph)
+        return edges if arguments.numbers else with_vertex_ids(edges, graph)
+    if arguments.numbers:
+        return replace(edges, names=None)
+    if own and not file.is_dir() and is_forest(file):
+        names = names_of_forest(file)
+        return edges if names is None else with_vertex_ids(edges, names.graph)
+    return edges
+
+
+def _say_what_is_left_out(out: Path, edges: "Edges") -> None:
+    if edges.names is None:
+        what = (
+            "has no place for the number of vertices; read it again with partition "
+            f"--num-vertices {edges.num_vertices}"
+        )
+    else:
+        what = "has no place for vertices without an edge; .json and .graphml have one"
+    print(f"mndmst: {out}: {what}", file=sys.stderr)
+
+
+def _named(edges: "Edges") -> int:
+    """Return how many vertices a table of edges names, or one more than the largest."""
+    import numpy as np
+
+    if edges.names is not None:
+        return len(np.unique(np.concatenate((edges.src, edges.dst))))
     return 1 + max((int(ends.max()) for ends in (edges.src, edges.dst) if len(ends)),
                    default=-1)  # fmt: skip

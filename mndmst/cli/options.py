@@ -75,6 +75,15 @@ def add_run(parser: Parser, output: str) -> None:
     )
 
 
+def add_numbers(parser: Parser) -> None:
+    """Add `--numbers`, for tables of graphs whose vertices have names."""
+    parser.add_argument(
+        "--numbers",
+        action="store_true",
+        help="in tables, write numbers of vertices in place of their names",
+    )
+
+
 def add_talk(parser: Parser) -> None:
     """Add how much a run says."""
     talk = parser.add_mutually_exclusive_group()

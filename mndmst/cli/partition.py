@@ -12,8 +12,8 @@ from .options import add_columns
 # As `io.formats.NAMES` has them, which is not imported for a help text.
 FORMATS = (
     "gr mtx txt el wel tsv csv edges edgelist plain-edgelist npz parquet arrow feather "
-    "json graph metis bvgraph parhip sg wsg egr adj binary-edgelist "
-    "undirected-binary-edgelist h5"
+    "json graph metis bvgraph parhip sg wsg egr adj graphml gexf gml net leda ncol "
+    "binary-edgelist undirected-binary-edgelist h5"
 )
 STANDARD_INPUT = Path("-")
 WEIGHTS = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE.co"

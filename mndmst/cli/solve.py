@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import add_run, add_talk, say_not_kept
+from .options import add_numbers, add_run, add_talk, say_not_kept
 
 if TYPE_CHECKING:
     from .ranks import Job
@@ -18,7 +18,8 @@ def add(commands: Any) -> None:
         description="Compute the minimum spanning forest of a sharded graph. Run it "
         "under mpirun or srun for several ranks.",
     )
-    add_run(solve, "forest file to write, .h5")
+    add_run(solve, "forest to write, .h5, or a table, .csv or .tsv")
+    add_numbers(solve)
     solve.add_argument(
         "--labels",
         action="store_true",
@@ -74,14 +75,14 @@ def _add_thresholds(parser: Any) -> None:
 def _solve(arguments: argparse.Namespace) -> int:
     from ..backends import start_driver
     from ..host.launcher import launched_processes
-    from ..io.endings import FOREST, REPORT
+    from ..io.endings import FOREST_OR_TABLE, REPORT
 
     # Several ranks may get other devices than the first one
     if arguments.backend == "cuda" and launched_processes() == 1:
         start_driver()
     from .ranks import begin
 
-    outputs = (arguments.output, FOREST), (arguments.report, REPORT)
+    outputs = (arguments.output, FOREST_OR_TABLE), (arguments.report, REPORT)
     job = begin(arguments, outputs)
     status = _run(job, arguments)
     if arguments.output is None and job.comm.rank == 0:
@@ -97,6 +98,7 @@ def _run(job: "Job", arguments: argparse.Namespace) -> int:
         arguments.output,
         arguments.report,
         arguments.labels,
+        arguments.numbers,
         arguments.checkpoint,
         arguments.resume,
         arguments.overwrite,
@@ -117,7 +119,7 @@ def demo(arguments: argparse.Namespace) -> int:
     from .ranks import begin
 
     given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
-    flags = dict.fromkeys(("resume", "quiet", "overwrite"), False)
+    flags = dict.fromkeys(("resume", "quiet", "overwrite", "numbers"), False)
     options = argparse.Namespace(graph=demo_graph(), **flags, **given)
     job = begin(options)
     status = _run(job, options)

@@ -50,6 +50,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
     from ..comm.placement import locate
     from ..io.shards import open_graph
+    from ..io.vertex_names import names_of_graph
     from ..run.compile import compile_kernels
     from ..verify import verify
     from .ranks import begin
@@ -62,7 +63,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     threads = own if arguments.threads is None else arguments.threads
     verdict = verify(comm, graph, arguments.forest, threads)
     if comm.rank == 0:
-        print(verdict.text(), flush=True)
+        print(verdict.with_names(names_of_graph(graph)).text(), flush=True)
     return 0 if verdict.ok else 1
 
 

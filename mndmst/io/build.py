@@ -10,9 +10,12 @@ from .edges import Edges
 from .external import Options, check_place, partition
 from .external.builders import Alone
 from .kernels.build import both_directions, upper_triangle
+from .names import shown
 from .shards import ShardedGraph, open_graph
+from .vertex_names import names_of_graph
 
 PIECE_VERTICES = 1 << 24
+FEW_NAMES = 3  # that a description of a graph shows
 MEMORY = 4 << 30  # at least what edges in memory take to be sorted
 
 
@@ -125,4 +128,15 @@ def describe(path: str | Path) -> dict[str, Any]:
         "degree_mean": graph.num_arcs / max(1, graph.num_vertices),
         "degree_max": largest,
         "isolated": isolated,
+        **_names_shown(graph),
     }
+
+
+def _names_shown(graph: ShardedGraph) -> dict[str, str]:
+    """Return the kind of a graph's names, and the first ones, if it keeps any."""
+    names = names_of_graph(graph)
+    if names is None:
+        return {}
+    first = ", ".join(map(shown, names.take(slice(0, FEW_NAMES)).texts()))
+    kind = graph.names or "ids in the file it was made of"
+    return {"names": f"{kind}: {first}{', ...' * (len(names) > FEW_NAMES)}"}

@@ -33,6 +33,15 @@ from .endings import CLUSTERS
 from .hdf5_file import hdf5_file
 from .layout import open_hdf5, reading
 from .lines import write_lines
+from .name_tables import (
+    Cells,
+    name_cells,
+    number_cells,
+    quoted,
+    text_cells,
+    write_rows,
+)
+from .names import NameSource
 
 FORMAT = CLUSTERS.format
 VERSION = 1
@@ -44,6 +53,7 @@ def write_clusters(
     attributes: dict[str, Any],
     columns: dict[str, np.ndarray],
     files: AtomicOutput,
+    names: NameSource | None = None,
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
@@ -53,6 +63,8 @@ def write_clusters(
         What the file says beside its format.
     columns : dict
         Datasets by name.
+    names : NameSource, optional
+        The names of vertices, for a table of text.
 
     Raises
     ------
@@ -60,7 +72,8 @@ def write_clusters(
         If it cannot be written.
     """
     if path.suffix == ".csv":
-        _write_text(path, attributes.get("ids-name", "id"), columns, files)
+        id_name = attributes.get("ids-name", "id")
+        _write_text(path, id_name, columns, files, names)
         return
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
@@ -76,38 +89,36 @@ def write_clusters(
 
 
 def _write_text(
-    path: Path, id_name: str, columns: dict[str, np.ndarray], files: AtomicOutput
+    path: Path,
+    id_name: str,
+    columns: dict[str, np.ndarray],
+    files: AtomicOutput,
+    names: NameSource | None,
 ) -> None:
     """Write a line for each vertex, or for each step of a dendrogram alone."""
     if "labels" in columns:
-        names, line = ["vertex", "label"], "%d,%d"
+        header = ["vertex", "label"]
         written = [np.arange(len(columns["labels"])), columns["labels"]]
+        cells: list[Cells] = [name_cells(names), number_cells]
         if "ids" in columns:
-            names, line = ["vertex", _quoted(id_name), "label"], "%d,%s,%d"
-            written.insert(1, _texts(columns["ids"]))
+            header.insert(1, quoted(id_name))
+            written.insert(1, columns["ids"])
+            cells.insert(1, text_cells)
         if "probabilities" in columns:
-            names, line = [*names, "probability"], line + ",%r"
+            header.append("probability")
             written.append(columns["probabilities"])
-    else:
-        names, line = ["cluster1", "cluster2", "distance", "size"], "%d,%d,%r,%d"
-        written = [*columns["linkage"].T]
+            cells.append(number_cells)
+        with (
+            files.file(path, CLUSTERS) as temporary,
+            temporary.open("w", encoding="utf-8") as file,
+        ):
+            file.write(",".join(header) + "\n")
+            write_rows(file, written, cells)
+        return
+    header, line = ["cluster1", "cluster2", "distance", "size"], "%d,%d,%r,%d"
     with files.file(path, CLUSTERS) as temporary, temporary.open("w") as file:
-        file.write(",".join(names) + "\n")
-        write_lines(file, line, written)
-
-
-def _texts(ids: np.ndarray) -> np.ndarray:
-    """Return ids as fields of CSV."""
-    if ids.dtype.kind != "U":
-        return ids
-    return np.array([_quoted(word) for word in ids.tolist()], np.str_)
-
-
-def _quoted(word: str) -> str:
-    """Return a field of CSV, in quotes where it needs them."""
-    if any(mark in word for mark in ',"\r\n'):
-        return '"' + word.replace('"', '""') + '"'
-    return word
+        file.write(",".join(header) + "\n")
+        write_lines(file, line, [*columns["linkage"].T])
 
 
 def read_labels(path: str | Path) -> np.ndarray:

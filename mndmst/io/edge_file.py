@@ -9,7 +9,7 @@ range of text, for example, begins at the first line that begins in it.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..host.counted import counted
 from ..host.errors import InputError
 from . import allowance
 from .edges import Edges, check_exact, joined_edges, narrow_integers
+from .names import Names
 
 # What a piece is about as large as: entries, or text, which stays in a core's cache
 # from reading to parsing, and whose arrays the allocator keeps for reuse.
@@ -56,8 +57,8 @@ class RowPiece:
         return len(self.heads)
 
 
-class EdgeFile(ABC):
-    """A list of weighted edges that need not fit into memory.
+class EntryFile(ABC):
+    """A file of weighted edges, whose vertices have numbers or names.
 
     It is sent to other processes, so it can be pickled and holds no open file.
 
@@ -66,18 +67,12 @@ class EdgeFile(ABC):
     name : str
         Names the file in messages.
     length : int
-        What `pieces` divides: bytes, entries, or whatever the format counts in.
-    num_vertices : int or None
-        None where no header says it: one more than the largest end that occurs.
+        What ranges divide: bytes, entries, or whatever the format counts in.
     num_entries : int or None
         How many entries the header promises; see `check_entries`.
     weight_dtype : dtype or None
         None for text: pieces of whole numbers are int64, those with a real number
         float64. In the end all are float64 if any is, else int32 if all fit.
-    both_directions : bool
-        Whether the format stores each edge in both directions. The partitioner then
-        rejects an arc without its reverse; otherwise each entry is an edge, whichever
-        way it is listed, once or twice.
     seekable : bool
         Whether ranges other than (0, length) may be asked for; a compressed file is
         read from its beginning to its end by one process.
@@ -85,20 +80,14 @@ class EdgeFile(ABC):
         Whether reading again is cheaper than keeping a copy of what was read.
     notes : tuple of str
         Lines that tell users how the file is read, such as the columns of a table.
-    vertices_asked : bool
-        Whether the user has asked for this number of vertices, however few of them
-        have edges. Otherwise it may be a wrong id that makes them so many.
     """
 
     name: str
     length: int
-    num_vertices: int | None = None
     num_entries: int | None = None
     weight_dtype: np.dtype | None = None
-    both_directions: bool = False
     seekable: bool = True
     rereadable: bool = False
-    vertices_asked: bool = False
     notes: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, Any]:
@@ -111,6 +100,57 @@ class EdgeFile(ABC):
             state = Path(self.name).stat()
             known |= {"bytes": state.st_size, "changed": state.st_mtime_ns}
         return known
+
+    def nbytes(self) -> int:
+        """Return the bytes of the file as it is stored; 0 if it is none."""
+        with suppress(OSError):
+            return Path(self.name).stat().st_size
+        return 0
+
+    def check_entries(self, found: int) -> None:
+        """Raise InputError if the header promises another number of entries."""
+        if self.num_entries not in (None, found):
+            raise InputError(
+                f"{self.name}: holds {counted(found, 'arc')}, but its header says "
+                f"{self.num_entries}. The file may have been cut short: copy it again, "
+                "or mend the header."
+            )
+
+    @abstractmethod
+    def read(self) -> Edges:
+        """Return the whole list, in memory.
+
+        Raises
+        ------
+        ConfigError
+            If it takes more than this process may hold.
+        InputError
+            If the file is damaged, or an entry is wrong.
+        """
+
+
+class EdgeFile(EntryFile):
+    """A list of weighted edges between numbered vertices, of any size.
+
+    Attributes
+    ----------
+    num_vertices : int or None
+        None where no header says it: one more than the largest end that occurs.
+    both_directions : bool
+        Whether the format stores each edge in both directions. The partitioner then
+        rejects an arc without its reverse; otherwise each entry is an edge, whichever
+        way it is listed, once or twice.
+    vertices_asked : bool
+        Whether the user has asked for this number of vertices, however few of them
+        have edges. Otherwise it may be a wrong id that makes them so many.
+    names : Names or None
+        The users' names of all vertices, where they have any.
+    """
+
+    num_vertices: int | None = None
+    both_directions: bool = False
+    vertices_asked: bool = False
+    names: Names | None = None
 
     @abstractmethod
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -134,12 +174,6 @@ class EdgeFile(ABC):
             If the file is damaged, or an entry is wrong.
         """
 
-    def nbytes(self) -> int:
-        """Return the bytes of the file as it is stored; 0 if it is none."""
-        with suppress(OSError):
-            return Path(self.name).stat().st_size
-        return 0
-
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
 
@@ -161,20 +195,11 @@ class EdgeFile(ABC):
         """
         return None
 
-    def check_entries(self, found: int) -> None:
-        """Raise InputError if the header promises another number of entries."""
-        if self.num_entries not in (None, found):
-            raise InputError(
-                f"{self.name}: holds {counted(found, 'arc')}, but its header says "
-                f"{self.num_entries}. The file may have been cut short: copy it again, "
-                "or mend the header."
-            )
-
     def own_sums(self, begin: int, end: int) -> Any:
         """Return what a range has to tell `check_sums`; small."""
         return None
 
-    def check_sums(self, sums: list[Any]) -> None:  # noqa: B027, most have none
+    def check_sums(self, sums: list[Any]) -> None:
         """Raise InputError if checksums in the file are not those of what it holds.
 
         Parameters
@@ -184,15 +209,7 @@ class EdgeFile(ABC):
         """
 
     def read(self) -> Edges:
-        """Return the whole list, in memory.
-
-        Raises
-        ------
-        ConfigError
-            If it takes more than this process may hold.
-        InputError
-            If the file is damaged, or an entry is wrong.
-        """
+        """Return the whole list, in memory; see `EntryFile`."""
         self.check_sums([self.own_sums(0, self.length)])
         pieces = self._kept(self.pieces(0, self.length))
         self.check_entries(sum(map(len, pieces)))
@@ -204,9 +221,8 @@ class EdgeFile(ABC):
                 check_exact(self.name, int(weight.min()), int(weight.max()))
         edges = joined_edges(count, pieces, directed=True)
         if self.weight_dtype is None and edges.weight.dtype == np.int64:
-            weight = narrow_integers(edges.weight)
-            return Edges(count, edges.src, edges.dst, weight, directed=True)
-        return edges
+            edges = replace(edges, weight=narrow_integers(edges.weight))
+        return replace(edges, names=self.names)
 
     def _kept(self, pieces: Iterator[Edges]) -> list[Edges]:
         """Return all pieces; count on, without keeping them, if they do not fit."""
@@ -248,6 +264,7 @@ class EdgeFileOver(EdgeFile):
         self.seekable = file.seekable
         self.rereadable = file.rereadable
         self.vertices_asked = file.vertices_asked
+        self.names = file.names
         self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
@@ -283,6 +300,7 @@ class EdgesInMemory(EdgeFile):
         self.length = self.num_entries = len(edges)
         self.num_vertices = edges.num_vertices
         self.weight_dtype = edges.weight.dtype
+        self.names = edges.names
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield slices of the list."""

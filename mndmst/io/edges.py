@@ -8,10 +8,20 @@ import numpy as np
 from ..graph.order import WEIGHT_DTYPES, id_dtype
 from ..host.counted import counted
 from ..host.errors import InputError
+from .names import Names
 
 MAX_VERTICES = 1 << 48
 # Whole numbers up to it are exact in float64.
 MOST_EXACT = 1 << 53
+BOUND_BYTES = 8  # where a row begins, or a part
+# Rows may take as many bytes as this whatever a file is like.
+ROWS_ALLOWED = 64 << 20
+# Vertices for each edge from which on ids are taken for names.
+SPARSE_RATIO = 16
+
+
+class UnnumberedEndError(InputError):
+    """An end of an edge is not the number of a vertex; it may be a name."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,8 @@ class Edges:
         Whether the list may hold an edge in both directions. If not, each pair is
         one undirected edge. In both cases only the lightest of all edges that join
         two vertices is kept, and self-loops are ignored.
+    names : Names, optional
+        The users' names of all vertices, ascending; None where they are numbers.
     """
 
     num_vertices: int
@@ -35,9 +47,19 @@ class Edges:
     dst: np.ndarray
     weight: np.ndarray
     directed: bool
+    names: Names | None = None
 
     def __len__(self) -> int:
         return len(self.src)
+
+
+def is_sparse(num_vertices: int, num_entries: int) -> bool:
+    """Return whether most vertices would have no edge, and their rows take much disk.
+
+    The ids in a file are then names, such as those of OpenStreetMap, not numbers.
+    """
+    far = num_vertices > SPARSE_RATIO * num_entries
+    return far and BOUND_BYTES * num_vertices > ROWS_ALLOWED
 
 
 def checked_edges(
@@ -66,13 +88,13 @@ def checked_edges(
         If an end is out of range, a weight is NaN or of a type without an order.
     """
     if num_vertices > MAX_VERTICES:
-        raise InputError(
+        raise UnnumberedEndError(
             f"{source}: has {num_vertices} vertices; at most 2^48 can be numbered."
         )
     for ends in (src, dst):
         if len(ends) and (ends.min() < 0 or ends.max() >= num_vertices):
             bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
-            raise InputError(
+            raise UnnumberedEndError(
                 f"{source}: entry {before + bad} joins vertex {ends[bad]} (both count "
                 "from 0), but there is no more than "
                 f"{counted(num_vertices, 'vertex')}. Fix the entry."

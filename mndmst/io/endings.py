@@ -36,7 +36,9 @@ FOREST = Kind(
     "mndmst-forest",
     "mndmst convert makes .csv, .parquet and others of a forest",
 )
-LABELS = Kind("file of labels", _HDF5, "mndmst-labels")
+# The forest as a table of edges, which the writer chooses by the ending
+FOREST_OR_TABLE = FOREST._replace(endings=(*_HDF5, ".csv", ".tsv"))
+LABELS = Kind("file of labels", (*_HDF5, ".csv", ".tsv"), "mndmst-labels")
 CLUSTERS = Kind("cluster file", (*_HDF5, ".csv"), "mndmst-clusters")
 COLUMN = Kind("column of weights", (".h5",), "mndmst-column")
 POINTS = Kind("file of points", (".npy",))

@@ -7,6 +7,8 @@ One HDF5 file::
         @ graph-uuid, num_vertices   of the graph
         @ num_edges, num_trees, total_weight, weight_dtype, digest
         @ config, report             JSON
+        @ names-uuid, names-path, names-path-relative   the graph that keeps the names
+                                     of the vertices, if they have any
         forest
             src, dst                 int64 [edges], src < dst, sorted by (src, dst)
             weight                   the graph's weight type
@@ -34,12 +36,33 @@ from ..host.errors import InputError
 from ..host.version import __version__
 from .datasets import checked_dataset, read_dataset
 from .endings import FOREST
-from .layout import open_hdf5, reading
+from .layout import open_hdf5, read_attribute, reading
 from .totals import PIECE, ExactSum, PairDigest, same_total
 
 FORMAT = FOREST.format
 VERSION = 1
 REMAKE = "solve again"
+# The attributes of a `NamesPlace`, in its order
+NAMES_PLACE = ("names-uuid", "names-path", "names-path-relative")
+
+
+@dataclass(frozen=True)
+class NamesPlace:
+    """The graph that keeps the names of a forest's vertices.
+
+    Attributes
+    ----------
+    uuid : str
+        Of the graph: the forest's own, or the one that changes were made to.
+    path : str
+        Its directory.
+    relative : str
+        Its directory, seen from that of the forest file; empty before it is written.
+    """
+
+    uuid: str
+    path: str
+    relative: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +80,8 @@ class ForestHeader:
         As `totals.forest_digest` returns it.
     config, report : dict
         The run's configuration and report, as far as JSON can hold them.
+    names : NamesPlace or None
+        The graph that keeps the names of the vertices, if they have any.
     """
 
     graph_uuid: str
@@ -65,6 +90,7 @@ class ForestHeader:
     digest: str
     config: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
+    names: NamesPlace | None = None
 
 
 @dataclass(frozen=True)
@@ -187,6 +213,7 @@ def describe_forest(path: str | Path) -> dict[str, Any]:
         "weight_dtype": forest.weight_dtype.name,
         "digest": digest.hexdigest(),
         "labels": forest.has_labels,
+        **({"names": f"in {header.names.path}"} if header.names else {}),
         "config": header.config,
         "report": header.report,
     }
@@ -227,6 +254,7 @@ def _from_attributes(path: Path, file: h5py.File) -> ForestFile:
         digest=attributes["digest"],
         config=json.loads(attributes["config"]),
         report=json.loads(attributes["report"]),
+        names=_names_place(file),
     )
     return ForestFile(
         path=path,
@@ -237,6 +265,13 @@ def _from_attributes(path: Path, file: h5py.File) -> ForestFile:
         weight_dtype=np.dtype(attributes["weight_dtype"]),
         has_labels="labels" in file,
     )
+
+
+def _names_place(file: h5py.File) -> NamesPlace | None:
+    found = [read_attribute(file, name) for name in NAMES_PLACE]
+    if not all(isinstance(value, str) for value in found):
+        return None
+    return NamesPlace(*found)
 
 
 def _check_datasets(forest: ForestFile, file: h5py.File) -> None:

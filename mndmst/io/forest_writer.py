@@ -1,5 +1,6 @@
 """Write a forest file from all ranks (see `columns` for how), or from one process."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from ..host.version import __version__
 from ..kernels.threads import ALONE, Threads
 from .atomic_output import AtomicOutput
 from .columns import create_dataset, write_columns
-from .endings import FOREST
-from .forest import FORMAT, VERSION, ForestHeader
+from .endings import FOREST, FOREST_OR_TABLE
+from .forest import FORMAT, NAMES_PLACE, VERSION, ForestHeader, NamesPlace
 from .hdf5_file import hdf5_file
+from .name_tables import COLUMNS
+from .rank_tables import write_table
+from .vertex_names import GraphNames
 
 
 def write_forest(
@@ -56,9 +60,29 @@ def write_forest(
     num_edges = outputs.ranks.sum(len(edges))
 
     def attributes() -> dict[str, Any]:
-        return _attributes(header(), num_edges, weights.dtype)
+        return _attributes(path, header(), num_edges, weights.dtype)
 
     write_columns(outputs, path, FOREST, columns, attributes, wide, threads)
+
+
+def write_forest_table(
+    outputs: AtomicOutput,
+    path: Path,
+    edges: EdgeList,
+    weights: np.ndarray,
+    names: GraphNames | None,
+) -> None:
+    """Write a forest as a table of text; every rank calls it.
+
+    Parameters
+    ----------
+    edges, weights
+        As in `write_forest`.
+    names : GraphNames or None
+        The names of vertices; None for numbers.
+    """
+    columns = edges.u, edges.v, weights
+    write_table(outputs, path, COLUMNS, columns, names, FOREST_OR_TABLE)
 
 
 def write_forest_alone(
@@ -103,11 +127,11 @@ def write_forest_in(
     with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:
         for name, column in columns.items():
             create_dataset(file, name, len(column), column.dtype)[:] = column
-        file.attrs.update(_attributes(header, len(edges[0]), edges[2].dtype))
+        file.attrs.update(_attributes(path, header, len(edges[0]), edges[2].dtype))
 
 
 def _attributes(
-    header: ForestHeader, num_edges: int, weight_dtype: np.dtype
+    path: Path, header: ForestHeader, num_edges: int, weight_dtype: np.dtype
 ) -> dict[str, Any]:
     total: int | float | str = header.total_weight
     if isinstance(total, int) and not -(1 << 63) <= total < 1 << 63:
@@ -125,4 +149,16 @@ def _attributes(
         "digest": header.digest,
         "config": to_json(header.config),
         "report": to_json(header.report),
+        **_names_place(path, header.names),
     }
+
+
+def _names_place(path: Path, names: NamesPlace | None) -> dict[str, str]:
+    """Return where the graph with the names is, by itself and seen from the forest."""
+    if names is None:
+        return {}
+    graph = os.path.realpath(names.path)
+    relative = os.path.relpath(graph, os.path.realpath(path.parent))
+    # A name of a file need not be text
+    values = (os.fsencode(p).decode(errors="replace") for p in (graph, relative))
+    return dict(zip(NAMES_PLACE, (names.uuid, *values), strict=True))

@@ -24,7 +24,9 @@ from .columns import write_columns
 from .datasets import checked_dataset, read_dataset
 from .endings import LABELS
 from .layout import open_hdf5, reading
+from .rank_tables import write_table
 from .totals import PIECE, PairDigest
+from .vertex_names import GraphNames
 
 FORMAT = LABELS.format
 VERSION = 1
@@ -69,6 +71,28 @@ def write_labels(
     wide = {"labels": np.dtype(np.int64)}
     columns = {"labels": labels}
     write_columns(outputs, path, LABELS, columns, lambda: attributes, wide)
+
+
+def write_labels_table(
+    outputs: AtomicOutput,
+    path: Path,
+    first: int,
+    labels: np.ndarray,
+    names: GraphNames | None,
+) -> None:
+    """Write labels as a table of text; every rank calls it.
+
+    Parameters
+    ----------
+    first : int
+        The vertex of this rank's first label.
+    labels
+        As in `write_labels`.
+    names : GraphNames or None
+        The names of vertices; None for numbers.
+    """
+    columns = np.arange(first, first + len(labels)), labels
+    write_table(outputs, path, ("vertex", "component"), columns, names, LABELS)
 
 
 def describe_labels(path: Path) -> dict[str, Any]:

@@ -6,6 +6,8 @@ A graph is a directory::
         @ format "mndmst-graph", version, creator, graph-uuid
         @ num_vertices, num_arcs, num_parts, weight_dtype, reordered
         @ original_vertices     how many vertices the file had, if there are others now
+        @ names                 "int64", "uint64", "text" or "json", if vertices have
+                                names
         vtxdist                 int64 [parts + 1]   first vertex of every part
         arcdist                 int64 [parts + 1]   first arc of every part
         parts                   str [parts]         file names
@@ -15,10 +17,14 @@ A graph is a directory::
         @ format "mndmst-shard", version, creator, graph-uuid
         @ num_vertices          of the whole graph
         @ num_arcs              of this part
-        @ vertex_begin, vertex_end, part, num_parts, reordered, original_vertices
+        @ vertex_begin, vertex_end, part, num_parts, reordered, original_vertices, names
         vtxdist                 int64 [parts + 1]
         original-id             int32 or int64 [rows]   if the graph is reordered, or
                                 its ids were made compact
+        names                   if vertices have names, see `io.names`
+            integers            int64 or uint64 [rows]
+            text                uint8               UTF-8, one text behind the other
+            begins              int64 [rows + 1]    where each begins, from 0
         graph                   @ encoding-type "csr_matrix", encoding-version, shape
             indptr              int64 [rows + 1]    begins at 0
             indices             int32 or int64      global ids
@@ -53,6 +59,7 @@ from .opening import check_regular, opened
 INDEX_NAME = "index.h5"
 MADE_FROM = "made-from"
 ORIGINAL_VERTICES = "original_vertices"
+NAMES = "names"
 GRAPH_FORMAT = "mndmst-graph"
 SHARD_FORMAT = "mndmst-shard"
 VERSION = 1

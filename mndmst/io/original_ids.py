@@ -1,14 +1,33 @@
-"""Give edges of a reordered graph the ids their vertices had at first."""
+"""Give edges of a graph the names, or the ids, their vertices had at first."""
 
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 
 from ..graph.order import id_dtype
 from ..host.errors import InputError
+from .allowance import check_room
 from .edges import Edges
-from .forest import read_forest
-from .shards import ShardedGraph, open_graph
+from .names import NameKind, distinct_names
+from .shards import ShardedGraph
+
+# What a name takes while names are put in order, beside its letters
+_NAME_BYTES = 200
+
+
+def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
+    """Return edges, each once, with the names or original ids of a graph's vertices.
+
+    Parameters
+    ----------
+    edges : Edges
+        With the numbers of the graph.
+    graph : ShardedGraph
+        If its vertices have no names, and were not reordered, edges stay as they are.
+    """
+    if graph.names is not None:
+        return _with_names(edges, graph)
+    return with_original_ids(edges, graph) if graph.reordered else edges
 
 
 def with_original_ids(edges: Edges, graph: ShardedGraph) -> Edges:
@@ -23,24 +42,28 @@ def with_original_ids(edges: Edges, graph: ShardedGraph) -> Edges:
     """
     original = graph.read_original_ids(0, graph.num_vertices)
     bound = graph.original_vertices or graph.num_vertices
-    ends = original[np.stack((edges.src, edges.dst))].astype(id_dtype(bound))
+    return _renumbered(edges, original, bound)
+
+
+def _with_names(edges: Edges, graph: ShardedGraph) -> Edges:
+    """Return edges with names, numbered in the order of these."""
+    per_name = 24 if graph.names in (NameKind.INT64, NameKind.UINT64) else _NAME_BYTES
+    nbytes = per_name * graph.num_vertices
+    check_room(graph.path, nbytes, "what its vertices are named")
+    names = graph.read_names(0, graph.num_vertices)
+    if names.ascend():
+        return replace(edges, names=names)
+    ordered, numbers = distinct_names(names)
+    if len(ordered) < len(names):
+        raise InputError(
+            f"{graph.path}: two vertices have the same name. Make the graph again."
+        )
+    return replace(_renumbered(edges, numbers, len(names)), names=ordered)
+
+
+def _renumbered(edges: Edges, numbers: np.ndarray, bound: int) -> Edges:
+    """Return edges under other numbers, src < dst, sorted by (src, dst)."""
+    ends = numbers[np.stack((edges.src, edges.dst))].astype(id_dtype(bound))
     src, dst = np.sort(ends, axis=0)
     order = np.lexsort((dst, src))
     return Edges(bound, src[order], dst[order], edges.weight[order], edges.directed)
-
-
-def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
-    """Open the graph that a forest is of.
-
-    Raises
-    ------
-    InputError
-        If it is of another one, or a file is damaged.
-    """
-    opened, uuid = open_graph(graph), read_forest(forest).header.graph_uuid
-    if opened.uuid != uuid:
-        raise InputError(
-            f"{forest}: is the forest of graph {uuid}, and {graph} is {opened.uuid}. "
-            "Give the graph it was solved from."
-        )
-    return opened

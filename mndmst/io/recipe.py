@@ -15,6 +15,7 @@ from .edge_file import EdgeFile, EdgeFileOver, Rows
 from .formats import NAMES
 from .formats.files import unpacked_pieces
 from .generate import KINDS, open_random
+from .named_file import NamedEdgeFile
 from .opening import read_toml
 from .shards import ShardedGraph
 from .weights import open_weighed
@@ -145,6 +146,11 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
     opened = open_weighed(
         Path(file), source["weights"], source.get("format"), source.get("columns")
     )
+    if isinstance(opened, NamedEdgeFile):
+        raise InputError(
+            f"{file}: names its vertices, and the recipe {recipe.path} is for vertices "
+            "that are numbers. Make the graph with partition, without a recipe."
+        )
     return _Counted(recipe, opened)
 
 

@@ -15,7 +15,7 @@ from .external.lock import locked
 from .external.parts import name_by_content
 from .kernels.external import fingerprint
 from .layout import writing
-from .shard_writer import OriginalIds, ShardWriter
+from .shard_writer import ShardWriter, VertexIds
 
 
 def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
@@ -47,7 +47,7 @@ def graph_uuid(
     comm: Comm,
     rows: Rows,
     weight_dtype: np.dtype,
-    original: OriginalIds | None = None,
+    original: VertexIds | None = None,
 ) -> str:
     """Return the uuid that `partition` gives the graph of these rows. Collective.
 
@@ -55,8 +55,8 @@ def graph_uuid(
     ----------
     rows : Rows
         This rank's.
-    original : OriginalIds, optional
-        The ids that vertices had at first, if they have others now.
+    original : OriginalIds or Names, optional
+        The ids that vertices had at first, if they have others now, or their names.
     """
     weights = keys_to_weights(rows.keys, weight_dtype)
     words = weights.view(key_dtype(weight_dtype))
@@ -67,7 +67,7 @@ def graph_uuid(
 
 def write_rows(
     comm: Comm, out: Path, rows: Rows, weight_dtype: np.dtype, uuid: str,
-    original: OriginalIds | None = None, overwrite: bool = False,
+    original: VertexIds | None = None, overwrite: bool = False,
 ) -> None:  # fmt: skip
     """Write the rows of all ranks as a graph, a part for each. Collective.
 

@@ -16,10 +16,27 @@ import numpy as np
 
 from ..host.errors import InputError
 from ..kernels.threads import ALONE, Threads
+from .allowance import check_room
 from .chunks import read_range
 from .datasets import checked_dataset, read_dataset
 from .kernels.checks import move_ascending
-from .layout import SHARD_FORMAT, VERSION, open_hdf5, read_attribute, reading
+from .layout import (
+    INDEX_NAME,
+    NAMES,
+    SHARD_FORMAT,
+    VERSION,
+    open_hdf5,
+    read_attribute,
+    reading,
+)
+from .names import (
+    LONGEST_NAME,
+    IntegerNames,
+    NameKind,
+    Names,
+    TextNames,
+    joined_names,
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +57,8 @@ class ShardFiles:
         Whether the vertices had other ids at first, see `read_original_ids`.
     original_vertices : int
         How many vertices there were then; 0 where there are as many now.
+    names : NameKind or None
+        The kind of the vertices' names, where the graph keeps any; see `read_names`.
     """
 
     path: Path
@@ -50,6 +69,7 @@ class ShardFiles:
     parts: tuple[Path, ...]
     reordered: bool = False
     original_vertices: int = 0
+    names: NameKind | None = None
     _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -66,6 +86,16 @@ class ShardFiles:
     def num_parts(self) -> int:
         """Number of files the rows are spread over."""
         return len(self.parts)
+
+    @property
+    def place(self) -> Path:
+        """The path that opens the graph: its directory, or the one shard."""
+        return self.path.parent if self.path.name == INDEX_NAME else self.path
+
+    @property
+    def has_names(self) -> bool:
+        """Whether vertices have names, or had other ids in the graph's file."""
+        return self.reordered or self.names is not None
 
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
         """Return where the rows of the vertices [begin, end) begin and end.
@@ -131,6 +161,48 @@ class ShardFiles:
             )
         return ids
 
+    def read_names(self, begin: int, end: int) -> Names:
+        """Return the names of the vertices [begin, end) of a graph that keeps names.
+
+        Raises
+        ------
+        InputError
+            If a part is damaged, or a name is not text, empty or too long.
+        """
+        if self.names is None:
+            raise ValueError("the graph keeps no names")
+        found = [
+            self._read_names_of(part, low, high)
+            for part, low, high in self.overlap(begin, end)
+        ]
+        return joined_names(found)
+
+    def _read_names_of(self, part: int, low: int, high: int) -> Names:
+        """Return the names of the vertices [low, high) of a part."""
+        first, last = self.vtxdist[part : part + 2].tolist()
+        path, begin, end = self.parts[part], low - first, high - first
+        with self.open(part) as file:
+            if self.names is None or self.names.is_integer:
+                dataset = checked_dataset(path, file, "names/integers", last - first)
+                return IntegerNames(read_dataset(path, dataset, begin, end))
+            dataset = checked_dataset(path, file, "names/begins", last - first + 1)
+            begins = read_dataset(path, dataset, begin, end + 1)
+            dataset = checked_dataset(path, file, "names/text")
+            lengths = np.diff(begins)
+            inside = begins[0] >= 0 and begins[-1] <= len(dataset)
+            whole = begin > 0 or begins[0] == 0
+            whole &= end < last - first or begins[-1] == len(dataset)
+            if not (inside and whole and (lengths > 0).all()):
+                raise self.wrong(part, "where its names begin does not ascend")
+            if len(lengths) and lengths.max() > LONGEST_NAME:
+                raise self.wrong(part, f"a name has {lengths.max():,} bytes")
+            check_room(path, int(begins[-1] - begins[0]), "what its vertices are named")
+            text = read_dataset(path, dataset, int(begins[0]), int(begins[-1]))
+        begins -= begins[0]
+        if not _is_utf8(text, begins):
+            raise self.wrong(part, "a name is not UTF-8")
+        return TextNames(self.names, text, begins)
+
     @contextmanager
     def open(self, part: int) -> Iterator[h5py.File]:
         """Open a part, which is compared with the index the first time.
@@ -188,10 +260,26 @@ class ShardFiles:
         indices = checked_dataset(where, file, "graph/indices", self._arcs(part))
         if indices.dtype not in (np.int32, np.int64):
             raise self.wrong(part, f"ids of type {indices.dtype}, not int32 or int64")
+        self._check_names(part, file)
         indptr = checked_dataset(where, file, "graph/indptr", end - begin + 1)
         data = checked_dataset(where, file, "graph/data", self._arcs(part))
         if indptr.dtype != np.int64 or data.dtype != self.weight_dtype:
             raise self.wrong(part, "indptr or data is not of the type it should be")
+
+    def _check_names(self, part: int, file: h5py.File) -> None:
+        """Compare the types of a part's names with the index."""
+        found = read_attribute(file, NAMES)
+        if found != (None if self.names is None else self.names.value):
+            raise self.wrong(part, f"its names are {found}, not {self.names}")
+        if self.names is None:
+            return
+        types = {"names/text": np.uint8, "names/begins": np.int64}
+        if self.names.is_integer:
+            types = {"names/integers": np.dtype(self.names.value).type}
+        for name, dtype in types.items():
+            stored = checked_dataset(self.parts[part], file, name).dtype
+            if stored != dtype:
+                raise self.wrong(part, f"{name} has type {stored}")
 
     def _arcs(self, part: int) -> int:
         return int(self.arcdist[part + 1] - self.arcdist[part])
@@ -211,6 +299,18 @@ class ShardFiles:
     def wrong(self, part: int, what: str) -> InputError:
         """Return an error about what is in a part."""
         return InputError(f"{self.parts[part]}: {what}. Make the graph again.")
+
+
+def _is_utf8(text: np.ndarray, begins: np.ndarray) -> bool:
+    """Return whether texts, one behind the other, are UTF-8, each for itself."""
+    first = text[begins[:-1]]
+    if ((first & 0xC0) == 0x80).any():  # the middle of a letter
+        return False
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:

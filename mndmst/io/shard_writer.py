@@ -18,6 +18,7 @@ from .layout import (
     INDEX_NAME,
     MADE_FROM,
     MALFORMED,
+    NAMES,
     ORIGINAL_VERTICES,
     SHARD_FORMAT,
     VERSION,
@@ -28,6 +29,7 @@ from .layout import (
     write_attributes,
     writing,
 )
+from .names import NameSource
 from .part_writer import Column, PartWriter
 
 
@@ -43,6 +45,10 @@ class OriginalIds(NamedTuple):
 
     ids: np.ndarray
     bound: int
+
+
+# What vertices are called in the file a graph is made of
+VertexIds = OriginalIds | NameSource
 
 
 class ShardWriter:
@@ -68,8 +74,8 @@ class ShardWriter:
         Names the graph; the same graph in other parts may carry the same.
     compress : bool
         Shuffle and gzip the datasets: smaller, and several times slower to read.
-    original : OriginalIds, optional
-        The ids that vertices had at first, if they have others now.
+    original : OriginalIds or Names, optional
+        The ids that vertices had at first, if they have others now, or their names.
 
     Raises
     ------
@@ -85,7 +91,7 @@ class ShardWriter:
         vtxdist: np.ndarray,
         uuid: str,
         compress: bool = False,
-        original: OriginalIds | None = None,
+        original: VertexIds | None = None,
     ) -> None:
         self.num_vertices = int(num_vertices)
         self.weight_dtype = np.dtype(weight_dtype)
@@ -156,15 +162,24 @@ class ShardWriter:
             shape = np.array([end - begin, self.num_vertices])
             encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
             write_attributes(group, encoding | {"shape": shape})
-            if self.original is not None:
-                stored = stored_id_dtype(self.original.bound)
-                self._write(file, "original-id", self.original.ids[begin:end], stored)
+            self._write_vertex_ids(file, begin, end)
             ids = stored_id_dtype(self.num_vertices)
             types = (ids, self.weight_dtype)
             writer = PartWriter(group, end - begin, most_arcs, types, self.compress)
             yield writer
             arcs = writer.finish()
             write_attributes(file, {"num_arcs": arcs})
+
+    def _write_vertex_ids(self, file: h5py.File, begin: int, end: int) -> None:
+        """Write the original ids or the names of a part's vertices, if any."""
+        if isinstance(self.original, OriginalIds):
+            stored = stored_id_dtype(self.original.bound)
+            self._write(file, "original-id", self.original.ids[begin:end], stored)
+        elif self.original is not None:
+            group = file.create_group(NAMES)
+            columns = self.original.take(slice(begin, end)).columns()
+            for name, column in columns.items():
+                self._write(group, name, column, column.dtype)
 
     def finish(self, uuid: str | None = None, record: str | None = None) -> None:
         """Check that every part is there, then give all files their final names.
@@ -253,9 +268,11 @@ class ShardWriter:
             "graph-uuid": self.uuid,
             "num_vertices": self.num_vertices,
             "num_parts": self.num_parts,
-            "reordered": self.original is not None,
+            "reordered": isinstance(self.original, OriginalIds),
         }
-        if self.original is not None and self.original.bound != self.num_vertices:
+        if isinstance(self.original, NameSource):
+            header[NAMES] = self.original.kind.value
+        elif self.original and self.original.bound != self.num_vertices:
             header[ORIGINAL_VERTICES] = self.original.bound
         write_attributes(file, header | more)
 

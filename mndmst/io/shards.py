@@ -15,6 +15,7 @@ from .edges import MAX_VERTICES
 from .layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
+    NAMES,
     ORIGINAL_VERTICES,
     SHARD_FORMAT,
     VERSION,
@@ -23,6 +24,7 @@ from .layout import (
     read_attribute,
     reading,
 )
+from .names import NameKind
 from .shard_reader import ShardedGraph
 from .shard_writer import ShardWriter
 
@@ -89,6 +91,7 @@ def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
         parts=tuple(path.parent / Path(name.decode()).name for name in names),
         reordered=bool(read_attribute(file, "reordered")),
         original_vertices=_original_vertices(path, file),
+        names=_name_kind(path, file),
     )
 
 
@@ -108,6 +111,7 @@ def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
         parts=(path,),
         reordered=bool(read_attribute(file, "reordered")),
         original_vertices=_original_vertices(path, file),
+        names=_name_kind(path, file),
     )
 
 
@@ -129,6 +133,16 @@ def _original_vertices(path: Path, file: h5py.File) -> int:
             "the graph again."
         )
     return bound
+
+
+def _name_kind(path: Path, file: h5py.File) -> NameKind | None:
+    found = read_attribute(file, NAMES)
+    if found is None or found in list(NameKind):
+        return None if found is None else NameKind(found)
+    raise InputError(
+        f"{path}: has names of the kind {found}; known are {', '.join(NameKind)}. Make "
+        "the graph again."
+    )
 
 
 def _weight_dtype(file: Path, name: str) -> np.dtype:

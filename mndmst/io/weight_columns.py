@@ -169,17 +169,27 @@ def weights_of_same_edges(
         )
     for begin, end in _pieces(graph):
         indptr, indices, _ = graph.read_rows(begin, end)
-        ids = graph.read_original_ids(begin, end)
         other_indptr, other_indices, weights = other.read_rows(begin, end)
-        other_ids = other.read_original_ids(begin, end)
-        pairs = (indptr, other_indptr), (indices, other_indices), (ids, other_ids)
-        if not all(np.array_equal(*pair) for pair in pairs):
+        pairs = (indptr, other_indptr), (indices, other_indices)
+        same = all(np.array_equal(*pair) for pair in pairs)
+        if not (same and _same_names(graph, other, begin, end)):
             raise InputError(
                 f"{other.path}: has other edges than {graph.path} at the vertices "
                 f"from {begin:,} to {end - 1:,}. Give a graph with the same edges and "
                 "ids, such as one made with the same options."
             )
         yield forward_arcs(begin, indptr, indices, weights)[2]
+
+
+def _same_names(graph: ShardedGraph, other: ShardedGraph, begin: int, end: int) -> bool:
+    """Return whether some vertices have the same names, or ids in the graphs' files."""
+    if graph.names != other.names:
+        return False
+    if graph.names is None:
+        ids, other_ids = (g.read_original_ids(begin, end) for g in (graph, other))
+        return np.array_equal(ids, other_ids)
+    columns, others = (g.read_names(begin, end).columns() for g in (graph, other))
+    return all(np.array_equal(columns[name], others[name]) for name in columns)
 
 
 def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:

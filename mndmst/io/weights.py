@@ -35,6 +35,7 @@ from .formats import is_table, open_edges
 from .formats.coordinates import read_coordinates
 from .formats.table_columns import ColumnNames
 from .kernels.build import hash_edges
+from .named_file import EdgesByName, NamedEdgeFile
 
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _KNOWN = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE"
@@ -68,9 +69,36 @@ class WeighedFile(EdgeFileOver):
             yield replace(piece, weight=self.rule(piece.src, piece.dst))
 
 
+class EvenlyWeighed(NamedEdgeFile):
+    """A file of named vertices with one weight for all edges.
+
+    Parameters
+    ----------
+    file : NamedEdgeFile
+    rule : Constant
+    """
+
+    def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
+        self.file, self.rule, self.kind = file, rule, file.kind
+        self.name, self.length, self.seekable = file.name, file.length, file.seekable
+        self.num_entries, self.rereadable = file.num_entries, file.rereadable
+        self.weight_dtype = _dtype(rule.weight, rule.weight)
+        self.notes = file.notes
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells the file and its weights from others."""
+        return self.file.identity() | {"weights": repr(self.rule)}
+
+    def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
+        """Yield the pieces of the file, weighed; see `NamedEdgeFile`."""
+        for piece in self.file.named_pieces(begin, end):
+            ends = np.empty(len(piece), np.int64)
+            yield replace(piece, weight=self.rule(ends, ends))
+
+
 def open_weighed(
     path: Path, rule: str, format: str | None = None, columns: str | None = None
-) -> EdgeFile:
+) -> EdgeFile | NamedEdgeFile:
     """Open a graph in any of the formats, with the weights that a rule gives.
 
     Where a rule makes the weights, a table needs no column of them.
@@ -99,12 +127,14 @@ def open_weighed(
     return weigh(open_edges(path, format, asked), rule)
 
 
-def weigh(file: EdgeFile, rule: str) -> EdgeFile:
+def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:
     """Return a file with the weights that a rule gives.
 
     Parameters
     ----------
-    file : EdgeFile
+    file : EdgeFile or NamedEdgeFile
+        Of named vertices all edges have one weight, because the other rules compute
+        with numbers.
     rule : str
         See the table above.
 
@@ -120,7 +150,15 @@ def weigh(file: EdgeFile, rule: str) -> EdgeFile:
     if kind == "file" and not words:
         return file
     if kind == "constant" and len(words) == 1:
-        return WeighedFile(file, Constant(_number(rule, words[0])))
+        constant = Constant(_number(rule, words[0]))
+        if isinstance(file, NamedEdgeFile):
+            return EvenlyWeighed(file, constant)
+        return WeighedFile(file, constant)
+    if isinstance(file, NamedEdgeFile):
+        raise ConfigError(
+            f"--weights {rule}: is computed from the numbers of vertices, and "
+            f"{file.name} names them. Give constant:X, or weights in the file."
+        )
     if kind == "hash" and len(words) <= 1:
         return WeighedFile(file, Uniform(1, 1 << _HASH_BITS, _seed(rule, words)))
     if kind == "random" and 2 <= len(words) <= 3:

@@ -8,7 +8,8 @@ from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights, stored_id_dtype
 from ..host.errors import OutputError
 from ..io.destination import Destination, remove_shards
-from ..io.shard_writer import OriginalIds, ShardWriter
+from ..io.shard_writer import ShardWriter
+from ..io.vertex_names import vertex_ids
 from .served_graph import ServedGraph
 
 
@@ -40,10 +41,7 @@ def _write(comm: Comm, graph: ServedGraph, folder: Path) -> str:
         named = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
     original, target = None, Destination(folder)
     with comm.raise_on_all():
-        if run.graph.reordered:
-            bound = run.graph.original_vertices or run.num_vertices
-            ids = run.graph.read_original_ids(0, run.num_vertices)
-            original = OriginalIds(ids, bound)
+        original = vertex_ids(run.graph)
         if comm.rank == 0:
             target.claim(comm.size)
     target = comm.bcast(target)

@@ -19,7 +19,10 @@ from ..graph.ordered import places_among
 from ..io.atomic_output import AtomicOutput
 from ..io.forest import ForestHeader
 from ..io.forest_writer import write_forest as write_forest_file
+from ..io.forest_writer import write_forest_table
+from ..io.rank_tables import SEPARATORS
 from ..io.totals import begin_digest, exact_total
+from ..io.vertex_names import names_of_graph, names_place
 from ..kernels.columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.group_by_owner import by_owner
@@ -73,17 +76,21 @@ def write_forest(
     with_labels: bool,
     record_path: Path | None,
     overwrite: bool = False,
+    with_numbers: bool = False,
 ) -> Summary:
     """Sort the forest, compute its weight and digest, and write it. Collective.
 
     Parameters
     ----------
     path, record_path : Path or None
-        Where to write the forest and the report.
+        Where to write the forest and the report. The forest is a table if the suffix of
+        its path is that of one.
     with_labels : bool
         Write each vertex's tree, too.
     overwrite : bool
         Replace files that are not earlier results.
+    with_numbers : bool
+        Write numbers of vertices to a table, although they have names.
     """
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
@@ -107,14 +114,24 @@ def write_forest(
         results["digest"] = finish_digest()
         record = run.report.gather(config=config, **results) or {}
         return ForestHeader(
-            graph.uuid, graph.num_vertices, weight, results["digest"], config, record
+            graph.uuid,
+            graph.num_vertices,
+            weight,
+            results["digest"],
+            config,
+            record,
+            names_place(graph),
         )
 
     with AtomicOutput(comm, overwrite) as outputs:
-        if path is None:
+        if path is None or path.suffix in SEPARATORS:
             with run.report.stage("digest"):
                 results["digest"] = finish_digest()
-        else:
+        if path is not None and path.suffix in SEPARATORS:
+            with run.report.stage("write"):
+                names = None if with_numbers else names_of_graph(graph)
+                write_forest_table(outputs, path, edges, weights, names)
+        elif path is not None:
             with run.report.stage("write"):
                 labels = smallest_vertices(run.directory) if with_labels else None
                 write_forest_file(

@@ -6,19 +6,29 @@ graph precedes, in the order, the last edge on the forest path between its ends:
 cycle property (Tarjan 1983; tested with a tree of merges as in King 1997).
 """
 
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import starmap
 from pathlib import Path
 
+import numpy as np
+
 from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError
 from ..io.forest import ForestFile, read_forest
+from ..io.names import NameSource, shown
 from ..io.shards import ShardedGraph
 from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine, unlike
 from .rows import KINDS, Findings, check_rows, merge, pieces
+
+# A vertex in a problem: an end of an edge (u, v), or one of those of a wrong label
+_VERTEX = re.compile(
+    r"(?<=\()\d+(?=, \d+\))|(?<=, )\d+(?=\))"
+    r"|(?<=^vertex )\d+(?= has label)|(?<= has label )\d+|(?<=, but )\d+(?= is the)"
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,24 @@ class Verdict:
             f"digest={digest} seconds={self.seconds:.3f}"
         )
         return "\n".join([*self.problems, summary])
+
+    def with_names(self, names: NameSource | None) -> "Verdict":
+        """Return the verdict with names of vertices, where they have any."""
+        if names is None:
+            return self
+        return replace(self, problems=[named(text, names) for text in self.problems])
+
+
+def named(problem: str, names: NameSource) -> str:
+    """Return a problem with the names of the vertices that it is about."""
+
+    def name(number: re.Match[str]) -> str:
+        vertex = int(number[0])
+        if vertex >= len(names):
+            return number[0]
+        return f'"{shown(names.take(np.array([vertex])).texts()[0])}"'
+
+    return _VERTEX.sub(name, problem)
 
 
 def verify(

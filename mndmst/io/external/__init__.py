@@ -19,6 +19,7 @@ from typing import Any
 from ...host.progress import Progress
 from ..destination import Destination, no_new_folders
 from ..edge_file import EdgeFile
+from ..named_file import NamedEdgeFile
 from ..shards import ShardedGraph, open_graph
 from .builders import Builders
 from .lock import locked
@@ -29,7 +30,9 @@ from .restart import Found, check_place, describe, give_up, prepare
 __all__ = ["Options", "check_place", "partition"]
 
 
-def partition(builders: Builders, file: EdgeFile, options: Options) -> ShardedGraph:
+def partition(
+    builders: Builders, file: EdgeFile | NamedEdgeFile, options: Options
+) -> ShardedGraph:
     """Make shards of an edge file. Collective.
 
     The graph is the same for every number of processes and any memory.

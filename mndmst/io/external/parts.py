@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...host.progress import Progress
-from ..shard_writer import OriginalIds, ShardWriter
+from ..shard_writer import OriginalIds, ShardWriter, VertexIds
 from .builders import Builders
 from .plan import Plan
 from .restart import write_json
@@ -74,7 +74,7 @@ def name_by_content(
     num_vertices: int,
     weight_dtype: np.dtype,
     sums: np.ndarray,
-    original: OriginalIds | None,
+    original: VertexIds | None,
 ) -> str:
     """Return a uuid that only the same rows and ids have, whatever the parts.
 
@@ -82,14 +82,19 @@ def name_by_content(
     ----------
     sums : ndarray of uint64
         Of `kernels.external.fingerprint`, over all rows.
-    original : OriginalIds or None
-        The ids that vertices had at first, if they have others now.
+    original : OriginalIds, Names or None
+        The ids that vertices had at first, if they have others now, or their names.
     """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{num_vertices} {weight_dtype.str} ".encode())
     digest.update(sums.astype("<u8").tobytes())
-    if original is not None:
+    if isinstance(original, OriginalIds):
         if original.bound != num_vertices:
             digest.update(f"{original.bound} ".encode())
         digest.update(original.ids.data)
+    elif original is not None:
+        digest.update(original.kind.encode())
+        for piece in original.pieces():
+            for column in piece.columns().values():
+                digest.update(column.data)
     return str(uuid.UUID(bytes=digest.digest(), version=5))

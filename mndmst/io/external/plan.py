@@ -11,6 +11,7 @@ from ...host.counted import counted
 from ...host.errors import ConfigError, InputError, OutputError
 from ..cuts import balanced_cuts
 from ..edge_file import EdgeFile
+from ..edges import BOUND_BYTES, ROWS_ALLOWED
 from ..kernels.external import Buckets
 from ..layout import writing
 from .survey import Survey
@@ -23,12 +24,11 @@ LARGEST_BUCKET, MOST_BUCKETS = 1 << 22, 512
 GUIDE_BITS = 15
 # A part may be empty, but a directory of more files than this is no use to anyone.
 MOST_EMPTY_PARTS = 1 << 12
-BOUND_BYTES = 8  # where a row begins, or a part
 # What --compress saves at most of rows that are not mostly empty.
 PACKING = 8
-# Rows may take as many bytes as this whatever the file is like, or as many times what
-# the file takes: what it is stored in, or what text of as many edges takes.
-ROWS_ALLOWED, TIMES_ALLOWED, ENTRY_BYTES = 64 << 20, 1000, 16
+# Beyond `ROWS_ALLOWED` rows may take so many times what the file takes: what it is
+# stored in, or what text of as many edges takes.
+TIMES_ALLOWED, ENTRY_BYTES = 1000, 16
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from ...host.errors import ConfigError, InputError, OutputError
 from ..atomic_output import whole_file
 from ..destination import Destination
-from ..edge_file import EdgeFile
+from ..edge_file import EntryFile
 from ..layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
@@ -41,7 +41,7 @@ class Found(Enum):
     GRAPH = "graph"
 
 
-def describe(file: EdgeFile, options: Options) -> dict[str, Any]:
+def describe(file: EntryFile, options: Options) -> dict[str, Any]:
     """Return what a restart must have in common with the run before."""
     described = file.identity() | {
         "parts": options.parts,

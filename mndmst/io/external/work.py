@@ -16,10 +16,13 @@ from ..layout import writing
 PLAN, NAMING = "plan.json", "naming.json"
 # The old number of each new one, and the other way; the ids that occur, ascending
 ORDER, NEW_IDS, VERTICES = "order.npy", "new-id.npy", "vertices.npy"
+# What the files of the names that occur begin with, and their kind
+NAMES, NAMES_KIND = "names", "names.json"
 _MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
 _FILES = re.compile(
-    r"(plan|naming|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
+    r"(plan|naming|names|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
     r"|(order|new-id|vertices|vertices-\d+-\d+)\.npy|input(\.[a-z0-9-]+)+"
+    r"|names(-\d+-\d+)?-(integers|text|begins)\.bin"
 )
 # What is added to a name, before or behind, while a file is written
 _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
@@ -60,6 +63,23 @@ def make_work(work: Path, token: str) -> None:
             )
         work.mkdir(exist_ok=True)
         mark_of(work, token).touch(exist_ok=False)
+
+
+def remove_numbers(work: Path, rank: int) -> None:
+    """Remove what a rank has noted of the numbers of vertices, which are names.
+
+    Raises
+    ------
+    OutputError
+        If a file cannot be removed.
+    """
+    with writing(work):
+        (work / f"spool-{rank}").unlink(missing_ok=True)
+        for path in work.glob(f"vertices-{rank}-*.npy"):
+            path.unlink()
+        if rank == 0:
+            for name in (VERTICES, ORDER, NEW_IDS):
+                (work / name).unlink(missing_ok=True)
 
 
 def remove_work(work: Path, token: str) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import Edges
+from ..named_file import NameableFile, NamedEdgeFile
+from ..names import NameKind
 from . import (
     adjacency,
     dimacs,
@@ -23,6 +25,8 @@ from . import (
     kagen,
     matrix_market,
     metis,
+    ncol,
+    networkx_files,
     networkx_json,
     parhip,
     scipy_npz,
@@ -32,6 +36,9 @@ from . import (
 )
 from .files import COMPRESSIONS
 from .table_columns import ColumnNames, check_no_columns
+
+# A graph of a format: in pieces, or in memory
+Opened = EdgeFile | NamedEdgeFile | Edges
 
 
 def _dot_graph(path: Path) -> EdgeFile | Edges:
@@ -58,8 +65,13 @@ _TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
     ".arrow": tables.ArrowFile,
     ".feather": tables.ArrowFile,
     ".json": networkx_json.open_file,
+    ".graphml": networkx_files.open_graphml,
+    ".gexf": networkx_files.open_gexf,
+    ".gml": networkx_files.open_gml,
+    ".net": networkx_files.open_pajek,
+    ".leda": networkx_files.open_leda,
 }
-_OTHERS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
+_OTHERS: dict[str, Callable[[Path], Opened]] = {
     ".gr": dimacs.open_file,
     ".mtx": matrix_market.open_file,
     ".npz": scipy_npz.open_file,
@@ -71,6 +83,7 @@ _OTHERS: dict[str, Callable[[Path], EdgeFile | Edges]] = {
     ".wsg": gap.open_weighted,
     ".egr": ecl.open_file,
     ".adj": adjacency.read,
+    ".ncol": ncol.NcolFile,
     ".binary-edgelist": kagen.open_both,
     ".undirected-binary-edgelist": kagen.open_single,
     ".h5": _dot_h5,
@@ -81,7 +94,17 @@ _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     ".npz": scipy_npz.write,
     **dict.fromkeys(_EDGE_LISTS, edge_list.write),
     ".parquet": tables.write,
+    ".json": networkx_json.write,
+    ".graphml": networkx_files.write_graphml,
+    ".gexf": networkx_files.write_gexf,
+    ".gml": networkx_files.write_gml,
+    ".net": networkx_files.write_pajek,
+    ".ncol": ncol.write,
 }
+# Formats in which vertices have names
+_NAMED = (
+    ".csv", ".tsv", ".parquet", ".json", ".graphml", ".gexf", ".gml", ".net", ".ncol"
+)  # fmt: skip
 _SUFFIXES = (*_OTHERS, *_TABLES)
 NAMES = tuple(suffix[1:] for suffix in _SUFFIXES)
 
@@ -90,7 +113,7 @@ def open_edges(
     path: str | Path,
     format: str | None = None,
     columns: str | Mapping[str, str] | ColumnNames | None = None,
-) -> EdgeFile:
+) -> EdgeFile | NamedEdgeFile:
     """Open a graph in any of the formats.
 
     Weights keep their type; those in text are integers, or float64 if any of them is
@@ -109,9 +132,9 @@ def open_edges(
 
     Returns
     -------
-    EdgeFile
-        Formats that cannot be read in pieces have been read whole. `notes` says which
-        columns of a table are read.
+    EdgeFile or NamedEdgeFile
+        The second, where vertices have names. Formats that cannot be read in pieces
+        have been read whole. `notes` says which columns of a table are read.
 
     Raises
     ------
@@ -136,10 +159,17 @@ def open_edges(
         )
     asked = ColumnNames.of(columns)
     if suffix in _TABLES:
-        return _TABLES[suffix](path, asked)
+        return _with_names(_TABLES[suffix](path, asked))
     check_no_columns(path, asked)
     opened = _OTHERS[suffix](path)
     return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened
+
+
+def _with_names(file: EdgeFile) -> EdgeFile | NamedEdgeFile:
+    """Return a table by the names of vertices, if the ends are known to be text."""
+    if isinstance(file, NameableFile) and file.text_ends:
+        return file.named(NameKind.TEXT)
+    return file
 
 
 def read_edges(
@@ -152,7 +182,7 @@ def read_edges(
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:
-    """Write a graph as `.gr`, `.mtx`, `.npz`, `.parquet` or an edge list.
+    """Write a graph under one of the suffixes of `_WRITERS`.
 
     The file appears under its name when it is whole.
 
@@ -164,7 +194,8 @@ def write_edges(edges: Edges, path: str | Path) -> None:
     Raises
     ------
     ConfigError
-        If the suffix is none of these.
+        If the suffix is none of these, or vertices have names, for which the format
+        has no place.
     OutputError
         If the file cannot be written.
     MissingExtraError
@@ -172,6 +203,11 @@ def write_edges(edges: Edges, path: str | Path) -> None:
     """
     path = Path(path)
     check_writer(path)
+    if edges.names is not None and path.suffix not in _NAMED:
+        raise ConfigError(
+            f"{path}: the vertices have names, for which {path.suffix} has no place. "
+            f"Give a name in {', '.join(_NAMED)}, or --numbers for numbers."
+        )
     _WRITERS[path.suffix](edges, path)
 
 

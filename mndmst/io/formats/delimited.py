@@ -17,11 +17,14 @@ import numpy as np
 
 from ...graph.order import id_dtype
 from ...host.errors import InputError
-from ..edges import MAX_VERTICES, Edges, as_ids, checked_edges
+from ..edges import MAX_VERTICES, Edges, UnnumberedEndError, as_ids, checked_edges
 from ..kernels import edge_lines as kernels
 from ..kernels import table_lines
+from ..named_file import EndKinds, NameableFile
+from ..names import NameKind
 from .named_edges import NamedEdges
 from .table_columns import ROLES
+from .table_names import NamedTable, ends_of_table, is_integer
 from .table_text import BLANKS, TextLayout, split_line
 from .text import Lines, TextFile
 
@@ -37,7 +40,7 @@ _WHAT = (
 LONGEST_PADDED = 64
 
 
-class DelimitedFile(TextFile):
+class DelimitedFile(TextFile, NameableFile):
     """A text of lines with separated columns, compressed or not.
 
     Parameters
@@ -65,6 +68,8 @@ class DelimitedFile(TextFile):
             columns.wanted == list(range(len(columns.names))) and layout.mark == "."
         )
         self.layout = layout
+        # Integers below 0, or with many digits, are not text
+        self.text_ends = not (layout.text_ends is None or is_integer(layout.text_ends))
         note = layout.note()
         self.notes = (note,) if note else ()
 
@@ -81,7 +86,7 @@ class DelimitedFile(TextFile):
             If an end is text, or a line is wrong.
         """
         real = False
-        for place, text in self._blocks(begin, end):
+        for place, text in self.blocks(begin, end):
             edges, real = self._parse(place, text, real)
             self.layout.columns.check_costs(self.name, edges.weight)
             yield edges
@@ -95,11 +100,31 @@ class DelimitedFile(TextFile):
             About `PIECE_BYTES` of text each; ends of type `str`.
         """
         real = False
-        for place, text in self._blocks(begin, end):
+        for place, text in self.blocks(begin, end):
+            if b"\0" in text:
+                raise InputError(
+                    f"{self.name}: has a byte 0 in or behind line "
+                    f"{self.line_number(place)}, so it is not a table of text. Save it "
+                    "again as text."
+                )
             parsed, real = self._parse_table(place, text, real, words=True)
-            src = _words(text, parsed.src, parsed.src_size)
-            dst = _words(text, parsed.dst, parsed.dst_size)
+            try:
+                src = _words(text, parsed.src, parsed.src_size)
+                dst = _words(text, parsed.dst, parsed.dst_size)
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{self.name}: a name in or behind line {self.line_number(place)} "
+                    f"is not UTF-8 ({error.reason}). Save the table in UTF-8."
+                ) from error
             yield NamedEdges(src, dst, self._weights(parsed))
+
+    def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
+        """Return what the ends in a range of bytes are."""
+        return ends_of_table(self, begin, end)
+
+    def named(self, kind: NameKind) -> NamedTable:
+        """Return the table with ends as names of a kind."""
+        return NamedTable(self, kind)
 
     def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
         """Return the edges of a block, and whether any weight is not whole."""
@@ -211,7 +236,7 @@ class DelimitedFile(TextFile):
 
     def _wrong(self, status: int, place: int, line: bytes, role: int) -> InputError:
         """Return what is wrong with a line, by its columns."""
-        columns, number = self.layout.columns, self._line_number(place)
+        columns, number = self.layout.columns, self.line_number(place)
         cells = split_line(line.rstrip(b"\r"), self.layout.separator)
         where = f"{self.name}: line {number}"
         if status == table_lines.LIKE_COMMENT:
@@ -241,7 +266,8 @@ class DelimitedFile(TextFile):
             shown = f"has nothing in {columns.name(ROLES[role])}"
         if role != table_lines.WEIGHT:
             top = "2^48" if self.num_vertices is None else str(self.num_vertices)
-            return InputError(
+            error = InputError if cell == "" else UnnumberedEndError
+            return error(
                 f"{where} {shown}, and a vertex is a whole number from 0, below {top}. "
                 "Fix it, or leave the line out."
             )
@@ -260,7 +286,7 @@ def _words(block: bytes, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     if longest > LONGEST_PADDED:
         ends = begins + sizes
         words = [
-            block[begin:end].decode(errors="replace").replace('""', '"')
+            block[begin:end].decode().replace('""', '"')
             for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
         ]
         return np.array(words, object)
@@ -268,11 +294,7 @@ def _words(block: bytes, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     table_lines.copy_words(np.frombuffer(block, np.uint8), begins, sizes, rows)
     padded = rows.view(f"S{longest}").reshape(-1)
     ascii_alone = rows.max(initial=0) < 128
-    names = (
-        padded.astype(np.str_)
-        if ascii_alone
-        else np.char.decode(padded, "utf-8", "replace")
-    )
+    names = padded.astype(np.str_) if ascii_alone else np.char.decode(padded, "utf-8")
     return np.char.replace(names, '""', '"') if b'""' in block else names
 
 

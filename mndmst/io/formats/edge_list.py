@@ -17,13 +17,13 @@ from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
 from ..lines import write_lines
+from ..name_tables import COLUMNS, name_cells, number_cells, write_rows
 from .delimited import DelimitedFile
 from .heads import read_head, read_rows
 from .table_columns import ColumnNames, check_no_columns
 from .table_text import SAMPLE_LINES, read_layout
 from .text import Lines, TextFile
 
-COLUMNS = ("source", "target", "weight")
 _COMMENTS = b"#%"
 _BLANKS = b" \t\r"
 _PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
@@ -59,12 +59,25 @@ def write(edges: Edges, path: Path) -> None:
     A `.csv` file has commas and the names of its columns, as spreadsheets and pandas
     expect it, and therefore no comment that says how many vertices there are.
     """
+    if edges.names is not None:
+        _write_named(edges, path)
+        return
     line, head = "%d\t%d\t%r", f"# {edges.num_vertices} vertices"
     if path.suffix == ".csv":
         line, head = "%d,%d,%r", ",".join(COLUMNS)
     with whole_file(path) as temporary, temporary.open("w") as file:
         file.write(f"{head}\n")
         write_lines(file, line, (edges.src, edges.dst, edges.weight))
+
+
+def _write_named(edges: Edges, path: Path) -> None:
+    """Write names in place of numbers, below the names of the columns."""
+    separator = "," if path.suffix == ".csv" else "\t"
+    names = name_cells(edges.names)
+    columns = edges.src, edges.dst, edges.weight
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write(separator.join(COLUMNS) + "\n")
+        write_rows(file, columns, (names, names, number_cells), separator)
 
 
 def _bounded(path: Path, vertices: int) -> int:

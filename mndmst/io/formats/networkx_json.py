@@ -1,13 +1,11 @@
 """Graphs in JSON: node-link and adjacency data of networkx [1], and lists of records.
 
 The attributes of edges are columns, of which `table_columns` finds the ends and the
-weight. In data of networkx, vertices are numbered in the order of their list, and an
-edge without the weight has weight 1, as in networkx. In a list of records, such as
-pandas writes with orient="records", ends are whole numbers from 0 and nothing may be
-missing. JSON is for small graphs: the whole file is objects in memory.
-
-The seam for vertices with names: `load` returns the ends as the file has them, and the
-list of vertices where there is one.
+weight. In data of networkx, the `id` of a node, or its `key` where nodes have no `id`,
+is the name of a vertex: a text, a number, or a list for a tuple of networkx. Nodes
+without edges are kept, and an edge without the weight has weight 1, as in networkx. In
+a list of records, such as pandas writes with orient="records", nothing may be missing.
+JSON is for small graphs: the whole file is objects in memory.
 
 [1] Hagberg, Schult and Swart: Exploring Network Structure, Dynamics, and Function
     using NetworkX. SciPy 2008; networkx.readwrite.json_graph.
@@ -15,7 +13,7 @@ list of vertices where there is one.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from math import isinf, isnan
 from pathlib import Path
@@ -25,9 +23,19 @@ import numpy as np
 
 from ...host.counted import counted
 from ...host.errors import ConfigError, InputError, MndmstError
+from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, EdgesInMemory
-from ..edges import check_exact, checked_edges, narrow_integers
+from ..edges import (
+    MAX_VERTICES,
+    Edges,
+    check_exact,
+    checked_edges,
+    is_sparse,
+    narrow_integers,
+)
+from ..names import NameKind
 from .files import read_bytes
+from .nodes import number_nodes
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -43,6 +51,7 @@ from .table_columns import (
 
 # An empty object of two letters takes 64 bytes, one with a name of none 184.
 COPIES = 40
+_ROWS = 1 << 16  # edges that are written at a time
 _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
 
 
@@ -71,26 +80,63 @@ class JsonGraph:
 def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
     """Read a `.json` file; see `formats.open_edges`."""
     graph = load(path, asked)
-    if graph.vertices is None:
-        src, dst = (_ids(path, ends) for ends in (graph.src, graph.dst))
-        count = 1 + max(int(src.max(initial=-1)), int(dst.max(initial=-1)))
+    ends = [*graph.src, *graph.dst]
+    if graph.vertices is None and _are_numbers(ends):
+        names, count = None, 1 + max(ends, default=-1)
+        numbers = np.array(ends, np.int64)
     else:
-        number = {name: i for i, name in enumerate(graph.vertices)}
+        listed = graph.vertices
+        nodes = number_nodes(path, _distinct(ends) if listed is None else listed)
         try:
-            src, dst = (
-                np.array([number[end] for end in ends], np.int64)
-                for ends in (graph.src, graph.dst)
-            )
-        except (KeyError, TypeError) as error:
+            numbers = nodes.numbers(ends)
+        except KeyError as error:
             raise InputError(
                 f"{path}: an edge joins {error}, which is not in the list of nodes. "
                 "Add it there."
             ) from error
-        count = len(number)
+        names, count = nodes.names, nodes.count
+    src, dst = np.split(numbers, 2)
     edges = checked_edges(path, count, src, dst, graph.weight, directed=True)
-    file = EdgesInMemory(str(path), edges)
+    file = EdgesInMemory(str(path), replace(edges, names=names))
     file.notes = (graph.note,)
     return file
+
+
+def write(edges: Edges, path: Path) -> None:
+    """Write node-link data, which networkx.node_link_graph reads."""
+    ids = list(map(str, range(edges.num_vertices)))
+    if edges.names is not None:
+        ids = edges.names.texts()
+        if edges.names.kind is NameKind.TEXT:
+            ids = [json.dumps(text, ensure_ascii=False) for text in ids]
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write('{"directed": false, "multigraph": false, "graph": {}, "nodes": [')
+        file.write(",".join(f'\n{{"id": {i}}}' for i in ids))
+        file.write('\n], "edges": [')
+        separator = ""
+        for low in range(0, len(edges), _ROWS):
+            columns = (edges.src, edges.dst, edges.weight)
+            held = (column[low : low + _ROWS].tolist() for column in columns)
+            lines = [
+                f'\n{{"source": {ids[u]}, "target": {ids[v]}, '
+                f'"weight": {json.dumps(w)}}}'
+                for u, v, w in zip(*held, strict=True)
+            ]
+            file.write(separator + ",".join(lines))
+            separator = ","
+        file.write("\n]}\n")
+
+
+def _are_numbers(ends: list[Any]) -> bool:
+    """Return whether ends are the numbers of vertices, not integers far apart."""
+    if not all(type(end) is int and 0 <= end < MAX_VERTICES for end in ends):
+        return False
+    return not is_sparse(1 + max(ends, default=-1), len(ends) // 2)
+
+
+def _distinct(ends: list[Any]) -> list[Any]:
+    """Return ends, each once; 1, true and 1.0 are three."""
+    return list({json.dumps(end): end for end in ends}.values())
 
 
 def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
@@ -108,10 +154,11 @@ def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
         graph = json.loads(text, parse_float=_real)
         if isinstance(graph, list):
             return _of_records(path, graph, asked)
-        vertices = [node["id"] for node in graph["nodes"]]
-        hash(tuple(vertices))  # TypeError if an id is a list or an object
+        nodes = graph["nodes"]
+        field = "id" if any("id" in node for node in nodes) or not nodes else "key"
+        vertices = [node[field] for node in nodes]
         if "adjacency" in graph:
-            return _of_adjacency(path, graph, vertices, asked)
+            return _of_adjacency(path, graph, vertices, field, asked)
         return _of_links(path, graph, vertices, asked)
     except RecursionError as error:
         raise InputError(f"{path}: is no graph (nested too deeply).") from error
@@ -169,7 +216,11 @@ def _of_links(
 
 
 def _of_adjacency(
-    path: Path, graph: dict[str, Any], vertices: list[Any], asked: ColumnNames | None
+    path: Path,
+    graph: dict[str, Any],
+    vertices: list[Any],
+    field: str,
+    asked: ColumnNames | None,
 ) -> JsonGraph:
     rows = graph["adjacency"]
     if len(rows) != len(vertices):
@@ -177,23 +228,38 @@ def _of_adjacency(
             f"{counted(len(rows), 'row')} for {counted(len(vertices), 'node')}"
         )
     links = list(chain.from_iterable(rows))
-    described = _columns_of(links)
-    names = tuple(column.name for column in described)
-    asked = asked or ColumnNames()
-    if asked.source or asked.target:
+    if asked and (asked.source or asked.target):
         raise ConfigError(
             f"{path}: adjacency data names the ends of edges itself. Give --columns "
             "the weight alone."
         )
-    weight = choose_weight(path, described, asked=asked.weight)
-    note = "weight: " + ("1 for every edge" if weight is None else names[weight])
+    weight, note = attribute_weights(path, links, asked)
     return JsonGraph(
         vertices,
         list(chain.from_iterable(map(repeat, vertices, map(len, rows)))),
-        [link["id"] for link in links],
-        _weights(path, links, names, weight),
+        [link[field] for link in links],
+        weight,
         note,
     )
+
+
+def attribute_weights(
+    path: Path, records: Sequence[dict[str, Any]], asked: ColumnNames | None
+) -> tuple[np.ndarray, str]:
+    """Return the weights among the attributes of edges, and a note that says which.
+
+    Raises
+    ------
+    InputError
+        If a weight is not a number, or it is unclear which attribute has the weights.
+    ConfigError
+        If no edge has the attribute that the user names.
+    """
+    described = _columns_of(records)
+    names = tuple(column.name for column in described)
+    weight = choose_weight(path, described, asked=asked.weight if asked else None)
+    note = "weight: " + ("1 for every edge" if weight is None else shown(names[weight]))
+    return _weights(path, records, names, weight), note
 
 
 def _columns_of(records: Sequence[dict[str, Any]]) -> list[Column]:
@@ -221,17 +287,6 @@ def _missing(links: Sequence[dict[str, Any]], columns: TableColumns) -> str:
     name = columns.names[columns.weight]
     missing = sum(link.get(name) is None for link in links)
     return f"; {counted(missing, 'edge')} without it: 1" if missing else ""
-
-
-def _ids(path: Path, ends: list[Any]) -> np.ndarray:
-    """Return the ends of records, which have to be whole numbers."""
-    for row, end in enumerate(ends):
-        if type(end) is not int or not 0 <= end < 1 << 62:
-            raise InputError(
-                f"{path}: record {row} (from 0) joins {json.dumps(end)}, and vertices "
-                "are whole numbers from 0. Number them first."
-            )
-    return np.array(ends, np.int64)
 
 
 def _real(text: str) -> float:

@@ -9,8 +9,8 @@ from ..allowance import check_room
 from ..edge_file import COPIES
 from ..edges import Edges
 from ..kernels import build as kernels
-from ..original_ids import with_original_ids
-from ..shards import open_graph
+from ..original_ids import with_vertex_ids
+from ..shards import ShardedGraph, open_graph
 
 BOUND_BYTES = 8  # where a row begins
 
@@ -18,8 +18,17 @@ BOUND_BYTES = 8  # where a row begins
 def read(path: Path) -> Edges:
     """Read a sharded graph; see `formats.read_edges`.
 
-    Each edge stands in two rows; the one of its smaller end is taken. Vertices that
-    were reordered have their original ids again.
+    Vertices that were reordered have their original ids again, and those with names
+    are numbered in the order of these.
+    """
+    graph = open_graph(path)
+    return with_vertex_ids(read_numbered(graph), graph)
+
+
+def read_numbered(graph: ShardedGraph) -> Edges:
+    """Read a sharded graph under its own numbers.
+
+    Each edge stands in two rows; the one of its smaller end is taken.
 
     Raises
     ------
@@ -28,10 +37,9 @@ def read(path: Path) -> Edges:
     InputError
         If it is damaged.
     """
-    graph = open_graph(path)
     arc = id_dtype(graph.num_vertices).itemsize + graph.weight_dtype.itemsize
     nbytes = COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices
-    check_room(path, nbytes, "the whole graph")
+    check_room(graph.place, nbytes, "the whole graph")
     src: list[np.ndarray] = []
     dst: list[np.ndarray] = []
     weight: list[np.ndarray] = []
@@ -40,11 +48,10 @@ def read(path: Path) -> Edges:
         one_way = kernels.forward_arcs(begin, indptr, indices, weights)
         for column, piece in zip((src, dst, weight), one_way, strict=True):
             column.append(piece)
-    edges = Edges(
+    return Edges(
         graph.num_vertices,
         np.concatenate(src),
         np.concatenate(dst),
         np.concatenate(weight),
         directed=False,
     )
-    return with_original_ids(edges, graph) if graph.reordered else edges

@@ -18,17 +18,19 @@ import numpy as np
 
 from ...host.errors import InputError
 from ..atomic_output import whole_file
-from ..edge_file import EdgeFile
-from ..edges import Edges, checked_edges, supported_weights
+from ..edges import Edges, UnnumberedEndError, checked_edges, supported_weights
+from ..named_file import EndKinds, NameableFile
+from ..names import NameKind
 from .named_edges import NamedEdges
 from .packages import import_extra
 from .table_columns import ROLES, TEXT, ColumnNames, choose_columns
+from .table_names import NamedTable, ends_of_table
 from .typed_tables import ArrowTable, ParquetTable, kind_of, values_of
 
 _NUM_VERTICES = b"num_vertices"
 
 
-class ParquetFile(EdgeFile):
+class ParquetFile(NameableFile):
     """A table in row groups, `.parquet`. It counts in rows.
 
     Raises
@@ -98,7 +100,7 @@ class ParquetFile(EdgeFile):
             If the ends are text, or a row is wrong.
         """
         if self.text_ends:
-            raise InputError(
+            raise UnnumberedEndError(
                 f"{self.path}: {self.columns.name('source')} or "
                 f"{self.columns.name('target')} has names, and vertices are whole "
                 "numbers from 0. Number them first."
@@ -114,8 +116,17 @@ class ParquetFile(EdgeFile):
         """Yield the rows [begin, end), their ends as integers or as text."""
         for _, (src, dst, weight) in self._arrays(begin, end):
             if self.text_ends:
-                src, dst = src.astype(np.str_), dst.astype(np.str_)
+                # One array of padded text might take far more than its texts
+                src, dst = src.astype(object), dst.astype(object)
             yield NamedEdges(src, dst, supported_weights(self.path, weight))
+
+    def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
+        """Return what the ends in the rows [begin, end) are."""
+        return EndKinds(False) if self.text_ends else ends_of_table(self, begin, end)
+
+    def named(self, kind: NameKind) -> NamedTable:
+        """Return the table with ends as names of a kind."""
+        return NamedTable(self, kind)
 
     def _arrays(self, begin: int, end: int) -> Iterator[tuple[int, list[np.ndarray]]]:
         """Yield source, target and weight of some rows, and the first row's number."""
@@ -157,9 +168,20 @@ class ArrowFile(ParquetFile):
 def write(edges: Edges, path: Path) -> None:
     """Write a Parquet file with the columns source, target and weight."""
     arrow = import_extra("pyarrow.parquet")
+    ends = [_named_column(arrow, edges, side) for side in (edges.src, edges.dst)]
     table = arrow.table(
-        {"source": edges.src, "target": edges.dst, "weight": edges.weight},
+        {"source": ends[0], "target": ends[1], "weight": edges.weight},
         metadata={_NUM_VERTICES: str(edges.num_vertices)},
     )
     with whole_file(path) as temporary:
         arrow.parquet.write_table(table, temporary)
+
+
+def _named_column(arrow: Any, edges: Edges, ends: np.ndarray) -> Any:
+    """Return ends as a column: names if there are any, else numbers."""
+    if edges.names is None:
+        return ends
+    names = edges.names.take(ends)
+    if names.kind.is_integer:
+        return names.columns()["integers"]
+    return arrow.array(names.texts(), arrow.large_string())

@@ -94,11 +94,11 @@ class TextFile(EdgeFile):
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the edges of the lines that begin in a range of bytes."""
         real = False
-        for place, text in self._blocks(begin, end):
+        for place, text in self.blocks(begin, end):
             edges, real = self._parse(place, text, real)
             yield edges
 
-    def _blocks(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    def blocks(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines that begin in a range, many at a time, and where."""
         if not self.seekable:
             end = sys.maxsize
@@ -201,10 +201,10 @@ class TextFile(EdgeFile):
             kernels.INEXACT: "has a whole number above 2^53 for a weight, which "
             "float64, that the fractions in other lines need, does not hold exactly",
         }
-        number = self._line_number(place)
+        number = self.line_number(place)
         return InputError(f"{self.name}: line {number} {mistakes[status]}. Fix it.")
 
-    def _line_number(self, place: int) -> int:
+    def line_number(self, place: int) -> int:
         """Return which line of the file, from 1, begins at a byte."""
         number, left = 1, place
         for piece in self._bytes(0):

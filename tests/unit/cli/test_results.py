@@ -108,9 +108,9 @@ def test_partition_reads_standard_input(folder, mndmst, tmp_path):
 
 
 def test_mistakes_in_standard_input_name_it(tmp_path):
-    run = partition(b"0 1 5\n1 x 3\n", tmp_path / "graph")
+    run = partition(b"0 1 5\n1 2 x\n", tmp_path / "graph")
     assert run.returncode == 1
-    assert "mndmst: error: standard input: line 2 is not" in run.stderr
+    assert "mndmst: error: standard input: line 2 " in run.stderr
     assert str(tmp_path / "graph.") not in run.stderr
     run = partition(EDGES, tmp_path / "graph", "--restart")
     assert run.returncode == 1 and "does not go with --restart" in run.stderr
@@ -216,15 +216,15 @@ def test_csv_without_edges_is_read_again(tmp_path):
         ("solve {}/none -o {}/away/out.h5", "away/out.h5: cannot be written"),
         ("solve {}/none -o {}/taken", "taken: is a directory"),
         (
-            "solve {}/none -o {}/f.csv",
-            "f.csv: give a name in .h5, .hdf5; mndmst convert",
+            "solve {}/none -o {}/f.json",
+            "f.json: give a name in .h5, .hdf5, .csv, .tsv; mndmst convert",
         ),
         (
             "solve {}/none -o {}/f.csv.gz",
-            "f.csv.gz: give a name in .h5, .hdf5; mndmst",
+            "f.csv.gz: give a name in .h5, .hdf5, .csv, .tsv; mndmst",
         ),
         ("solve {}/none --report {}/run.html", "run.html: give a name in .json"),
-        ("components {}/none -o {}/x.csv", "x.csv: give a name in .h5, .hdf5"),
+        ("components {}/none -o {}/x.npy", "x.npy: give a name in .h5, .hdf5"),
         (
             "update {0}/a {0}/b {0}/c -o {0}/f.mtx",
             "f.mtx: give a name in .h5, .hdf5; mndmst",

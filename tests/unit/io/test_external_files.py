@@ -88,15 +88,17 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, routed: bool) ->
 def test_one_wrong_id_is_refused_before_its_vertices_are_written(
     tmp_path, jobs, compress
 ):
-    (tmp_path / "wrong.txt").write_text("0 1 5\n0 100000000000000 3\n")
+    (tmp_path / "wrong.gr").write_text(
+        "p sp 100000000000001 2\na 1 2 5\na 1 100000000000001 3\n"
+    )
     options = Options(tmp_path / "graph", 2, compress=compress, quiet=True)
-    text = r"wrong\.txt: 2 edges .*id that occurs.* is 100000000000000, counted from 0"
+    text = r"wrong\.gr: 2 edges .*id that occurs.* is 100000000000000, counted from 0"
     with pytest.raises(InputError, match=text):
-        run_forked(jobs, partition, open_edges(tmp_path / "wrong.txt"), options)
+        run_forked(jobs, partition, open_edges(tmp_path / "wrong.gr"), options)
     asked = replace(options, num_vertices=100000000000001)
-    text = r"graph: .*wrong\.txt in 2 parts takes .* counted from 0, is 100000000000000"
+    text = r"graph: .*wrong\.gr in 2 parts takes .* counted from 0, is 100000000000000"
     with pytest.raises(OutputError, match=text):
-        run_forked(jobs, partition, open_edges(tmp_path / "wrong.txt"), asked)
+        run_forked(jobs, partition, open_edges(tmp_path / "wrong.gr"), asked)
     assert not list((tmp_path / "graph").iterdir())
     assert not options.work.exists()
 

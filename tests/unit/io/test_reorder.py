@@ -13,8 +13,8 @@ from mndmst.io.external import Options, partition, parts, passes
 from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.external.renumber import ORDERS
 from mndmst.io.formats import open_edges, read_edges
-from mndmst.io.original_ids import graph_of_forest
 from mndmst.io.shards import ShardedGraph
+from mndmst.io.vertex_names import graph_of_forest
 
 REORDERS = ORDERS[1:]
 
@@ -121,10 +121,11 @@ def test_a_file_that_does_not_say_its_vertices(tmp_path):
 
 @pytest.mark.parametrize("order", REORDERS)
 def test_one_id_that_is_far_too_large(tmp_path, order):
-    (tmp_path / "wrong.txt").write_text("0 3 5\n3 99999999999999 2\n7 1 4\n")
-    with pytest.raises(ConfigError, match=r"wrong\.txt: .* of 99999999999999, .*mend"):
+    file = tmp_path / "wrong.gr"
+    file.write_text("p sp 100000000000000 3\na 1 4 5\na 4 100000000000000 2\na 8 2 4\n")
+    with pytest.raises(ConfigError, match=r"wrong\.gr: .* of 99999999999999, .*mend"):
         options = Options(tmp_path / "graph", reorder=order, quiet=True)
-        partition(Alone(), open_edges(tmp_path / "wrong.txt"), options)
+        partition(Alone(), open_edges(file), options)
     assert list((tmp_path / "graph").iterdir()) == []
 
 

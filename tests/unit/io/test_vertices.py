@@ -43,31 +43,56 @@ def made(file: Path, out: Path, jobs: int = 1, **options: object) -> ShardedGrap
     return run_forked(jobs, partition, open_edges(file), given)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("wrong.txt", "0 1 5\n1 1000000000 3\n"),
-        ("wrong.gr", "p sp 1000000001 2\na 1 2 5\na 2 3 3\n"),
-        ("wrong.txt.gz", "0 1 5\n1 1000000000 3\n"),
-    ],
-)
 @pytest.mark.parametrize("reorder", ["none", "degree"])
-def test_far_more_vertices_than_edges_name_are_refused(
-    tmp_path: Path, name: str, text: str, reorder: str
+def test_a_header_of_far_more_vertices_than_edges_name_is_refused(
+    tmp_path: Path, reorder: str
 ) -> None:
-    pack = gzip.compress if name.endswith("gz") else bytes
-    (tmp_path / name).write_bytes(pack(text.encode()))
+    file = tmp_path / "wrong.gr"
+    file.write_text("p sp 1000000001 2\na 1 2 5\na 2 3 3\n")
     out = tmp_path / "graph"
     message = (
-        rf"{name}: 2 edges would make a graph of 1,000,000,001 vertices.* rows take "
+        r"wrong.gr: 2 edges would make a graph of 1,000,000,001 vertices.* rows take "
         r"8,000,000,008 bytes.* is 1000000000, counted from 0.* --compact-ids .*"
         r"--num-vertices 1000000001"
     )
     with pytest.raises(InputError, match=message):
-        made(tmp_path / name, out, reorder=reorder)
-    assert [path.name for path in tmp_path.iterdir() if path != out] == [name]
+        made(file, out, reorder=reorder)
+    assert [path.name for path in tmp_path.iterdir() if path != out] == [file.name]
     assert not list(out.iterdir())
-    assert made(tmp_path / name, out, compact_ids=True).num_vertices == 3
+    assert made(file, out, compact_ids=True).num_vertices == 3
+
+
+@pytest.mark.parametrize("name", ["far.txt", "far.txt.gz"])
+@pytest.mark.parametrize("reorder", ["none", "degree"])
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_ids_that_are_far_apart_are_names(
+    tmp_path: Path,
+    name: str,
+    reorder: str,
+    jobs: int,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    pack = gzip.compress if name.endswith("gz") else bytes
+    text = "0 1 5\n1 12000000000 3\n12000000000 3 1\n"
+    (tmp_path / name).write_bytes(pack(text.encode()))
+    given = {"reorder": reorder, "quiet": False}
+    graph = made(tmp_path / name, tmp_path / "graph", jobs, **given)
+    said = capfd.readouterr().err
+    assert f"{name}: its ids are far apart, so they are names" in said
+    forced = made(
+        tmp_path / name, tmp_path / "same", jobs, compact_ids=True, reorder=reorder
+    )
+    assert graph.uuid == forced.uuid
+    assert sorted(graph.read_original_ids(0, 4)) == [0, 1, 3, 12_000_000_000]
+
+
+def test_ids_that_fit_stay_numbers(tmp_path: Path) -> None:
+    text_of(tmp_path / "near.txt", {(0, 8_000_000): 5})
+    assert made(tmp_path / "near.txt", tmp_path / "a").num_vertices == 8_000_001
+    far = text_of(tmp_path / "far.txt", {(0, 10**7): 5})
+    assert made(far, tmp_path / "b").num_vertices == 2
+    asked = made(far, tmp_path / "c", num_vertices=10**7 + 1)
+    assert asked.num_vertices == 10**7 + 1
 
 
 def test_a_few_million_vertices_need_few_edges(tmp_path: Path) -> None:
@@ -213,12 +238,14 @@ def test_a_forest_of_far_ids_is_written_under_them(
     assert listed(read_edges(table)) == expected
 
 
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("reorder", ["none", "bfs"])
 def test_a_restart_keeps_compact_ids(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool, reorder: str
 ) -> None:
     file = text_of(tmp_path / "far.txt")
-    expected = made(file, tmp_path / "whole", compact_ids=True, reorder="bfs").uuid
-    given = {"restart": True, "compact_ids": True, "reorder": "bfs"}
+    expected = made(file, tmp_path / "whole", compact_ids=True, reorder=reorder).uuid
+    given = {"restart": True, "compact_ids": asked, "reorder": reorder}
 
     def killed(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)  # as good as a kill: nothing is tidied up

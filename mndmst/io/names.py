@@ -1,0 +1,454 @@
+"""Users' own names of vertices: integers of 64 bits, texts, or values of JSON.
+
+Vertices are numbered in ascending order of their names: integers by value, texts by
+their bytes in UTF-8, which is the order of code points. No text is normalised: "01" and
+"1" are two names, and so are two encodings of one letter. Names of several kinds, such
+as 1 and "1" in one JSON file, are kept as JSON (1 and "1") and ordered by its bytes.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..host.errors import InputError
+from .kernels.texts import find_texts
+
+# Bytes of UTF-8: more is not a name, but a damaged table.
+LONGEST_NAME = 1 << 16
+PIECE = 1 << 17  # names that are read at once
+SHOWN = 60  # characters of a name in a message
+INT64, UINT64 = np.iinfo(np.int64), np.iinfo(np.uint64)
+# A name as Python compares it: an integer, or the bytes of a text
+Key = int | bytes
+
+
+class NameKind(StrEnum):
+    """What the names of a graph are."""
+
+    INT64 = "int64"
+    UINT64 = "uint64"
+    TEXT = "text"
+    JSON = "json"
+
+    @property
+    def is_integer(self) -> bool:
+        """Return whether the names are integers of 64 bits."""
+        return self in (NameKind.INT64, NameKind.UINT64)
+
+
+class NameSource(ABC):
+    """The names of vertices, by their numbers, wherever they lie.
+
+    Attributes
+    ----------
+    kind : NameKind
+    """
+
+    kind: NameKind
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def take(self, positions: np.ndarray | slice) -> "Names":
+        """Return the names at some positions, in memory."""
+
+    def pieces(self, length: int = PIECE) -> Iterator["Names"]:
+        """Yield the names in order, a bounded number at a time."""
+        for low in range(0, len(self), length):
+            yield self.take(slice(low, min(low + length, len(self))))
+
+
+@dataclass(frozen=True)
+class ReorderedNames(NameSource):
+    """Names in another order.
+
+    Attributes
+    ----------
+    names : NameSource
+    order : ndarray of integers
+        The position in `names` of each name.
+    """
+
+    names: NameSource
+    order: np.ndarray
+
+    @property
+    def kind(self) -> NameKind:  # type: ignore[override]
+        """The kind of the names."""
+        return self.names.kind
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def take(self, positions: np.ndarray | slice) -> "Names":
+        """Return the names at some positions, in memory."""
+        return self.names.take(np.asarray(self.order[positions], np.int64))
+
+
+class Names(NameSource):
+    """A list of names, in memory or mapped from a file."""
+
+    @abstractmethod
+    def keys(self) -> Sequence[Key]:
+        """Return the names as Python compares them."""
+
+    @abstractmethod
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the arrays that hold the names, each under a name of its own."""
+
+    @abstractmethod
+    def values(self) -> list[Any]:
+        """Return the names as Python's values: int, str, or whatever JSON holds."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of all names."""
+
+    @abstractmethod
+    def find(self, wanted: "Names") -> np.ndarray:
+        """Return the positions of ascending names among these, which ascend, too.
+
+        Returns
+        -------
+        ndarray of int64, shape (wanted names,)
+            -1 for a name that is missing.
+        """
+
+    @abstractmethod
+    def count_through(self, last: Key) -> int:
+        """Return how many of these names, which ascend, are `last` or below it."""
+
+    def texts(self) -> list[str]:
+        """Return the names as a table shows them: numbers, texts, or JSON."""
+        return list(map(_text, self.keys()))
+
+    def ascend(self) -> bool:
+        """Return whether every name is above the one before it."""
+        keys = self.keys()
+        return all(map(_is_below, keys, keys[1:]))
+
+
+@dataclass(frozen=True)
+class IntegerNames(Names):
+    """Names that are integers.
+
+    Attributes
+    ----------
+    integers : ndarray of int64 or uint64, shape (names,)
+    """
+
+    integers: np.ndarray
+
+    @property
+    def kind(self) -> NameKind:  # type: ignore[override]
+        """The type of the integers."""
+        return NameKind(self.integers.dtype.name)
+
+    def __len__(self) -> int:
+        return len(self.integers)
+
+    def take(self, positions: np.ndarray | slice) -> "IntegerNames":
+        """Return the names at some positions."""
+        return IntegerNames(np.asarray(self.integers[positions]))
+
+    def keys(self) -> list[int]:
+        """Return the integers."""
+        keys: list[int] = self.integers.tolist()
+        return keys
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the integers."""
+        return {"integers": self.integers}
+
+    def values(self) -> list[Any]:
+        """Return the integers."""
+        return self.keys()
+
+    def find(self, wanted: Names) -> np.ndarray:
+        """Return the positions of ascending names; see `Names`."""
+        integers = wanted.columns()["integers"]
+        found = np.searchsorted(self.integers, integers.astype(self.integers.dtype))
+        missing = found == len(self)
+        found[missing] = 0
+        if len(self):
+            missing |= self.integers[found] != integers
+        found[missing] = -1
+        return found
+
+    def count_through(self, last: Key) -> int:
+        """Return how many names are `last` or below it."""
+        key = self.integers.dtype.type(last)
+        return int(np.searchsorted(self.integers, key, "right"))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all names."""
+        return self.integers.nbytes
+
+    def ascend(self) -> bool:
+        """Return whether every name is above the one before it."""
+        return bool((self.integers[1:] > self.integers[:-1]).all())
+
+
+@dataclass(frozen=True)
+class TextNames(Names):
+    """Names that are texts, or JSON.
+
+    Attributes
+    ----------
+    kind : NameKind
+        `TEXT` or `JSON`.
+    text : ndarray of uint8
+        All names in UTF-8, one behind the other.
+    begins : ndarray of int64, shape (names + 1,)
+        Where each name begins, and where the last one ends.
+    """
+
+    kind: NameKind
+    text: np.ndarray
+    begins: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.begins) - 1
+
+    def take(self, positions: np.ndarray | slice) -> "TextNames":
+        """Return the names at some positions, in memory."""
+        if isinstance(positions, slice):
+            low, high, _ = positions.indices(len(self))
+            begins = np.array(self.begins[low : max(low, high) + 1])
+            text = np.array(self.text[begins[0] : begins[-1]])
+            return TextNames(self.kind, text, begins - begins[0])
+        first = self.begins[positions]
+        lengths = self.begins[positions + 1] - first
+        begins = np.concatenate(([0], np.cumsum(lengths)))
+        places = np.repeat(first - begins[:-1], lengths) + np.arange(begins[-1])
+        return TextNames(self.kind, np.asarray(self.text[places]), begins)
+
+    def keys(self) -> list[bytes]:
+        """Return the bytes of each name."""
+        text, begins = self.text.tobytes(), self.begins.tolist()
+        return [text[a:b] for a, b in pairwise(begins)]
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the bytes and where each name begins."""
+        return {"text": self.text, "begins": self.begins}
+
+    def values(self) -> list[Any]:
+        """Return the texts, or what their JSON says."""
+        return list(map(json.loads, self.texts())) if self._is_json else self.texts()
+
+    def find(self, wanted: Names) -> np.ndarray:
+        """Return the positions of ascending names; see `Names`."""
+        columns = wanted.columns()
+        found = np.empty(len(wanted), np.int64)
+        find_texts(self.text, self.begins, columns["text"], columns["begins"], found)
+        return found
+
+    def count_through(self, last: Key) -> int:
+        """Return how many names are `last` or below it."""
+        return bisect_right(self.keys(), last)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all names."""
+        return self.text.nbytes + self.begins.nbytes
+
+    @property
+    def _is_json(self) -> bool:
+        return self.kind is NameKind.JSON
+
+
+def names_of_keys(kind: NameKind, keys: Sequence[Key]) -> Names:
+    """Return names of a kind, from integers or bytes."""
+    if kind.is_integer:
+        return IntegerNames(np.array(keys, kind.value))
+    joined = b"".join(keys)  # type: ignore[arg-type]
+    lengths = np.fromiter(map(len, keys), np.int64, len(keys))  # type: ignore[arg-type]
+    begins = np.concatenate(([0], np.cumsum(lengths)))
+    return TextNames(kind, np.frombuffer(joined, np.uint8), begins)
+
+
+def joined_names(parts: Sequence[Names]) -> Names:
+    """Return names of one kind as one list; at least one list is given."""
+    if all(isinstance(part, IntegerNames) for part in parts):
+        return IntegerNames(np.concatenate([p.columns()["integers"] for p in parts]))
+    columns = [part.columns() for part in parts]
+    ends = np.concatenate(([0], np.cumsum([len(c["text"]) for c in columns])))
+    begins = [c["begins"][:-1] + end for c, end in zip(columns, ends, strict=False)]
+    text = np.concatenate([c["text"] for c in columns])
+    return TextNames(parts[0].kind, text, np.concatenate([*begins, ends[-1:]]))
+
+
+def ascending_names(names: Names) -> Names:
+    """Return names in ascending order, each once."""
+    if isinstance(names, IntegerNames):
+        return IntegerNames(np.unique(names.integers))
+    return names_of_keys(names.kind, sorted(set(names.keys())))
+
+
+def distinct_names(names: Names) -> tuple[Names, np.ndarray]:
+    """Return names in ascending order, each once, and the position of each name in it.
+
+    Returns
+    -------
+    names : Names
+    positions : ndarray of int64, shape (names,)
+    """
+    if isinstance(names, IntegerNames):
+        integers, positions = np.unique(names.integers, return_inverse=True)
+        return IntegerNames(integers), positions.astype(np.int64, copy=False)
+    keys = names.keys()
+    ordered = sorted(set(keys))
+    number = {key: k for k, key in enumerate(ordered)}
+    found = np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))
+    return names_of_keys(names.kind, ordered), found
+
+
+def names_of_values(source: object, values: Iterable[Any]) -> Names:
+    """Return names from Python's values, of the narrowest kind that tells them apart.
+
+    Integers stay integers if 64 bits hold all of them, and texts stay texts. Anything
+    else is kept as JSON.
+
+    Parameters
+    ----------
+    source : object
+        Names the file in errors.
+
+    Raises
+    ------
+    InputError
+        If a value is not a name: an object, NaN, an empty text or one that is too long.
+    """
+    values = list(values)
+    types = set(map(type, values))
+    if types == {int}:
+        least, most = min(values), max(values)
+        if least >= INT64.min and most <= INT64.max:
+            return IntegerNames(np.array(values, np.int64))
+        if least >= 0 and most <= UINT64.max:
+            return IntegerNames(np.array(values, np.uint64))
+    if types <= {str}:
+        return names_of_texts(source, values)
+    keys = [_literal(source, k, value) for k, value in enumerate(values)]
+    return names_of_keys(NameKind.JSON, keys)
+
+
+def names_of_texts(source: object, texts: Sequence[str]) -> Names:
+    """Return texts as names of the kind `TEXT`; see `names_of_values`."""
+    keys = [_utf8(source, k, text) for k, text in enumerate(texts)]
+    return names_of_keys(NameKind.TEXT, keys)
+
+
+def names_of_words(source: object, words: Sequence[bytes], before: int = 0) -> Names:
+    """Return the words of a text file as names of the kind `TEXT`.
+
+    Parameters
+    ----------
+    source : object
+        Names the file in errors.
+    before : int
+        How many words come before these in the file, for errors.
+
+    Raises
+    ------
+    InputError
+        If a word is empty, too long or not UTF-8.
+    """
+    for k, word in enumerate(words):
+        _check_length(source, before + k, word)
+        try:
+            word.decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{source}: name {before + k + 1} is not UTF-8 ({error.reason}). Save "
+                "the file in UTF-8."
+            ) from error
+    return names_of_keys(NameKind.TEXT, words)
+
+
+def is_cell_of(kind: NameKind, cell: str) -> bool:
+    """Return whether the cell of a table may be a name of a kind."""
+    if not kind.is_integer:
+        return 0 < len(cell.encode(errors="replace")) <= LONGEST_NAME
+    digits = cell.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        return False
+    limits = INT64 if kind is NameKind.INT64 else UINT64
+    return limits.min <= int(cell) <= limits.max
+
+
+def names_of_cells(kind: NameKind, cells: Sequence[str]) -> Names:
+    """Return the cells of a table, which `is_cell_of` accepts, as names of a kind."""
+    if kind.is_integer:
+        return names_of_keys(kind, list(map(int, cells)))
+    return names_of_keys(kind, [cell.encode(errors="replace") for cell in cells])
+
+
+def shown(text: str) -> str:
+    """Return a name for a message: on one line, and not too long."""
+    line = json.dumps(text, ensure_ascii=False)[1:-1]
+    return line if len(line) <= SHOWN else f"{line[: SHOWN - 3]}..."
+
+
+def _text(key: Key) -> str:
+    return str(key) if isinstance(key, int) else key.decode()
+
+
+def _is_below(one: Any, other: Any) -> bool:
+    return bool(one < other)
+
+
+def _utf8(source: object, position: int, text: str) -> bytes:
+    try:
+        key = text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{source}: name {position + 1} has half of a surrogate pair, which is "
+            "not text. Give it another name."
+        ) from error
+    _check_length(source, position, key)
+    return key
+
+
+def _literal(source: object, position: int, value: Any) -> bytes:
+    if value == "":
+        _check_length(source, position, b"")
+    try:
+        if _holds_object(value):
+            raise ValueError("an object")
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{source}: name {position + 1} is {shown(str(value))}, which does not "
+            "name a vertex. Give a text or a number."
+        ) from error
+    return _utf8(source, position, text)
+
+
+def _holds_object(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_holds_object, value))
+    return isinstance(value, dict) or value is None
+
+
+def _check_length(source: object, position: int, key: bytes) -> None:
+    if not key:
+        raise InputError(
+            f"{source}: name {position + 1} is empty. Give every vertex a name."
+        )
+    if len(key) > LONGEST_NAME:
+        raise InputError(
+            f"{source}: name {position + 1} ({shown(key[:99].decode(errors='replace'))}"
+            f") has {len(key):,} bytes, and a name at most {LONGEST_NAME:,}. Give it "
+            "a shorter one."
+        )

@@ -1,0 +1,231 @@
+"""Tables whose ends are names: text, or integers that are not numbers of vertices."""
+
+import csv
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import Run
+from test_external import digest
+
+from mndmst.host.errors import ConfigError, InputError
+from mndmst.io.external import Options, naming, partition, parts
+from mndmst.io.external.builders import run_forked
+from mndmst.io.formats import open_edges, read_edges, write_edges
+from mndmst.io.names import NameKind
+from mndmst.io.shards import ShardedGraph
+
+# Names that a table may quote, but not break over lines
+NAMES = (
+    "a,b", 'say "hi"', "tab\there", " blanks ", "01", "1", "é", "e\u0301", "東京",
+    "#comment", "a;b", "null", "1e5", "a1b2c3d4-0000-4000-8000-00000000000a", "x" * 300,
+)  # fmt: skip
+BIG = (2**63 - 1, 7, 12_000_000_000, 2**48, 2**50 + 1)
+UNSIGNED = (2**64 - 1, 2**63, 7, 2**48)
+SIGNED = (-1, -(2**63), 2**63 - 1, 0)
+
+
+def rows_of(names: tuple) -> list[tuple]:
+    """Return the edges of a circle, whose weights tell them apart."""
+    pairs = zip(names, (*names[1:], names[0]), strict=True)
+    return [(u, v, w) for w, (u, v) in enumerate(pairs, 5)]
+
+
+def made(file: Path, out: Path, jobs: int = 1, **options: object) -> ShardedGraph:
+    given = Options(out, **{"parts": 3, "quiet": True, **options})
+    return run_forked(jobs, partition, open_edges(file), given)
+
+
+def table(path: Path, rows: list[tuple]) -> Path:
+    """Write rows as the format that the suffix says, as its library does."""
+    columns = list(zip(*rows, strict=True))
+    named = dict(zip(("source", "target", "weight"), map(list, columns), strict=True))
+    if path.suffix in (".csv", ".tsv"):
+        with path.open("w", newline="", encoding="utf-8") as file:
+            quoting = csv.writer(
+                file,
+                delimiter="," if path.suffix == ".csv" else "\t",
+                lineterminator="\n",
+                quoting=csv.QUOTE_NONNUMERIC,
+            )
+            quoting.writerows([tuple(named), *rows])
+    elif path.suffix == ".json":
+        records = [dict(zip(named, row, strict=True)) for row in rows]
+        path.write_text(json.dumps(records))
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        if any(end >= 2**63 for end in columns[0] if isinstance(end, int)):
+            named |= {
+                side: np.array(named[side], np.uint64) for side in ("source", "target")
+            }
+        whole = arrow.table(named)
+        if path.suffix == ".parquet":
+            parquet = pytest.importorskip("pyarrow.parquet")
+            parquet.write_table(whole, path, row_group_size=3)
+        else:
+            ipc = pytest.importorskip("pyarrow.ipc")
+            with ipc.new_file(path, whole.schema) as file:
+                file.write_table(whole, 3)
+    return path
+
+
+def edges_of(graph: ShardedGraph) -> dict[frozenset, float]:
+    """Return the weights of a graph's edges by the values of their names."""
+    edges = read_edges(graph.place)
+    values = edges.names.values()
+    columns = edges.src.tolist(), edges.dst.tolist(), edges.weight.tolist()
+    return {
+        frozenset((values[u], values[v])): w for u, v, w in zip(*columns, strict=True)
+    }
+
+
+FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".json")
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (NAMES, NameKind.TEXT),
+        (BIG, NameKind.INT64),
+        (UNSIGNED, NameKind.UINT64),
+        (SIGNED, NameKind.INT64),
+    ],
+    ids=["text", "big", "unsigned", "signed"],
+)
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_table_of_names_makes_a_graph_that_keeps_them(
+    tmp_path: Path, suffix: str, names: tuple, kind: NameKind, jobs: int
+) -> None:
+    graph = made(table(tmp_path / f"g{suffix}", rows_of(names)), tmp_path / "g", jobs)
+    assert graph.names is kind
+    found = graph.read_names(0, graph.num_vertices).values()
+    assert found == sorted(names)
+    assert edges_of(graph) == {frozenset((u, v)): w for u, v, w in rows_of(names)}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".json"])
+@pytest.mark.parametrize("names", [NAMES, BIG, SIGNED], ids=["text", "big", "signed"])
+def test_a_graph_survives_its_own_tables(
+    tmp_path: Path, suffix: str, names: tuple
+) -> None:
+    first = made(table(tmp_path / "g.json", rows_of(names)), tmp_path / "first")
+    write_edges(read_edges(first.place), tmp_path / f"g{suffix}")
+    assert made(tmp_path / f"g{suffix}", tmp_path / "second").uuid == first.uuid
+
+
+def test_one_text_far_down_makes_all_ids_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"{k},{k + 1},{k}" for k in range(3000)]
+    lines.insert(2500, "01,1,9")
+    lines.insert(2600, "7,A1,9")
+    (tmp_path / "g.csv").write_text("\n".join(["source,target,weight", *lines]) + "\n")
+    monkeypatch.setattr("mndmst.io.formats.text.PIECE_BYTES", 2000)
+    graphs = [
+        made(tmp_path / "g.csv", tmp_path / f"{jobs}-{order}", jobs, reorder=order)
+        for jobs in (1, 2, 4)
+        for order in ("none", "degree")
+    ]
+    assert {graph.names for graph in graphs} == {NameKind.TEXT}
+    assert len({graph.uuid for graph in graphs}) == 2
+    assert digest(tmp_path / "1-none") == digest(tmp_path / "4-none")
+    names = graphs[0].read_names(0, graphs[0].num_vertices).texts()
+    assert names == sorted({str(k) for k in range(3001)} | {"01", "A1"})
+    edges = edges_of(graphs[0])
+    assert edges[frozenset(("01", "1"))] == 9 != edges[frozenset(("0", "1"))]
+
+
+def test_a_line_says_which_names_there_are(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = table(tmp_path / "g.csv", rows_of(("Rome", "Paris", "Bonn")))
+    made(file, tmp_path / "g", quiet=False)
+    said = "g.csv: its vertices have names (text, from Bonn to Rome), which the graph"
+    assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"source,target,weight\na,,1\n", "line 2 has nothing in column target"),
+        (b"source,target,weight\n0,1,2\nb,,1\n", "line 3 has nothing"),
+        (b"source,target,weight\na,\xff\xfe,1\n", "is not UTF-8"),
+        (b"source,target,weight\na,b,1\na,b,x\n", 'line 3 has "x" in column weight'),
+        (b'source,target,weight\na,"b\nc",1\n', "a quote that the line does not close"),
+        (b"source,target,weight\na,b\x00,1\n", "has a byte 0"),
+        (
+            b"source,target,weight\na,b,1\nc," + b"x" * 70_000 + b",1\n",
+            r"name \d+ \(xxx.* 70,000 bytes",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_table_of_names_is_said_with_its_place(
+    tmp_path: Path, text: bytes, why: str
+) -> None:
+    (tmp_path / "g.csv").write_bytes(text)
+    with pytest.raises(InputError, match=rf"g\.csv: .*{why}"):
+        made(tmp_path / "g.csv", tmp_path / "g")
+
+
+def test_a_number_of_vertices_goes_with_numbers(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("source,target\na,b\n")
+    with pytest.raises(ConfigError, match="--num-vertices goes with vertices that"):
+        made(tmp_path / "g.csv", tmp_path / "g", num_vertices=5)
+    (tmp_path / "h.csv").write_text("source,target\n0,-1\n")
+    with pytest.raises(InputError, match="a vertex is a whole number"):
+        made(tmp_path / "h.csv", tmp_path / "g", num_vertices=5)
+
+
+def test_weights_of_named_edges_may_all_be_one_number(
+    tmp_path: Path, mndmst: Callable[..., Run]
+) -> None:
+    file = table(tmp_path / "g.csv", rows_of(("a", "b", "c")))
+    given = ("partition", file, tmp_path / "g", "--weights")
+    assert mndmst(*given, "constant:4").returncode == 0
+    run = mndmst("partition", file, tmp_path / "h", "--weights", "hash")
+    assert run.returncode == 1 and "Give constant:X" in run.stderr
+
+
+@pytest.mark.parametrize("names", [("v1", "7", "u"), UNSIGNED], ids=["text", "numbers"])
+def test_a_killed_run_goes_on_with_the_names_of_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple
+) -> None:
+    file = table(tmp_path / "g.csv", [(0, 1, 1)] * 300 + rows_of(names))
+    expected = made(file, tmp_path / "whole")
+
+    def killed(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)  # as good as a kill: nothing is tidied up
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "write_part", killed)
+        with pytest.raises(KeyboardInterrupt):
+            made(file, tmp_path / "g", restart=True)
+    with monkeypatch.context() as patch:
+        patch.setattr("mndmst.io.external.passes.save_names", None)
+        graph = made(file, tmp_path / "g", restart=True)
+    assert graph.uuid == expected.uuid
+    assert digest(tmp_path / "g") == digest(tmp_path / "whole")
+    assert not (tmp_path / "g.partition-work").exists()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_little_memory_makes_the_same_graph_of_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    rng = np.random.default_rng(1)
+    ids = [int(k) for k in rng.integers(2**60, 2**62, 300)]
+    rows = [(*map(int, pair), w) for w, pair in enumerate(rng.choice(ids, (900, 2)))]
+    file = table(tmp_path / f"g{suffix}", rows)
+    whole = made(file, tmp_path / "whole")
+    monkeypatch.setattr(naming, "FEWEST_BYTES", 600)
+    monkeypatch.setattr(naming, "MOST_BYTES", 600)
+    monkeypatch.setattr(naming, "SLICE", 20)
+    assert made(file, tmp_path / "again", 3).uuid == whole.uuid
+    assert whole.names is NameKind.INT64
+    named = {end for row in rows for end in row[:2]}
+    assert whole.read_names(0, whole.num_vertices).values() == sorted(named)
