@@ -141,7 +141,7 @@ _KINDS = {
     "text": lambda v: isinstance(v, str) and len(v) <= 1000,
     "flag": lambda v: isinstance(v, bool),
     "number": _is_number,
-    "version": lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 0,
+    "version": lambda v: type(v) is int and 0 <= v < 1 << 63,
     "count": lambda v: isinstance(v, int) and not isinstance(v, bool) and v >= 1,
     "weights": _is_weights,
     "then": lambda v: isinstance(v, dict) and isinstance(v.get("action"), str),
