@@ -215,6 +215,7 @@ def _count_fields(table, at):
 @kernel
 def _close(table, at, by_blanks, last):
     """Pass over what ends a field; the end of the line ends the last one."""
+    first = at
     at = skip_blanks(table, at)
     kind = kind_of(table, at)
     if last:
@@ -224,7 +225,7 @@ def _close(table, at, by_blanks, last):
     if kind == END:
         return at, WRONG_COUNT
     if by_blanks:
-        return at, GOOD
+        return at, GOOD if at > first else BAD_LINE
     return at + 1, GOOD if kind == SEPARATOR else BAD_LINE
 
 
