@@ -130,9 +130,9 @@ def open_edges(
     suffix = _suffix(path, format)
     if suffix not in _SUFFIXES:
         raise InputError(
-            f"{path}: unknown format {suffix or 'without suffix'}; known are "
-            f"{', '.join(_SUFFIXES)}, each also with {', '.join(COMPRESSIONS)}. Rename "
-            "the file, or give --format."
+            f"{path}: unknown format {suffix or 'without suffix'}. Give --format, or "
+            f"rename the file; known are {', '.join(_SUFFIXES)}, each also with "
+            f"{', '.join(COMPRESSIONS)}."
         )
     asked = ColumnNames.of(columns)
     if suffix in _TABLES:

@@ -33,7 +33,7 @@ _WHAT = (
     '"u v" with whole numbers u and v, like the first line',
     '"u v w" with whole numbers u and v and a number w, like the first line',
 )
-# Names up to so many bytes are padded to one length.
+# Longest name, in bytes, that is padded to the length of its neighbours.
 LONGEST_PADDED = 64
 
 
@@ -92,14 +92,16 @@ class DelimitedFile(TextFile):
         Yields
         ------
         NamedEdges
-            About `PIECE_BYTES` of text each; ends of type `str`.
+            About `PIECE_BYTES` of text each; ends are text, whole numbers their digits.
         """
         real = False
         for place, text in self._blocks(begin, end):
             parsed, real = self._parse_table(place, text, real, words=True)
             src = _words(text, parsed.src, parsed.src_size)
             dst = _words(text, parsed.dst, parsed.dst_size)
-            yield NamedEdges(src, dst, self._weights(parsed))
+            weight = self._weights(parsed)
+            self.layout.columns.check_costs(self.name, weight)
+            yield NamedEdges(src, dst, weight)
 
     def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
         """Return the edges of a block, and whether any weight is not whole."""
@@ -210,7 +212,7 @@ class DelimitedFile(TextFile):
         )
 
     def _wrong(self, status: int, place: int, line: bytes, role: int) -> InputError:
-        """Return what is wrong with a line, by its columns."""
+        """Return the error for a line, by its columns."""
         columns, number = self.layout.columns, self._line_number(place)
         cells = split_line(line.rstrip(b"\r"), self.layout.separator)
         where = f"{self.name}: line {number}"

@@ -1,6 +1,6 @@
 """Points from text: CSV, TSV and their like, by the columns of their coordinates.
 
-Separators, quotes and decimal marks are those of edge tables (`table_text`).
+Separators, quotes and decimal marks are as in edge tables (`table_text`).
 """
 
 import re
@@ -36,7 +36,7 @@ from .table_text import (
 # The text, as a string, and NumPy's lists of its words.
 COPIES = 12
 _COMMENTS = b"#"
-# What is before a # that is not in quotes
+# The part of a line before a # outside quotes
 _COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
 
 

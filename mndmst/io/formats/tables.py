@@ -113,6 +113,7 @@ class ParquetFile(EdgeFile):
     def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
         """Yield the rows [begin, end), their ends as integers or as text."""
         for _, (src, dst, weight) in self._arrays(begin, end):
+            self.columns.check_costs(self.path, weight)
             if self.text_ends:
                 src, dst = src.astype(np.str_), dst.astype(np.str_)
             yield NamedEdges(src, dst, supported_weights(self.path, weight))

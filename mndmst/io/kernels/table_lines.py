@@ -21,7 +21,7 @@ from .edge_lines import (
     skip_line,
 )
 
-# What is wrong with a line, beside `edge_lines.BAD_LINE` and its like.
+# Faults of a line, beside `edge_lines.BAD_LINE` and its like.
 WRONG_COUNT, OPEN_QUOTE, LIKE_COMMENT = 16, 17, 18
 SOURCE, TARGET, WEIGHT, OTHER = range(4)
 
@@ -102,7 +102,7 @@ def parse_table(text, size, grammar, out):
     Returns
     -------
     status : int
-        `GOOD`, or what is wrong in the last line read.
+        `GOOD`, or the fault of the last line read.
     at : int
         Where that line begins.
     role : int
