@@ -93,7 +93,7 @@ def read_point_table(
         An array, a point a row: .npy, or .npz; or a table: .csv, .tsv, .txt, each also
         compressed, .parquet, .arrow or .feather. `points.npz:name` names an array.
     mapped : bool
-        Leave those of an .npy file there, as they are: `checked_points` is for the
+        Leave the points of an .npy file there, as they are: `checked_points` is for the
         part that is taken of them.
     columns : str or sequence of str, optional
         The coordinates of a table, such as "lon,lat"; positions from 1 where columns

@@ -21,7 +21,7 @@ def sections() -> dict[str, list[tuple[str, str, str]]]:
 
 
 def shell(command: str, folder: Path) -> str:
-    """Run a line where `mndmst` is ours; return what it prints to both streams."""
+    """Run a line where `mndmst` is ours; return its output on both streams."""
     program = folder / "bin" / "mndmst"
     if not program.exists():
         program.parent.mkdir()

@@ -36,7 +36,7 @@ _WHAT = (
     '"u v" with whole numbers u and v, like the first line',
     '"u v w" with whole numbers u and v and a number w, like the first line',
 )
-# Names up to so many bytes are padded to one length.
+# Longest name, in bytes, that is padded to the length of its neighbours.
 LONGEST_PADDED = 64
 
 
@@ -97,7 +97,7 @@ class DelimitedFile(TextFile, NameableFile):
         Yields
         ------
         NamedEdges
-            About `PIECE_BYTES` of text each; ends of type `str`.
+            About `PIECE_BYTES` of text each; ends are text, whole numbers their digits.
         """
         real = False
         for place, text in self.blocks(begin, end):
@@ -116,7 +116,9 @@ class DelimitedFile(TextFile, NameableFile):
                     f"{self.name}: a name in or behind line {self.line_number(place)} "
                     f"is not UTF-8 ({error.reason}). Save the table in UTF-8."
                 ) from error
-            yield NamedEdges(src, dst, self._weights(parsed))
+            weight = self._weights(parsed)
+            self.layout.columns.check_costs(self.name, weight)
+            yield NamedEdges(src, dst, weight)
 
     def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
         """Return what the ends in a range of bytes are."""
@@ -235,7 +237,7 @@ class DelimitedFile(TextFile, NameableFile):
         )
 
     def _wrong(self, status: int, place: int, line: bytes, role: int) -> InputError:
-        """Return what is wrong with a line, by its columns."""
+        """Return the error for a line, by its columns."""
         columns, number = self.layout.columns, self.line_number(place)
         cells = split_line(line.rstrip(b"\r"), self.layout.separator)
         where = f"{self.name}: line {number}"

@@ -1,6 +1,6 @@
 """Edge lists as text: `u v`, `u v w`, or tables with names of columns.
 
-This is what SNAP, KONECT, GAP (`.el`, `.wel`), spreadsheets and data frames write.
+SNAP, KONECT, GAP (`.el`, `.wel`), spreadsheets and data frames write such files.
 Tabs, semicolons, commas or blanks separate columns; lines that begin with # or % are
 comments. The names in a first line say which columns are the ends and the weight
 (`table_columns`); without names they are the first three. The largest id gives the

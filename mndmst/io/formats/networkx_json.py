@@ -161,12 +161,12 @@ def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
             return _of_adjacency(path, graph, vertices, field, asked)
         return _of_links(path, graph, vertices, asked)
     except RecursionError as error:
-        raise InputError(f"{path}: is no graph (nested too deeply).") from error
+        raise InputError(f"{path}: is nested too deeply for a graph.") from error
     except MndmstError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(
-            f"{path}: is no node-link or adjacency data of networkx and no list of "
+            f"{path}: is neither node-link or adjacency data of networkx nor a list of "
             f"records, or damaged ({type(error).__name__}: {error}). Write it with "
             f"{_FORM}."
         ) from error

@@ -54,7 +54,7 @@ class PointColumns:
     headed: bool
 
     def text(self) -> str:
-        """Return one line that says what is read and left out; empty if all is read."""
+        """Return one line that names the columns; empty if all are read."""
         left_out = [i for i in range(len(self.names)) if i not in self.coordinates]
         if not left_out:
             return ""

@@ -1,6 +1,6 @@
 """Points from text: CSV, TSV and their like, by the columns of their coordinates.
 
-Separators, quotes and decimal marks are those of edge tables (`table_text`).
+Separators, quotes and decimal marks are as in edge tables (`table_text`).
 """
 
 import re
@@ -36,7 +36,7 @@ from .table_text import (
 # The text, as a string, and NumPy's lists of its words.
 COPIES = 12
 _COMMENTS = b"#"
-# What is before a # that is not in quotes
+# The part of a line before a # outside quotes
 _COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
 
 
@@ -158,16 +158,22 @@ class _Lines:
         """
         wanted = columns.coordinates
         if self._bare:
-            self._check_width()
+            whole = wanted == tuple(range(self.width))
+            if not whole:  # else NumPy compares the lines
+                self._check_width()
             text = self.text.replace(",", ".") if decimal_commas else self.text
             mark = None if self.separator == BLANKS else self.separator.decode()
+            used = None if whole else wanted
             try:
                 points: np.ndarray = np.loadtxt(
-                    StringIO(text), delimiter=mark, usecols=wanted, ndmin=2
+                    StringIO(text), delimiter=mark, usecols=used, ndmin=2
                 )
-                return points
             except ValueError as error:
+                self._check_each_width()
                 raise self._wrong(columns) from error
+            if points.shape[1] == len(wanted):
+                return points
+            self._check_each_width()
         values = []
         for number, row in self._rows():
             if len(row) != self.width:
@@ -214,9 +220,12 @@ class _Lines:
         if self.separator == BLANKS or (
             self.text.count(self.separator.decode()) != lines * (self.width - 1)
         ):
-            for number, row in self._rows():
-                if len(row) != self.width:
-                    raise self._wrong_width(number, row)
+            self._check_each_width()
+
+    def _check_each_width(self) -> None:
+        for number, row in self._rows():
+            if len(row) != self.width:
+                raise self._wrong_width(number, row)
 
     def _wrong_width(self, number: int, row: list[str]) -> InputError:
         where = f"{self.path}: line {self._line(number)}"

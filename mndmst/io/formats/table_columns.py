@@ -290,12 +290,12 @@ def is_ignored(name: str) -> bool:
 
 
 def knows_ends(names: Sequence[str]) -> bool:
-    """Return whether some names are those of the two ends of edges."""
+    """Return whether some names are known for the two ends of edges."""
     return bool(_ends_of(list(map(plain, names))))
 
 
 def surely_knows_ends(names: Sequence[str]) -> bool:
-    """Return whether names that nothing else has are those of the two ends."""
+    """Return whether some names are known for ends, and for nothing else."""
     return bool(_ends_of(list(map(plain, names)), _KINDS_OF_PAIRS[:1]))
 
 

@@ -2,7 +2,7 @@
 
 All is decided from the first lines of a file. Tabs, semicolons, commas or runs of
 blanks separate columns. Fields may stand in double quotes, and a quote in them is
-doubled. The rules for lines are those of the kernel `table_lines.parse_table`.
+doubled. The kernel `table_lines.parse_table` reads lines by the same rules.
 """
 
 import re

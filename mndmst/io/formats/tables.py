@@ -115,6 +115,7 @@ class ParquetFile(NameableFile):
     def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
         """Yield the rows [begin, end), their ends as integers or as text."""
         for _, (src, dst, weight) in self._arrays(begin, end):
+            self.columns.check_costs(self.path, weight)
             if self.text_ends:
                 # One array of padded text might take far more than its texts
                 src, dst = src.astype(object), dst.astype(object)

@@ -184,7 +184,7 @@ class _Bounded:
         self.size = os.fstat(file.fileno()).st_size
 
     def read(self, nbytes: int = -1) -> bytes:
-        """Return the next bytes: at most so many, or all."""
+        """Return the next bytes: at most `nbytes`, or all."""
         left = max(0, self.size - self.tell())
         wanted = left if nbytes < 0 else min(nbytes, left)
         check_room(self.path, wanted, "a piece of the table")

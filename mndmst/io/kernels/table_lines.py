@@ -21,7 +21,7 @@ from .edge_lines import (
     skip_line,
 )
 
-# What is wrong with a line, beside `edge_lines.BAD_LINE` and its like.
+# Faults of a line, beside `edge_lines.BAD_LINE` and its like.
 WRONG_COUNT, OPEN_QUOTE, LIKE_COMMENT = 16, 17, 18
 SOURCE, TARGET, WEIGHT, OTHER = range(4)
 
@@ -102,7 +102,7 @@ def parse_table(text, size, grammar, out):
     Returns
     -------
     status : int
-        `GOOD`, or what is wrong in the last line read.
+        `GOOD`, or the fault of the last line read.
     at : int
         Where that line begins.
     role : int
@@ -215,6 +215,7 @@ def _count_fields(table, at):
 @kernel
 def _close(table, at, by_blanks, last):
     """Pass over what ends a field; the end of the line ends the last one."""
+    first = at
     at = skip_blanks(table, at)
     kind = kind_of(table, at)
     if last:
@@ -224,7 +225,7 @@ def _close(table, at, by_blanks, last):
     if kind == END:
         return at, WRONG_COUNT
     if by_blanks:
-        return at, GOOD
+        return at, GOOD if at > first else BAD_LINE
     return at + 1, GOOD if kind == SEPARATOR else BAD_LINE
 
 

@@ -1,4 +1,4 @@
-"""Commands on tables: what is read is said, --columns decides, ids come back."""
+"""Commands on tables: the columns are named, --columns decides, ids come back."""
 
 import csv
 from collections.abc import Callable

@@ -295,6 +295,8 @@ def test_dialects_of_programs(tmp_path: Path, text: str) -> None:
         ("u,v,w\n0,1,2\n1,2\n", "line 3 has 2 columns, not 3"),
         ("u,v,w\n0,1,2\n1,2,3,4\n", "line 3 has 4 columns, not 3"),
         ("c,u,v\nred,0,1\n#00f,1,2\n", "line 3 begins with # like a comment, but has"),
+        ('key u v\n1 0 1\n"1"0 1\n', "line 3 has 2 columns, not 3"),
+        ('key u v w\n1 0 1 2\n"1" 0 1"2"\n', "line 3 has 3 columns, not 4"),
         ("u,v\n0,1\n0,,1\n", "line 3 has 3 columns, not 2"),
         ('u,v,n,w\n0,1,"a\nb",2\n', "line 2 has a quote that the line does not close"),
         ("u,v,w\n0,1,12345678901234567890\n", "a whole number of over 64 bits"),

@@ -23,7 +23,7 @@ def numbers(*names: str) -> list[Column]:
 
 
 def choose(header: str, asked: str | None = None, **kinds: str) -> str:
-    """Return what is read of columns of numbers, or of the kinds given by name."""
+    """Return the choice among columns of numbers, or of the kinds given by name."""
     columns = [Column(name, kinds.get(name, NUMBER)) for name in header.split(",")]
     return choose_columns("t.csv", columns, ColumnNames.of(asked)).text()
 
