@@ -132,11 +132,18 @@ class EndKinds:
         Whether all are integers.
     least, most : int
         Of the integers.
+    words : bool
+        Whether any is not a number.
+    pointed : bool
+        Whether any is a number such as 2.0, which data frames make of integers beside
+        missing values.
     """
 
     integers: bool = True
     least: int = 0
     most: int = 0
+    words: bool = False
+    pointed: bool = False
 
     def with_other(self, other: "EndKinds") -> "EndKinds":
         """Return what these ends and others are."""
@@ -144,7 +151,14 @@ class EndKinds:
             self.integers and other.integers,
             min(self.least, other.least),
             max(self.most, other.most),
+            self.words or other.words,
+            self.pointed or other.pointed,
         )
+
+    @property
+    def are_names(self) -> bool:
+        """Whether they name vertices; 2.0 is a mistake if all are numbers."""
+        return self.words or not self.pointed
 
     @property
     def kind(self) -> NameKind:
@@ -182,7 +196,10 @@ class NameableFile(EdgeFile):
         try:
             return super().read()
         except UnnumberedEndError:
-            return self.named(self.kinds_of_ends(0, self.length).kind).read()
+            kinds = self.kinds_of_ends(0, self.length)
+            if not kinds.are_names:
+                raise
+        return self.named(kinds.kind).read()
 
 
 def no_names(kind: NameKind) -> Names:

@@ -123,14 +123,24 @@ def _prepare_any(
     except UnnumberedEndError:
         if not isinstance(file, NameableFile) or options.num_vertices is not None:
             raise
+        kinds = _kinds_of_ends(builders, file, options)
+        if not kinds.are_names:
+            raise
+    named = _named(builders, file.named(kinds.kind), options, progress)
+    return _prepare(builders, named, options, progress)
+
+
+def _kinds_of_ends(
+    builders: Builders, file: NameableFile, options: Options
+) -> EndKinds:
+    """Return what the ends of all edges are; forget what has been noted of numbers."""
     with builders.raise_on_all():
         remove_numbers(options.work, builders.rank)
-        kinds = file.kinds_of_ends(*share(builders, file))
-    found = EndKinds()
-    for other in builders.allgather(kinds):
-        found = found.with_other(other)
-    named = _named(builders, file.named(found.kind), options, progress)
-    return _prepare(builders, named, options, progress)
+        own = file.kinds_of_ends(*share(builders, file))
+    kinds = EndKinds()
+    for other in builders.allgather(own):
+        kinds = kinds.with_other(other)
+    return kinds
 
 
 def _prepare(

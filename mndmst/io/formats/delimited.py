@@ -24,7 +24,7 @@ from ..named_file import EndKinds, NameableFile
 from ..names import NameKind
 from .named_edges import NamedEdges
 from .table_columns import ROLES
-from .table_names import NamedTable, ends_of_table, is_integer
+from .table_names import NamedTable, ends_of_table, is_number
 from .table_text import BLANKS, TextLayout, split_line
 from .text import Lines, TextFile
 
@@ -68,8 +68,8 @@ class DelimitedFile(TextFile, NameableFile):
             columns.wanted == list(range(len(columns.names))) and layout.mark == "."
         )
         self.layout = layout
-        # Integers below 0, or with many digits, are not text
-        self.text_ends = not (layout.text_ends is None or is_integer(layout.text_ends))
+        # Integers below 0, or with many digits, are not text, and 2.0 is a mistake
+        self.text_ends = not (layout.text_ends is None or is_number(layout.text_ends))
         note = layout.note()
         self.notes = (note,) if note else ()
 

@@ -19,6 +19,7 @@ from ..names import (
 from .named_edges import NamedEdges
 
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,19}")
+_NUMBER = re.compile(r"-?\d{1,20}([.]\d*)?")
 
 
 class Table(Protocol):
@@ -81,14 +82,21 @@ def is_integer(word: str) -> bool:
     return _INTEGER.fullmatch(word) is not None
 
 
+def is_number(word: str) -> bool:
+    """Return whether a word is an integer, or one with a decimal point behind it."""
+    return _NUMBER.fullmatch(word) is not None
+
+
 def _kinds(ends: np.ndarray) -> EndKinds:
     if len(ends) == 0:
         return EndKinds()
     if ends.dtype.kind in "iu":
         return EndKinds(True, int(ends.min()), int(ends.max()))
-    words = set(ends.tolist())
-    if not all(isinstance(word, str) and is_integer(word) for word in words):
-        return EndKinds(False)
+    words = set(map(str, ends.tolist()))
+    if not all(map(is_integer, words)):
+        texts = {word for word in words if not is_number(word)}
+        pointed = any("." in word for word in words - texts)
+        return EndKinds(False, words=bool(texts), pointed=pointed)
     numbers = list(map(int, words))
     return EndKinds(True, min(numbers), max(numbers))
 

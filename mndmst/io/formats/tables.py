@@ -123,7 +123,11 @@ class ParquetFile(NameableFile):
 
     def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
         """Return what the ends in the rows [begin, end) are."""
-        return EndKinds(False) if self.text_ends else ends_of_table(self, begin, end)
+        return (
+            EndKinds(False, words=True)
+            if self.text_ends
+            else ends_of_table(self, begin, end)
+        )
 
     def named(self, kind: NameKind) -> NamedTable:
         """Return the table with ends as names of a kind."""

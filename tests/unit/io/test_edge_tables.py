@@ -289,9 +289,6 @@ def test_dialects_of_programs(tmp_path: Path, text: str) -> None:
         ("u,v,w\n0,1,2\n1,2,\n", "line 3 has nothing in column w"),
         ("u,v,w\n0,1,2\n,2,3\n", "line 3 has nothing in column u"),
         ("# c\nw,u,v\n1,0,1\n2,1,2.0\n", 'line 4 has "2.0" in column v, and a vertex'),
-        ("w,u,v\n1,0,1\n2,-1,2\n", 'line 3 has "-1" in column u'),
-        ("w,u,v\n1,alice,bob\n2,bob,eve\n", 'line 2 has "alice" in column u'),
-        ("w,u,v\n1,0,1\n2,1,999999999999999\n", 'line 3 has "999999999999999" in'),
         ("u,v,w\n0,1,2\n1,2\n", "line 3 has 2 columns, not 3"),
         ("u,v,w\n0,1,2\n1,2,3,4\n", "line 3 has 4 columns, not 3"),
         ("c,u,v\nred,0,1\n#00f,1,2\n", "line 3 begins with # like a comment, but has"),
@@ -319,10 +316,8 @@ def test_mistakes_name_line_and_column(tmp_path: Path, text: str, problem: str) 
         ("w", [1.0, float("nan"), 2.0], r"column w has NaN in row 1 \(from 0\)"),
         ("w", [1.0, 2.0, None], r"column w has no value in row 2 \(from 0\)"),
         ("u", [0, None, 1], r"column u has no value in row 1 \(from 0\)"),
-        ("u", ["a", "b", "c"], "column u or column v has names"),
         ("u", [0.0, 1.0, 2.0], "column u has type double, and a vertex is a whole"),
         ("v", [True, False, True], "column v has type bool, and a vertex is a whole"),
-        ("v", [1, 2, -1], r"entry 2 joins vertex -1 \(both count from 0\)"),
         ("w", [True, False, True], "column w is the weight, but does not hold numbers"),
         ("w", ["1", "2", "3"], "column w is the weight, but does not hold numbers"),
         ("w", [date(2020, 1, 1)] * 3, "column w is the weight, but does"),
@@ -394,7 +389,8 @@ def test_named_ends_come_in_pieces(
     path = tmp_path / f"table.{suffix}"
     writer({"id": [1, 2, 3], "to": dst, "from": src, "w": WEIGHTS}, path)
     file = open_edges(path)
-    (piece,) = file.named_pieces(0, file.length)
+    table = getattr(file, "table", file)  # what names are made of, if there are any
+    (piece,) = table.named_pieces(0, table.length)
     assert piece.src.astype(object).astype(str).tolist() == list(map(str, src))
     assert piece.dst.astype(object).astype(str).tolist() == list(map(str, dst))
     assert piece.weight.tolist() == WEIGHTS
@@ -404,7 +400,8 @@ def test_named_ends_in_quotes(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text('w,u,v\n2,"a, b","say ""x"""\n3, c d ,"a, b"\n')
     file = open_edges(path)
-    (piece,) = file.named_pieces(0, file.length)
+    table = getattr(file, "table", file)  # what names are made of, if there are any
+    (piece,) = table.named_pieces(0, table.length)
     assert piece.src.tolist() == ["a, b", "c d"]
     assert piece.dst.tolist() == ['say "x"', "a, b"]
     assert piece.weight.tolist() == [2, 3]

@@ -172,6 +172,22 @@ def test_what_is_wrong_in_a_table_of_names_is_said_with_its_place(
         made(tmp_path / "g.csv", tmp_path / "g")
 
 
+@pytest.mark.parametrize(
+    "rows",
+    ["1,2.0,5\n", "1.0,2.0,5\n", "1,2,5\n2,3.0,7\n", "01,2,5\n1,2.,7\n"],
+)
+def test_numbers_with_a_point_are_not_names(tmp_path: Path, rows: str) -> None:
+    """Data frames make 2.0 of 2 where a value is missing; it is not another vertex."""
+    (tmp_path / "g.csv").write_text(f"source,target,weight\n{rows}")
+    with pytest.raises(InputError, match="whole number"):
+        made(tmp_path / "g.csv", tmp_path / "g", 2)
+    with pytest.raises(InputError, match="whole number"):
+        read_edges(tmp_path / "g.csv")
+    # Beside texts it is a name, such as a version
+    (tmp_path / "h.csv").write_text(f"source,target,weight\n{rows}1,v2,5\n")
+    assert made(tmp_path / "h.csv", tmp_path / "h", 2).names is NameKind.TEXT
+
+
 def test_a_number_of_vertices_goes_with_numbers(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("source,target\na,b\n")
     with pytest.raises(ConfigError, match="--num-vertices goes with vertices that"):
