@@ -22,7 +22,7 @@ from .distance_rows import Metric
 from .metric_forest import matrix_forest, metric_forest
 from .prediction import (
     Connections,
-    TrainingPoints,
+    SearchOnDemand,
     membership,
     nearest_distances,
     predicted_labels,
@@ -33,9 +33,11 @@ from .validity import relative_validity
 
 try:  # its tools take the estimator for one of theirs by these classes
     from sklearn.base import BaseEstimator, ClusterMixin
+    from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import validate_data
 except ImportError:
     BaseEstimator, ClusterMixin = object, type("ClusterMixin", (), {})
+    NotFittedError = type("NotFittedError", (ValueError, AttributeError), {})
     validate_data = None
 
 # Parameters of hdbscan and scikit-learn that change nothing here: name and default.
@@ -239,7 +241,16 @@ core_dist_n_jobs, prediction_data, copy
                 found = self._forest_of_points(self._points, rule)
         clusters = clusters_of(found, rule)
         self._clusters = clusters
-        self._training: TrainingPoints | None = None
+        self._search = None
+        if self._points is not None:
+            self._search = SearchOnDemand(
+                self._points,
+                self.metric,
+                self._metric_parameters(),
+                rule.samples,
+                float(self.alpha),
+                clusters.tree.point_distance,
+            )
         self.__dict__.pop("_exemplars", None)
         self.labels_ = self._coded(clusters.flat.labels, (INFINITE, MISSING))
         self.probabilities_ = self._coded(clusters.flat.probabilities, (0, np.nan))
@@ -523,7 +534,7 @@ core_dist_n_jobs, prediction_data, copy
 
     def _fitted(self) -> DensityClusters:
         if not hasattr(self, "_clusters"):
-            raise AttributeError("HDBSCAN has not been fitted; call fit first")
+            raise NotFittedError("HDBSCAN has not been fitted; call fit first")
         return self._clusters
 
     def _points_of_fit(self) -> np.ndarray:
@@ -545,16 +556,8 @@ core_dist_n_jobs, prediction_data, copy
                     f"X: has {counted(points.shape[1], 'dimension')}, and the points "
                     f"of the fit {given.shape[1]}"
                 )
-            if self._training is None:
-                self._training = TrainingPoints(
-                    given,
-                    self.metric,
-                    self._metric_parameters(),
-                    self._rule().samples,
-                    float(self.alpha),
-                    self._clusters.tree.point_distance,
-                )
-            return points, self._training.connect(points)
+            assert self._search is not None
+            return points, self._search.training.connect(points)
 
     def _memberships(
         self, points: np.ndarray, number: np.ndarray, distance: np.ndarray

@@ -11,6 +11,7 @@ probability of a point end with its neighbour.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,8 @@ class TrainingPoints:
         kept = self._centred(points[self.number])
         self.tree, self.rows = None, None
         self.count = min(min_samples, len(kept) - 1)
+        if len(kept) == 0:
+            return
         if self.metric in METRICS:
             spatial = optional("scipy.spatial", "formats")
             self.tree = spatial.cKDTree(prepared(kept, str(self.metric)))
@@ -158,6 +161,32 @@ class TrainingPoints:
         if not self.centring:
             return points
         return points - points.mean(axis=1, keepdims=True)
+
+
+class SearchOnDemand:
+    """Training points whose search is prepared at the first prediction.
+
+    Parameters are those of `TrainingPoints`. Preparing changes this object, and not the
+    estimator that holds it.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        metric: Metric,
+        parameters: Mapping[str, Any],
+        min_samples: int,
+        alpha: float,
+        left: np.ndarray,
+    ) -> None:
+        self._prepare = partial(
+            TrainingPoints, points, metric, parameters, min_samples, alpha, left
+        )
+
+    @cached_property
+    def training(self) -> TrainingPoints:
+        """The prepared training points."""
+        return self._prepare()
 
 
 def nearest_distances(
