@@ -122,7 +122,7 @@ def test_a_file_that_does_not_say_its_vertices(tmp_path):
 @pytest.mark.parametrize("order", REORDERS)
 def test_one_id_that_is_far_too_large(tmp_path, order):
     (tmp_path / "wrong.txt").write_text("0 3 5\n3 99999999999999 2\n7 1 4\n")
-    with pytest.raises(ConfigError, match=r"wrong\.txt: .* of 99999999999999, .*mend"):
+    with pytest.raises(ConfigError, match=r"wrong\.txt: .* of 99999999999999, .*fix"):
         options = Options(tmp_path / "graph", reorder=order, quiet=True)
         partition(Alone(), open_edges(tmp_path / "wrong.txt"), options)
     assert list((tmp_path / "graph").iterdir()) == []
