@@ -122,7 +122,7 @@ def _drop_output() -> None:
 
 
 def _refuse(error: MndmstError) -> int:
-    """Print an error the user can mend, once, and return the exit status."""
+    """Print an error the user can fix, once, and return the exit status."""
     world = _world()
     alone = world is None or error.ranks < world.size
     if alone or world.rank == 0:

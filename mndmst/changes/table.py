@@ -139,7 +139,7 @@ def _columns(path: Path, words: Sequence[str]) -> dict[str, int]:
     if len(set(names)) < len(names) or not {"op", "src", "dst"} <= set(names) <= known:
         raise InputError(
             f'{path}: line 1 is not "op,src,dst,weight", which names the columns. '
-            "Mend it."
+            "Fix it."
         )
     return {name: place for place, name in enumerate(names)}
 
@@ -213,4 +213,4 @@ def _is_number(word: str) -> bool:
 
 
 def _wrong(path: Path, number: int, what: str) -> InputError:
-    return InputError(f"{path}: line {number} {what}. Mend it.")
+    return InputError(f"{path}: line {number} {what}. Fix it.")

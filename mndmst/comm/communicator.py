@@ -320,7 +320,7 @@ class Comm:
     def raise_on_all(self) -> Iterator[None]:
         """Raise on every rank the error that the block raised on any of them.
 
-        The block must not communicate. Only errors the user can mend are shared;
+        The block must not communicate. Only errors the user can fix are shared;
         any other ends the whole job through the abort hook of `__main__`.
         """
         error: MndmstError | None = None

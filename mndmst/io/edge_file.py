@@ -113,7 +113,7 @@ class EntryFile(ABC):
             raise InputError(
                 f"{self.name}: holds {counted(found, 'arc')}, but its header says "
                 f"{self.num_entries}. The file may have been cut short: copy it again, "
-                "or mend the header."
+                "or fix the header."
             )
 
     @abstractmethod

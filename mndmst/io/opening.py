@@ -112,9 +112,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except MndmstError:
         raise
     except ValueError as error:
-        raise ConfigError(f"{path}: is no TOML ({error}). Mend it.") from error
+        raise ConfigError(f"{path}: is no TOML ({error}). Fix it.") from error
     except RecursionError as error:
-        raise ConfigError(f"{path}: is nested too deeply. Mend it.") from error
+        raise ConfigError(f"{path}: is nested too deeply. Fix it.") from error
 
 
 def _without_waiting(name: str, flags: int) -> int:

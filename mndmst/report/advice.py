@@ -21,16 +21,16 @@ def advice(record: Record) -> list[str]:
     shares = spent(record)
     name = max(shares, key=shares.__getitem__)
     percent = f"{shares[name]:.0%}".replace("%", " %")
-    mend = _MENDS[name] if shares[name] >= MUCH else ""
+    remedy = _REMEDIES[name] if shares[name] >= MUCH else ""
     if name == "start" and _compiled(record) >= START_SECONDS:
-        mend = (
+        remedy = (
             f"{_compiled(record):.0f} s of it compiled kernels, which the next run on "
             "this machine has already (mndmst compile does it ahead)"
         )
     if name == "wait" and record["num_ranks"] > 1:
-        mend = f"rank {_last(record)} kept the others waiting longest; {mend}"
+        remedy = f"rank {_last(record)} kept the others waiting longest; {remedy}"
     text = f"{percent} of the time {_NAMES[name]}"
-    return [*said, f"{text}: {mend}." if mend else f"{text}."]
+    return [*said, f"{text}: {remedy}." if remedy else f"{text}."]
 
 
 _NAMES = {
@@ -41,7 +41,7 @@ _NAMES = {
     "write": "was writing the result",
     "wait": "ranks waited for each other",
 }
-_MENDS = {
+_REMEDIES = {
     "start": "a larger graph, or several in one Python program (mndmst.solve), would "
     "make more of it",
     "read": "a faster disk, or ranks on more hosts, would help",

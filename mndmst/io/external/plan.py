@@ -106,7 +106,7 @@ def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
         f"{counted(num_vertices, 'vertex')}, whose rows take {rows:,} bytes, over "
         f"{TIMES_ALLOWED:,} times what the file takes. The largest vertex id that "
         f"occurs, or that the header allows, is {num_vertices - 1}, counted from 0. If "
-        "it is wrong, mend it; else give --compact-ids for a graph of the vertices "
+        "it is wrong, fix it; else give --compact-ids for a graph of the vertices "
         f"that edges name, or --num-vertices {num_vertices} for one of all."
     )
 
@@ -156,7 +156,7 @@ def check_size(
             f"{out}: to make a graph of {name} in {counted(num_parts, 'part')} takes "
             f"{need:,} bytes, and {free:,} are free. Its largest vertex id, counted "
             f"from 0, is {n - 1}, and every number up to it is a vertex: if one id is "
-            "wrong, mend it; else give a directory with more room."
+            "wrong, fix it; else give a directory with more room."
         )
 
 

@@ -84,6 +84,6 @@ def _bounded(path: Path, vertices: int) -> int:
     if vertices > MAX_VERTICES:
         raise InputError(
             f"{path}: says it has {vertices} vertices; at most 2^48 can be numbered. "
-            "Mend the line that says it."
+            "Fix the line that says it."
         )
     return vertices

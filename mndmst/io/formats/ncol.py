@@ -63,7 +63,7 @@ class NcolFile(NamedEdgeFile):
         self, place: int, rows: list[list[bytes]], row: int, what: str
     ) -> InputError:
         return InputError(
-            f"{self.name}: line {self._text.line_number(place) + row} {what}. Mend it."
+            f"{self.name}: line {self._text.line_number(place) + row} {what}. Fix it."
         )
 
 
