@@ -366,6 +366,28 @@ def test_weights_of_adjacency_data(tmp_path: Path) -> None:
         read_edges(path, columns="source=id")
 
 
+@pytest.mark.parametrize("first", ["name,", "", '"the ""name""",'])
+def test_ranges_of_a_table_hold_every_row_once(tmp_path: Path, first: str) -> None:
+    """Processes read ranges of bytes, which end anywhere in a line."""
+    path = tmp_path / "table.csv"
+    cell = '"a, ""b""",' if first else ""
+    rows = [(i, i + 1, i / 4) for i in range(9)]
+    lines = [f"{cell}{u},{v},{w}" for u, v, w in rows]
+    path.write_text("\n".join([f"{first}u,v,w", *lines]) + "\n")
+    file = open_edges(path)
+    for cut in range(file.length + 1):
+        found = []
+        for begin, end in ((0, cut), (cut, file.length)):
+            for piece in file.pieces(begin, end):
+                columns = (
+                    piece.src.tolist(),
+                    piece.dst.tolist(),
+                    piece.weight.tolist(),
+                )
+                found += zip(*columns, strict=True)
+        assert found == rows
+
+
 def test_columns_are_named_of_tables_alone(tmp_path: Path) -> None:
     (tmp_path / "g.gr").write_text("p sp 2 1\na 1 2 3\n")
     with pytest.raises(ConfigError, match=r"g\.gr is not a table"):
