@@ -209,6 +209,9 @@ def test_a_ticket_of_before_a_batch_is_read_after_it(tmp_path: Path) -> None:
         assert "version 3" in str(refused.value)
         with pytest.raises(OtherVersionError, match="version 0 of g is no longer"):
             connection.read({**request, "version": 0})
+        for wrong in (-1, 1.5, True, "0", 1 << 70):
+            with pytest.raises(ServiceError, match="flight info: version is"):
+                connection.read({**request, "version": wrong})
         # A ticket that names no version could be another version on each rank
         with pytest.raises(ServiceError, match="names no version"):
             ticket = flight.Ticket(json.dumps(request).encode())
