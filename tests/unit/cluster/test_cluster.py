@@ -137,7 +137,7 @@ def test_trees_are_joined_at_infinity() -> None:
 def test_density_clusters_are_those_of_hdbscan(
     name: str, size: int, leaves: bool
 ) -> None:
-    """Distances between the points differ; see test_equal_distances.py for equal ones."""
+    """Distances between the points differ; equal ones: test_equal_distances.py."""
     hdbscan = pytest.importorskip("hdbscan.hdbscan_", reason="needs hdbscan")
     points = example_points(name, 600)
     distances = squareform(pdist(points))
