@@ -17,6 +17,8 @@ from ..io.opening import opened
 
 ARRAY_COPIES, TEXT_COPIES = 3, 12
 EXAMPLES = ("rings", "blobs")
+# For each point, while its two coordinates are drawn.
+BYTES_OF_EXAMPLE = 100
 
 HASHED = 1 << 16  # points at a time
 
@@ -192,6 +194,7 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
 def named_points(name: str | Path, count: int, mapped: bool = False) -> np.ndarray:
     """Return the points of a file, or so many of the example of that name."""
     if str(name) in EXAMPLES:
+        check_room(name, BYTES_OF_EXAMPLE * count, f"an example of {count:,} points")
         return example_points(str(name), count)
     return read_points(name, mapped)
 
