@@ -33,6 +33,8 @@ _DAMAGED = (
     OSError, ValueError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile,
     KeyError,
 )  # fmt: skip
+# For each point, while its two coordinates are drawn.
+BYTES_OF_EXAMPLE = 100
 
 HASHED = 1 << 16  # points at a time
 
@@ -330,6 +332,7 @@ def named_points(
         return read_point_table(name, mapped, columns, key)
     if columns or key:
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
+    check_room(name, BYTES_OF_EXAMPLE * count, f"an example of {count:,} points")
     return PointTable(example_points(str(name), count))
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mndmst.host.errors import InputError
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.points.clusters import single_linkage
 from mndmst.points.estimator import HDBSCAN
 from mndmst.points.forest import points_forest
 from mndmst.points.neighbours import neighbour_graph
-from mndmst.points.read import checked_points, read_points
+from mndmst.points.read import checked_points, named_points, read_points
 from mndmst.points.scale import Scale, extremes, scale_for
 from mndmst.verify.claims import Claims
 
@@ -140,3 +140,10 @@ def test_poles_of_any_float_are_taken(kind: str) -> None:
 def test_degrees_are_refused() -> None:
     with pytest.raises(InputError, match="in radians"):
         points_forest(np.array([[1.58, 0.0], [0.0, 0.0]]), "haversine")
+
+
+def test_examples_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mndmst.io.allowance.free_bytes", lambda: 1 << 30)
+    with pytest.raises(ConfigError, match="rings: an example of 4,000,000,000 points"):
+        named_points("rings", 4_000_000_000)
+    assert len(named_points("rings", 100)) == 100
