@@ -1,7 +1,6 @@
 """The command `partition`."""
 
 import argparse
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -115,20 +114,15 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
         For options that only go with a recipe, or without one.
     """
     from ..host.errors import ConfigError
-    from ..io.formats import is_table, open_edges
-    from ..io.formats.table_columns import ColumnNames
     from ..io.recipe import check_shards, load_recipe, open_recipe
-    from ..io.weights import weigh
+    from ..io.weights import open_weighed
 
     rule = arguments.weights
     if path.suffix != ".toml":
         if arguments.source:
             raise ConfigError(f"{path}: --source goes with a recipe, a .toml file.")
-        columns = ColumnNames.of(arguments.columns)
-        if rule not in (None, "file") and is_table(path, arguments.format):
-            columns = replace(columns, weight="")  # the rule makes the weights
-        file = open_edges(path, arguments.format, columns)
-        return Source(weigh(file, rule) if rule else file)
+        columns = arguments.columns
+        return Source(open_weighed(path, rule or "file", arguments.format, columns))
     if arguments.format or rule or arguments.columns:
         raise ConfigError(
             f"{path}: a recipe says its format, columns and weights itself."

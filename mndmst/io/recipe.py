@@ -12,17 +12,17 @@ from typing import Any
 
 from ..host.errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver, Rows
-from .formats import NAMES, open_edges
+from .formats import NAMES
 from .formats.files import unpacked_pieces
 from .generate import KINDS, open_random
 from .opening import read_toml
 from .shards import ShardedGraph
-from .weights import weigh
+from .weights import open_weighed
 
 # The entries of each table, with their types; those with a star must be there.
 _TABLES: dict[str, dict[str, type | tuple[type, ...]]] = {
     "source": {"collection*": str, "url*": str, "file*": str, "format": str,
-               "weights*": str, "sha256": str},
+               "weights*": str, "columns": str, "sha256": str},
     "generate": {"kind*": str, "seed": int, "weights": str,
                  **dict.fromkeys(chain(*KINDS.values()), (int, float))},
     "family": {"parameter*": str, "first*": int, "last*": int},
@@ -46,8 +46,9 @@ class Recipe:
     uuid : str or None
         Of the graph, if it is known.
     source : dict
-        `collection`, `url`, `file`, `weights` (see `io.weights`), perhaps `format`
-        and `sha256` (of the file unpacked). Empty for a graph that is made.
+        `collection`, `url`, `file`, `weights` (see `io.weights`), perhaps `format`,
+        `columns` (of a table) and `sha256` (of the file unpacked). Empty for a graph
+        that is made.
     generate : dict
         Arguments of `open_random`. Empty for a graph that is fetched.
     family : dict
@@ -141,7 +142,9 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
         )
     if "sha256" in source:
         _check_sum(Path(file), source["sha256"])
-    opened = weigh(open_edges(file, source.get("format")), source["weights"])
+    opened = open_weighed(
+        Path(file), source["weights"], source.get("format"), source.get("columns")
+    )
     return _Counted(recipe, opened)
 
 

@@ -19,7 +19,7 @@ Every rule gives the two directions of an edge one weight.
     GPUs. SC 2023.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -31,7 +31,9 @@ from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
 from .edge_file import EdgeFile, EdgeFileOver
 from .edges import Edges, narrow_integers
+from .formats import is_table, open_edges
 from .formats.coordinates import read_coordinates
+from .formats.table_columns import ColumnNames
 from .kernels.build import hash_edges
 
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -64,6 +66,40 @@ class WeighedFile(EdgeFileOver):
         """Yield the pieces of the file, weighed; see `EdgeFile`."""
         for piece in self.file.pieces(begin, end):
             yield replace(piece, weight=self.rule(piece.src, piece.dst))
+
+
+def open_weighed(
+    path: Path,
+    rule: str,
+    format: str | None = None,
+    columns: str | Mapping[str, object] | None = None,
+) -> EdgeFile:
+    """Open a graph in any of the formats, with the weights that a rule gives.
+
+    Where a rule makes the weights, a table needs no column of them.
+
+    Parameters
+    ----------
+    path : Path
+    rule : str
+        See the table above.
+    format, columns
+        See `formats.open_edges`.
+
+    Raises
+    ------
+    ConfigError
+        Also if a column and a rule are to give the weights.
+    """
+    asked = ColumnNames.of(columns)
+    if rule != "file" and asked.weight:
+        raise ConfigError(
+            f"--weights {rule} makes the weights, and --columns names {asked.weight} "
+            "for them. Give one of the two."
+        )
+    if rule != "file" and is_table(path, format):
+        asked = replace(asked, weight="")
+    return weigh(open_edges(path, format, asked), rule)
 
 
 def weigh(file: EdgeFile, rule: str) -> EdgeFile:

@@ -5,8 +5,9 @@
 
 Kinds of cases: `solves` compares forests and verdicts with an independent Kruskal,
 `kills` ends runs at random moments and goes on, `damages` changes input files, `disks`
-has outputs on full ones. A case is drawn from the seed, its kind and its number alone,
-so that the second command repeats one.
+has outputs on full ones, `tables` writes edges and points in random dialects. A case is
+drawn from the seed, its kind and its number alone, so that the second command repeats
+one.
 """
 
 import sys

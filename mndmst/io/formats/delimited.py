@@ -83,6 +83,7 @@ class DelimitedFile(TextFile):
         real = False
         for place, text in self._blocks(begin, end):
             edges, real = self._parse(place, text, real)
+            self.layout.columns.check_costs(self.name, edges.weight)
             yield edges
 
     def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
@@ -213,6 +214,12 @@ class DelimitedFile(TextFile):
         columns, number = self.layout.columns, self._line_number(place)
         cells = split_line(line.rstrip(b"\r"), self.layout.separator)
         where = f"{self.name}: line {number}"
+        if status == table_lines.LIKE_COMMENT:
+            return InputError(
+                f"{where} begins with {line.lstrip()[:1].decode()} like a comment, but "
+                f"has {len(cells)} columns like a row. Put its first field in quotes, "
+                "or take the line out."
+            )
         if status == table_lines.OPEN_QUOTE or line.count(b'"') % 2:
             return InputError(
                 f"{where} has a quote that the line does not close. Write each row in "

@@ -47,8 +47,9 @@ def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
         return TextFile(path, Lines(b"", _COMMENTS, _BLANKS), promised, start=place)
     behind = place + len(line) + 1
     rows = read_rows(path, _COMMENTS, behind, SAMPLE_LINES)
-    layout = read_layout(path, len(comments) + 1, line, rows, asked)
-    start = behind if layout.columns.headed else place
+    above = next((comment for comment in reversed(comments) if comment), b"")
+    layout = read_layout(path, len(comments) + 1, line, rows, asked, above)
+    start = behind if layout.first_is_header else place
     return DelimitedFile(path, layout, promised, start)
 
 

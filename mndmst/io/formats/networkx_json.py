@@ -137,11 +137,13 @@ def _of_records(
                     f"{path}: {shown(columns.names[i])} has no value in record {row} "
                     "(from 0). Fill it, or leave the record out."
                 )
+    weight = _weights(path, records, columns.names, columns.weight)
+    columns.check_costs(path, weight)
     return JsonGraph(
         None,
         [record[source] for record in records],
         [record[target] for record in records],
-        _weights(path, records, columns.names, columns.weight),
+        weight,
         columns.text(),
     )
 
@@ -155,11 +157,13 @@ def _of_links(
         return JsonGraph(vertices, [], [], np.empty(0, np.int32), "no edges")
     columns = choose_columns(path, described, asked)
     source, target = (columns.names[i] for i in columns.wanted[:2])
+    weight = _weights(path, links, columns.names, columns.weight)
+    columns.check_costs(path, weight)
     return JsonGraph(
         vertices,
         [link[source] for link in links],
         [link[target] for link in links],
-        _weights(path, links, columns.names, columns.weight),
+        weight,
         columns.text() + _missing(links, columns),
     )
 

@@ -3,7 +3,6 @@
 Separators, quotes and decimal marks are those of edge tables (`table_text`).
 """
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...host.counted import counted
 from ...host.errors import InputError
 from .files import read_bytes
 from .heads import read_head, read_rows
@@ -36,6 +36,8 @@ from .table_text import (
 # The text, as a string, and NumPy's lists of its words.
 COPIES = 12
 _COMMENTS = b"#"
+# What is before a # that is not in quotes
+_COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,13 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
     ]
     chosen = choose_coordinates(path, columns, asked, headed)
     text = bytes(read_bytes(path, COPIES))[behind if headed else place :]
-    lines = _Lines(path, text.decode("utf-8", "replace"), separator, len(names))
+    lines = _Lines(
+        path,
+        text.decode("utf-8", "replace"),
+        separator,
+        len(names),
+        0 in chosen.coordinates,
+    )
     decimal_commas = _decimal_commas(path, cells, chosen, separator)
     points = lines.numbers(chosen, decimal_commas)
     if not headed and not asked:
@@ -121,13 +129,24 @@ class _Lines:
     separator : bytes
     width : int
         How many columns each line has.
+    first_is_coordinate : bool
+        Whether the first column is one of numbers, so that # begins a comment there.
     """
 
-    def __init__(self, path: Path, text: str, separator: bytes, width: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        text: str,
+        separator: bytes,
+        width: int,
+        first_is_coordinate: bool,
+    ) -> None:
         self.path = path
         self.text = text
         self.separator = separator
         self.width = width
+        self.first_is_coordinate = first_is_coordinate
+        self._bare = '"' not in text and "#" not in text
 
     def numbers(self, columns: PointColumns, decimal_commas: bool) -> np.ndarray:
         """Return the coordinates.
@@ -137,21 +156,28 @@ class _Lines:
         InputError
             Names the line and the column of a wrong value.
         """
-        self._check_widths()
-        text = self.text.replace(",", ".") if decimal_commas else self.text
-        by_blanks = self.separator == BLANKS
-        try:
-            points: np.ndarray = np.loadtxt(
-                StringIO(text),
-                delimiter=None if by_blanks else self.separator.decode(),
-                comments=_COMMENTS.decode(),
-                quotechar='"',
-                usecols=columns.coordinates,
-                ndmin=2,
-            )
-        except ValueError as error:
-            raise self._wrong(columns) from error
-        return points
+        wanted = columns.coordinates
+        if self._bare:
+            self._check_width()
+            text = self.text.replace(",", ".") if decimal_commas else self.text
+            mark = None if self.separator == BLANKS else self.separator.decode()
+            try:
+                points: np.ndarray = np.loadtxt(
+                    StringIO(text), delimiter=mark, usecols=wanted, ndmin=2
+                )
+                return points
+            except ValueError as error:
+                raise self._wrong(columns) from error
+        values = []
+        for number, row in self._rows():
+            if len(row) != self.width:
+                raise self._wrong_width(number, row)
+            for i in wanted:
+                word = row[i].replace(",", ".") if decimal_commas else row[i]
+                if not _is_float(word, self.separator):
+                    raise self._wrong(columns)
+                values.append(float(word))
+        return np.array(values, np.float64).reshape(-1, len(wanted))
 
     def ids(self, position: int) -> np.ndarray:
         """Return a column as integers if all are, else as text."""
@@ -161,40 +187,48 @@ class _Lines:
         return np.array(words, np.str_)
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the fields of all lines, and at which line of the text they begin."""
-        if self.separator == BLANKS:
-            for number, line in enumerate(self.text.splitlines()):
-                line = line.partition("#")[0]
-                if line.strip():
-                    yield number, split_line(line, BLANKS)
-            return
-        reader = csv.reader(
-            StringIO(self.text),
-            delimiter=self.separator.decode(),
-            skipinitialspace=True,
-        )
-        before = 0
-        for row in reader:
-            if row and not row[0].lstrip().startswith("#") and row != [""]:
-                yield before, [field.strip() for field in row]
-            before = reader.line_num
+        """Yield the fields of all lines, and which line of the text has them."""
+        for number, line in enumerate(self.text.split("\n")):
+            whole = line
+            if "#" in line:
+                line = _COMMENT.sub(r"\1", line)
+                if not line.strip():
+                    self._check_comment(number, whole)
+            if line.strip(" \r"):
+                yield number, split_line(line.rstrip("\r"), self.separator)
 
-    def _check_widths(self) -> None:
-        """Refuse lines of another number of columns."""
-        mark = self.separator.decode()
-        if self.separator != BLANKS and not set('"#') & set(self.text[: 1 << 16]):
-            lines = self.text.count("\n") + (not self.text.endswith("\n"))
-            if (
-                self.text.count(mark) == lines * (self.width - 1)
-                and '"' not in self.text
-            ):
-                return
-        for number, row in self._rows():
-            if len(row) != self.width and any(row):
-                raise InputError(
-                    f"{self.path}: line {self._line(number)} has {len(row)} columns, "
-                    f"not {self.width} as the lines before. Fix it."
-                )
+    def _check_comment(self, number: int, line: str) -> None:
+        """Refuse a comment that looks like a row whose first field begins with #."""
+        row = split_line(line.rstrip("\r"), self.separator)
+        alike = self.separator != BLANKS and len(row) == self.width
+        if alike and not self.first_is_coordinate:
+            raise InputError(
+                f"{self.path}: line {self._line(number)} begins with # like a comment, "
+                f"but has {self.width} columns like a row. Put its first field in "
+                "quotes, or take the line out."
+            )
+
+    def _check_width(self) -> None:
+        """Refuse lines of another number of columns, in a text without quotes."""
+        lines = self.text.count("\n") + (not self.text.endswith("\n"))
+        if self.separator == BLANKS or (
+            self.text.count(self.separator.decode()) != lines * (self.width - 1)
+        ):
+            for number, row in self._rows():
+                if len(row) != self.width:
+                    raise self._wrong_width(number, row)
+
+    def _wrong_width(self, number: int, row: list[str]) -> InputError:
+        where = f"{self.path}: line {self._line(number)}"
+        if sum(field.count('"') for field in row) % 2:
+            return InputError(
+                f"{where} has a quote that the line does not close. Write each row in "
+                "one line, and double the quotes in a field."
+            )
+        return InputError(
+            f"{where} has {counted(len(row), 'column')}, not {self.width} as the lines "
+            "before. Fix it."
+        )
 
     def _wrong(self, columns: PointColumns) -> InputError:
         """Return the error for the first coordinate that is not a number."""

@@ -24,6 +24,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from ...host.counted import counted
 from ...host.errors import ConfigError, InputError
 
@@ -192,6 +194,8 @@ class TableColumns:
         None if every edge has weight 1.
     headed : bool
         Whether the table names its columns.
+    weight_asked : bool
+        Whether the user has named the weight.
     """
 
     names: tuple[str, ...]
@@ -199,6 +203,27 @@ class TableColumns:
     target: int
     weight: int | None
     headed: bool = True
+    weight_asked: bool = False
+
+    def check_costs(self, table: object, weight: np.ndarray) -> None:
+        """Refuse negative costs beside costs of the other direction.
+
+        Raises
+        ------
+        InputError
+            If there are some: by them pgRouting says that there is no edge in this
+            direction.
+        """
+        if self.weight_asked or self.weight is None or not len(weight):
+            return
+        if weight.min() < 0 and any(map(is_reverse_cost, self.names)):
+            name = self.names[self.weight]
+            raise InputError(
+                f"{table}: {name} has the value {weight.min()}, and a negative cost "
+                "beside a reverse cost says that the edge is closed in this direction. "
+                "Write the cost of an open direction there, or give --columns "
+                f"weight={name} if the value is meant."
+            )
 
     @property
     def wanted(self) -> list[int]:
@@ -306,7 +331,8 @@ def choose_columns(
         raise ConfigError(f"--columns names a column of {table} for two roles.")
     source, target = _choose_ends(table, columns, given)
     weight = choose_weight(table, columns, {source, target}, asked.weight)
-    return TableColumns(names, source, target, weight)
+    asked_weight = asked.weight is not None
+    return TableColumns(names, source, target, weight, weight_asked=asked_weight)
 
 
 def check_no_columns(table: object, asked: ColumnNames | None) -> None:

@@ -49,12 +49,15 @@ class TextLayout:
         The decimal mark, "." or ",".
     text_ends : str or None
         The first end that is not a whole number, if the ends are text.
+    first_is_header : bool
+        Whether the first line names the columns, and is not an edge.
     """
 
     separator: bytes
     columns: TableColumns
     mark: str = "."
     text_ends: str | None = None
+    first_is_header: bool = False
 
     def note(self) -> str:
         """Return one line that says how the text is read."""
@@ -70,7 +73,8 @@ def split_line(line: bytes | str, separator: bytes) -> list[str]:
     text = line if isinstance(line, str) else line.decode(errors="replace")
     quoted = r'"(?:[^"]|"")*"'
     if separator == BLANKS:
-        return [_unquoted(word) for word in re.findall(rf"{quoted}|\S+", text)]
+        words = re.findall(rf"{quoted}(?=\s|\Z)|\S+", text)
+        return [_unquoted(word) for word in words]
     mark = separator.decode()
     between = rf"[^{mark}]*"
     fields = re.findall(
@@ -116,7 +120,12 @@ def find_separator(first: bytes, rows: Sequence[bytes]) -> bytes:
 
 
 def read_layout(
-    path: object, number: int, first: bytes, rows: Sequence[bytes], asked: ColumnNames
+    path: object,
+    number: int,
+    first: bytes,
+    rows: Sequence[bytes],
+    asked: ColumnNames,
+    above: bytes = b"",
 ) -> TextLayout:
     """Decide how a text is read as edges, from its first lines.
 
@@ -131,6 +140,8 @@ def read_layout(
     rows : sequence of bytes
         Up to `SAMPLE_LINES` lines after it.
     asked : ColumnNames
+    above : bytes, optional
+        The line of comment in front of the first one, which may name the columns.
 
     Raises
     ------
@@ -144,8 +155,12 @@ def read_layout(
     check_decimal_commas(path, first, rows, separator)
     names = split_line(first, separator)
     cells = [split_line(row, separator) for row in rows]
-    headed = _is_header(path, number, _Sample(names, cells, separator), asked)
-    if headed:
+    sample = _Sample(names, cells, separator)
+    names_above = _names_above(above, sample, asked)
+    headed = names_above or _is_header(path, number, sample, asked)
+    if names_above:
+        cells, names = [names, *cells], names_above
+    elif headed:
         if cells and all(len(row) == len(names) + 1 for row in cells):
             names = _with_row_names(path, number, names, rows)
     else:
@@ -162,7 +177,9 @@ def read_layout(
         _check_integer_header(path, cells, separator, asked)
         chosen = choose_positions(path, columns, asked)
     mark = _decimal_mark(path, cells, chosen, separator)
-    return TextLayout(separator, chosen, mark, _text_end(cells, chosen))
+    text_end = _text_end(cells, chosen)
+    named_below = bool(headed) and not names_above
+    return TextLayout(separator, chosen, mark, text_end, named_below)
 
 
 class _Sample(NamedTuple):
@@ -171,6 +188,22 @@ class _Sample(NamedTuple):
     names: list[str]
     cells: list[list[str]]
     separator: bytes
+
+
+def _names_above(above: bytes, sample: _Sample, asked: ColumnNames) -> list[str]:
+    """Return the names of columns in a comment above the first line, or none.
+
+    STRING and NumPy write them so: "#node1 node2 score".
+    """
+    names = split_line(above.lstrip(b"#% "), sample.separator)
+    given = asked.given()
+    known = {plain(name) for name in names}
+    numbers = any(is_number(name, sample.separator) for name in names)
+    if len(names) != len(sample.names) or numbers or knows_ends(sample.names):
+        return []
+    if given and not all(plain(name) in known for name in given):
+        return []
+    return names if given or knows_ends(names) else []
 
 
 def _is_header(path: object, number: int, sample: _Sample, asked: ColumnNames) -> bool:
@@ -246,8 +279,13 @@ def check_decimal_commas(
         quoted = separator == COMMA and any(
             COMMA_NUMBER.fullmatch(cell) for cell in split_line(line, COMMA)
         )
-        between = len(words) > 1 and all(
-            _NUMBER.fullmatch(word) or COMMA_NUMBER.fullmatch(word) for word in words
+        between = (
+            b'"' not in line
+            and len(words) > 1
+            and all(
+                _NUMBER.fullmatch(word) or COMMA_NUMBER.fullmatch(word)
+                for word in words
+            )
         )
         if quoted or (between and any(map(COMMA_NUMBER.fullmatch, words))):
             text = line[:60].decode(errors="replace").strip()

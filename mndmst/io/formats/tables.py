@@ -107,6 +107,7 @@ class ParquetFile(EdgeFile):
             bound = self.num_vertices
             if bound is None:
                 bound = 1 + max(int(src.max()), int(dst.max()), -1)
+            self.columns.check_costs(self.path, weight)
             yield checked_edges(self.path, bound, src, dst, weight, True, first)
 
     def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:

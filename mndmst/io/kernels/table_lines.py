@@ -22,7 +22,7 @@ from .edge_lines import (
 )
 
 # What is wrong with a line, beside `edge_lines.BAD_LINE` and its like.
-WRONG_COUNT, OPEN_QUOTE = 16, 17
+WRONG_COUNT, OPEN_QUOTE, LIKE_COMMENT = 16, 17, 18
 SOURCE, TARGET, WEIGHT, OTHER = range(4)
 
 
@@ -119,6 +119,10 @@ def parse_table(text, size, grammar, out):
         at = skip_blanks(table, at)
         kind = kind_of(table, at)
         if kind in (COMMENT, END):
+            if kind == COMMENT and skipped[0] and not by_blanks:
+                fields = _count_fields(table, at)
+                if fields == skipped.sum() + wanted + rest:
+                    return LIKE_COMMENT, line, OTHER, edges, doubts
             at = skip_line(table, at)
             continue
         for step in range(wanted):
@@ -196,6 +200,16 @@ def copy_words(text, begins, sizes, words):
         first = begins[i]
         for j in range(sizes[i]):
             words[i, j] = text[first + j]
+
+
+@kernel
+def _count_fields(table, at):
+    """Return how many fields the rest of a line has."""
+    fields = 1
+    while kind_of(table, at) != END:
+        fields += kind_of(table, at) == SEPARATOR
+        at += 1
+    return fields
 
 
 @kernel

@@ -171,6 +171,17 @@ def test_headers_that_are_not_understood(
     assert "\n" not in str(found.value)
 
 
+def test_closed_directions_of_pgrouting_are_no_light_edges(
+    write: Callable[[Table], Path],
+) -> None:
+    table = table_of("id,source:S,target:T,cost:W,reverse_cost")
+    path = write(table | {"cost": [8.0, -1.0, 2.5]})
+    with pytest.raises(InputError, match=r"cost has the value -1\.0, and a negative"):
+        read_edges(path)
+    assert forest_weight(path, "weight=cost") == (3, 1.5)
+    assert forest_weight(path, "weight=reverse_cost") == (3, 1)
+
+
 def test_weight_1_without_numbers_is_said(write: Callable[[Table], Path]) -> None:
     path = write({"source": ENDS[0], "target": ENDS[1], "name": ["a", "b", "c"]})
     assert read_edges(path).weight.tolist() == [1, 1, 1]
@@ -260,6 +271,9 @@ def test_lines_of_many_numbers_need_positions(tmp_path: Path, text: str) -> None
         "% c\n# d\n\nfrom to weight key\n0 1 2.5 x\n1   2\t3 y",
         "from,to,weight\n0,1,2.5\n\n1,2,3",
         ",0,1,from,to,weight\n0,9,9,0,1,2.5\n1,9,9,1,2,3\n",
+        "# graph\n#weight,from,to\n2.5,0,1\n3,1,2\n",
+        "#name\tfrom\tto\tscore\n\t0\t1\t2.5\nx\t1\t2\t3\n",
+        'c,from,to,weight\n"#00f",0,1,2.5\n# a, b\nred,1,2,3\n',
         'key,from,to,weight\n"a;b",0,1,2.5\n"a\tb",1,2,3\n',
     ],
 )
@@ -280,6 +294,7 @@ def test_dialects_of_programs(tmp_path: Path, text: str) -> None:
         ("w,u,v\n1,0,1\n2,1,999999999999999\n", 'line 3 has "999999999999999" in'),
         ("u,v,w\n0,1,2\n1,2\n", "line 3 has 2 columns, not 3"),
         ("u,v,w\n0,1,2\n1,2,3,4\n", "line 3 has 4 columns, not 3"),
+        ("c,u,v\nred,0,1\n#00f,1,2\n", "line 3 begins with # like a comment, but has"),
         ("u,v\n0,1\n0,,1\n", "line 3 has 3 columns, not 2"),
         ('u,v,n,w\n0,1,"a\nb",2\n', "line 2 has a quote that the line does not close"),
         ("u,v,w\n0,1,12345678901234567890\n", "a whole number of over 64 bits"),

@@ -109,6 +109,21 @@ def test_a_file_is_checked_against_its_recipe(tmp_path: Path) -> None:
         open_recipe(wrong, DATA / "square.gr")
 
 
+def test_a_recipe_names_the_columns_of_a_table(tmp_path: Path) -> None:
+    table = tmp_path / "roads.csv"
+    table.write_text("u,v,length,time\n0,1,8,3\n1,2,2,9\n")
+    with pytest.raises(InputError, match="each of length, time may be the weight"):
+        open_recipe(load_recipe(recipe_of(tmp_path, SQUARE)), table)
+    named = load_recipe(recipe_of(tmp_path, SQUARE + 'columns = "weight=time"\n'))
+    assert open_recipe(named, table).read().weight.tolist() == [3, 9]
+    ruled = SQUARE.replace('"file"', '"constant:4"')
+    made = load_recipe(recipe_of(tmp_path, ruled))
+    assert open_recipe(made, table).read().weight.tolist() == [4, 4]
+    both = load_recipe(recipe_of(tmp_path, ruled + 'columns = "weight=time"\n'))
+    with pytest.raises(ConfigError, match="Give one of the two"):
+        open_recipe(both, table)
+
+
 def test_generated_recipes_take_no_file() -> None:
     recipe = load_recipe(ROOT / "partitions/demo.toml")
     with pytest.raises(ConfigError, match="Leave out --source"):

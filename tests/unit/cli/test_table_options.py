@@ -1,0 +1,127 @@
+"""Commands on tables: what is read is said, --columns decides, ids come back."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+TABLE = "u,v,key,length,travel_time\n0,1,0,8,1\n0,2,0,1.5,1\n1,2,0,2.5,1\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "roads.csv"
+    path.write_text(TABLE)
+    return path
+
+
+@pytest.fixture
+def stations(tmp_path: Path) -> Path:
+    """Two groups of points, with pandas' index and names in front."""
+    path = tmp_path / "stations.csv"
+    rows = [
+        f'{i};"st. {i}, {"AB"[i % 2]}";{10 * (i % 2) + i / 100};{i % 7 / 10}'
+        for i in range(40)
+    ]
+    text = "\n".join([";station_name;lon;lat", *rows])
+    path.write_text(text.replace(".", ",").replace("st,", "st."))
+    return path
+
+
+def test_partition_and_convert_say_what_they_read(
+    mndmst: Callable, table: Path, tmp_path: Path
+) -> None:
+    read = "mndmst: source: u, target: v, weight: length; left out: key, travel_time"
+    for command in (
+        ("partition", table, tmp_path / "g"),
+        ("convert", table, tmp_path / "c.csv"),
+    ):
+        refused = mndmst(*command)
+        assert refused.returncode == 1
+        assert "each of length, travel_time may be the weight" in refused.stderr
+        run = mndmst(*command, "--columns", "weight=length")
+        assert run.returncode == 0, run.stderr
+        assert run.stderr.splitlines()[0] == read
+    assert (tmp_path / "c.csv").read_text().splitlines()[1:] == [
+        "0,1,8.0", "0,2,1.5", "1,2,2.5",
+    ]  # fmt: skip
+    quiet = ("--columns", "weight=length", "--overwrite", "-q")
+    assert read not in mndmst("partition", table, tmp_path / "g", *quiet).stderr
+
+
+def test_a_rule_of_weights_needs_no_column(
+    mndmst: Callable, table: Path, tmp_path: Path
+) -> None:
+    run = mndmst("partition", table, tmp_path / "g", "--weights", "constant:5")
+    assert run.returncode == 0, run.stderr
+    assert "RESULT n=3 m=3 weights=int32" in run.stdout
+
+
+def test_another_choice_of_columns_is_another_run(
+    mndmst: Callable, table: Path, tmp_path: Path
+) -> None:
+    uuids = set()
+    for name in ("length", "travel_time", "key"):
+        columns = ("--columns", f"weight={name}", "--restart")
+        run = mndmst("partition", table, tmp_path / "g", *columns, "--overwrite")
+        assert run.returncode == 0, run.stderr
+        uuids.add(run.stdout.rpartition("uuid=")[2].strip())
+    assert len(uuids) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("partition {}/g.gr {}/g --columns weight=w", "g.gr is not a table"),
+        ("partition {}/roads.csv {}/g --columns w", "give source=A,target=B,weight=C"),
+        ("partition {}/roads.csv {}/g --columns weight=km", "has no such column"),
+        ("partition {}/r.toml {}/g --columns weight=km", "recipe says its format"),
+        ("hdbscan rings --columns x,y", "go with files, and rings is not one"),
+        ("linkage {}/stations.csv --columns lon,height", "has no such column; it has"),
+        ("verify {}/none {}/f.h5 --columns x,y", "go with files of points"),
+        ("linkage {}/p.npz", "has 2 arrays: a, b. Name one: p.npz:a, or --key"),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_fit_get_one_line(
+    mndmst: Callable, table: Path, stations: Path, tmp_path: Path, words: str,
+    message: str,
+) -> None:  # fmt: skip
+    (tmp_path / "g.gr").write_text("p sp 2 1\na 1 2 3\n")
+    (tmp_path / "r.toml").write_text("")
+    np.savez(tmp_path / "p.npz", a=np.ones((3, 2)), b=np.ones(3))
+    run = mndmst(*words.replace("{}", str(tmp_path)).split())
+    assert run.returncode == 1
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_labels_come_back_beside_the_ids(
+    mndmst: Callable, stations: Path, tmp_path: Path
+) -> None:
+    labels, forest = tmp_path / "labels.csv", tmp_path / "forest.h5"
+    command = ("hdbscan", stations, "-o", labels, "--forest", forest)
+    run = mndmst(*command)
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.splitlines()[0] == (
+        "mndmst: coordinates: lon, lat; left out: (without a name), station_name; ids "
+        "of the rows: station_name"
+    )
+    with labels.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["station_name"] for row in rows] == [
+        f"st. {i}, {'AB'[i % 2]}" for i in range(40)
+    ]
+    groups = {row["station_name"][-1]: row["label"] for row in rows}
+    assert len(set(groups.values())) == 2
+    assert all(row["label"] == groups[row["station_name"][-1]] for row in rows)
+    assert "VERDICT ok" in mndmst("verify", stations, forest).stdout
+    wrong = mndmst("verify", stations, forest, "--columns", "lat,lon")
+    assert "VERDICT ok" not in wrong.stdout
+    kept = tmp_path / "clusters.h5"
+    mndmst("linkage", stations, "-o", kept, "-q")
+    with h5py.File(kept) as file:
+        assert file.attrs["ids-name"] == "station_name"
+        assert file["ids"].asstr()[3] == "st. 3, B"
