@@ -56,7 +56,7 @@ def partition(
     weights : str, optional
         Weights in place of the file's, such as ``"constant:1"``.
     num_vertices : int, optional
-        By default what the file says, or one more than its largest id.
+        By default the number in the file, or one more than its largest id.
     compact_ids : bool
         Leave out ids that no edge names; the original ids are kept beside.
     symmetrize : bool
