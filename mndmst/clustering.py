@@ -104,7 +104,7 @@ def neighbour_graph(points: Any, neighbours: int = 16, min_samples: int = 0) -> 
     Raises
     ------
     InputError
-        If these are no points.
+        If the values are not points.
     ConfigError
         If a number is out of range.
     """
@@ -138,9 +138,9 @@ def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> 
     Raises
     ------
     InputError
-        If these are no points, or do not suit the metric.
+        If the values are not points, or do not suit the metric.
     ConfigError
-        If there is no such metric, or `threads` is no count.
+        If there is no such metric, or `threads` is not a count.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def condensed_tree(linkage: Any, min_cluster_size: int) -> "CondensedTree":
     Raises
     ------
     InputError
-        If it is no dendrogram.
+        If it is not a dendrogram.
     ConfigError
         If the size is below 2.
     """
@@ -206,7 +206,7 @@ def flat_clusters(
     Raises
     ------
     ConfigError
-        If `tree` is no condensed tree, or `epsilon` is negative or NaN.
+        If `tree` is not a condensed tree, or `epsilon` is negative or NaN.
     """
     from .cluster.density import CondensedTree
     from .cluster.density import flat_clusters as flatten
@@ -237,7 +237,7 @@ def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
     Raises
     ------
     ConfigError
-        If the threshold is NaN or no number.
+        If the threshold is NaN or not a number.
     """
     from .cluster.linkage import clusters_within as join
 

@@ -28,7 +28,7 @@ def partition(
     parts: int = 1,
     *,
     format: str | None = None,
-    columns: "str | Mapping[str, str] | None" = None,
+    columns: str | Mapping[str, str] | None = None,
     weights: str | None = None,
     num_vertices: int | None = None,
     compact_ids: bool = False,
@@ -51,12 +51,12 @@ def partition(
     format : str, optional
         In place of the format that the file's suffix says.
     columns : str or mapping, optional
-        Columns of a table that are the ends and the weight, such as
-        ``"source=A,target=B,weight=C"``; by default the columns with known names.
+        Columns of a table that are the ends and the weight, or some of these:
+        ``"source=A,target=B,weight=C"``, or a dictionary of these roles.
     weights : str, optional
         Weights in place of the file's, such as ``"constant:1"``.
     num_vertices : int, optional
-        By default what the file says, or one more than its largest id.
+        By default the number in the file, or one more than its largest id.
     compact_ids : bool
         Leave out ids that no edge names; the original ids are kept beside.
     symmetrize : bool
@@ -89,8 +89,7 @@ def partition(
     from .io.external import Options, check_place
     from .io.external import partition as partition_edges
     from .io.external.builders import Alone
-    from .io.formats import open_edges
-    from .io.weights import weigh
+    from .io.weights import open_weighed
 
     limit = _bytes(memory) or free_bytes() // 2
     options = Options(
@@ -110,8 +109,8 @@ def partition(
     allow(limit)
     try:
         check_place(options)
-        edges = open_edges(as_path(file, "file"), format, columns)
-        partition_edges(Alone(), weigh(edges, weights) if weights else edges, options)
+        edges = open_weighed(as_path(file, "file"), weights or "file", format, columns)
+        partition_edges(Alone(), edges, options)
     finally:
         allow(0)
     return options.out

@@ -81,7 +81,7 @@ def minimum_spanning_forest(
     Raises
     ------
     InputError
-        If the edges are no such graph, or a weight is NaN.
+        If the edges do not make a graph, or a weight is NaN.
     ConfigError
         If a count is negative or no integer.
 
@@ -154,7 +154,7 @@ def minimum_spanning_tree(
 
     Returns
     -------
-    csr_array, or csr_matrix if that is what was given; shape (N, N)
+    csr_array, or csr_matrix if the graph is one; shape (N, N)
         Each edge once, at (i, j) with i < j.
 
     Raises
@@ -182,16 +182,16 @@ def _whole_graph(graph: Any, weight: Any) -> GraphColumns:
     Raises
     ------
     InputTypeError
-        If it is no graph.
+        If it is not a graph.
     """
     if package_of(graph):
         return read_graph(graph, weight)
     if is_edge_list(graph) and weight is None:
         return read_edge_list(graph)
     raise InputTypeError(
-        f"a value of type {type(graph).__name__} is no graph; give src, dst and "
-        "weight, a list of tuples (source, target, weight), a square matrix, or a "
-        "graph of NetworkX, igraph or rustworkx"
+        f"a value of type {type(graph).__name__} is not a graph; give src, dst and "
+        "weight, a table, a list of tuples (source, target, weight), a square matrix, "
+        "or a graph of NetworkX, igraph or rustworkx"
     )
 
 
@@ -228,7 +228,7 @@ def _forest_on_device(
     if num_vertices is None:
         num_vertices = 1 + max(int(src.max()), int(dst.max())) if len(src) else 0
     weight = supported_weights("the edges", weight)
-    src.device.synchronize()  # what fills the arrays may still be under way
+    src.device.synchronize()  # kernels that fill the arrays may still run
     backend = cuda_device(src.device.id)
     found = backend.msf_of_edges(num_vertices, src, dst, weight, maximum)
     read = partial(_copied_edges, num_vertices, src, dst, weight)

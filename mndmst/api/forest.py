@@ -72,7 +72,7 @@ class Forest(Queries):
         return f"{type(self).__name__}({counts}, total weight {self.total_weight})"
 
     def _repr_html_(self) -> str:
-        """Return what notebooks show: the totals, and the first edges."""
+        """Return the table that notebooks show: the totals, and the first edges."""
         facts = {
             "vertices": f"{self.num_vertices:,}",
             "edges": f"{len(self):,}",

@@ -25,7 +25,7 @@ from ..host.errors import (
 
 # Kinds of NumPy's types that are numbers with an order.
 NUMBERS = "biuf"
-# A thread more costs memory; no machine has so many cores.
+# A thread more costs memory; no machine has that many cores.
 MOST_THREADS = 4096
 # What NumPy reads arrays by.
 ARRAY_PROTOCOLS = "__array__", "__array_interface__", "__array_struct__"
@@ -44,7 +44,7 @@ def as_column(values: Any, name: str) -> np.ndarray:
     Raises
     ------
     InputTypeError
-        If its values are no numbers.
+        If its values are not numbers.
     InputError
         If it has another shape, missing or masked values, or integers that no type of
         64 bits holds beside the other numbers.
@@ -65,7 +65,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
     Raises
     ------
     InputTypeError
-        If it is no array, list or column of a table.
+        If it is not an array, a list or a column of a table.
     InputError
         If it has another shape, or missing or masked values.
     """
@@ -107,7 +107,7 @@ def as_count(value: Any, name: str) -> int:
     Raises
     ------
     ConfigTypeError
-        If it is no integer.
+        If it is not an integer.
     ConfigError
         If it is negative.
     """
@@ -128,7 +128,7 @@ def as_threads(value: Any) -> int:
     Raises
     ------
     ConfigError
-        If it is no count, or far more than any machine has cores.
+        If it is not a count, or larger than `MOST_THREADS`.
     """
     count = as_count(value, "threads")
     if count > MOST_THREADS:
@@ -142,7 +142,7 @@ def as_number(value: Any, name: str) -> int | float:
     Raises
     ------
     ConfigTypeError
-        If it is none.
+        If it is not a number.
     """
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ConfigTypeError(f"{name} is {shown(value)}; give a number")
@@ -168,7 +168,7 @@ def as_points(values: Any, name: str) -> np.ndarray:
     Raises
     ------
     InputTypeError
-        If they are no numbers, or a sparse matrix.
+        If they are not numbers, or a sparse matrix.
     InputError
         If they have another shape, or missing or masked values.
     """
@@ -235,7 +235,7 @@ def _exact_numbers(values: list[Any], name: str) -> np.ndarray:
     Raises
     ------
     InputTypeError
-        If a value is no number.
+        If a value is not a number.
     InputError
         If no type holds all of them.
     """
@@ -309,7 +309,7 @@ def _is_nothing(value: Any) -> bool:
 def check_columns(
     src: Any, dst: Any, weight: Any, num_vertices: int | None, source: str
 ) -> None:
-    """Raise an InputError if arrays, on any device, are no columns of edges."""
+    """Raise an InputError if arrays, on any device, do not make columns of edges."""
     lengths = [len(column) for column in (src, dst, weight)]
     if len(set(lengths)) > 1:
         raise InputError(

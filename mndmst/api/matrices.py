@@ -133,7 +133,7 @@ def read_matrix(csgraph: Any) -> MatrixEntries:
     Raises
     ------
     InputTypeError
-        If it is no matrix of numbers.
+        If it is not a matrix of numbers.
     InputError
         If it is not square, damaged, or has NaN.
     """
@@ -212,7 +212,7 @@ def _checked_indptr(matrix: Any) -> np.ndarray:
 
 
 def _dense_entries(values: Any) -> ListedEntries:
-    """Return the entries of a dense matrix, those that mean no edge left out."""
+    """Return the entries of a dense matrix that are edges."""
     matrix = _dense_matrix(values)
     _check_square(matrix.shape)
     if isinstance(matrix, np.ma.MaskedArray):

@@ -73,7 +73,7 @@ class BackendGraph:
         ValueError
             If a weight is NaN.
         TypeError
-            If a weight is no number, as NetworkX itself raises.
+            If a weight is not a number, as NetworkX itself raises.
         """
         from .arrays import minimum_spanning_forest
 

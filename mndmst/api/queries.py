@@ -130,7 +130,7 @@ class Queries:
         Raises
         ------
         ConfigError
-            If the threshold is NaN or no number.
+            If the threshold is NaN or not a number.
         """
         return self._names(self._cut(below).astype(np.int64))
 
@@ -150,7 +150,7 @@ class Queries:
         Raises
         ------
         ConfigError
-            If the threshold is NaN or no number.
+            If the threshold is NaN or not a number.
         """
         index = self.index
         labels = index.labels if below is None else self._cut(below)
@@ -168,7 +168,7 @@ class Queries:
         Raises
         ------
         ConfigError
-            If the threshold is NaN or no number.
+            If the threshold is NaN or not a number.
         """
         index = self.index
         labels = index.labels if below is None else self._cut(below)

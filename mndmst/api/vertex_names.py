@@ -122,7 +122,7 @@ def number_ends(
     Raises
     ------
     InputTypeError
-        If values are no names: fractions, booleans, unhashable objects.
+        If values are not names: fractions, booleans, unhashable objects.
     InputError
         If a name is missing, or `nodes` lacks an end.
     """

@@ -42,7 +42,7 @@ def read_graph(graph: Any, weight: str | None) -> GraphColumns:
     Raises
     ------
     ConfigError
-        If `weight` is no attribute of the edges.
+        If `weight` is not an attribute of the edges.
     InputError
         If an edge lacks a weight, or attributes of unknown meaning are numbers.
     """
@@ -57,7 +57,7 @@ def read_edge_list(edges: list[tuple[Any, ...]]) -> GraphColumns:
     Raises
     ------
     InputError
-        If an edge is no such tuple.
+        If an edge is not such a tuple.
     """
     for position, edge in enumerate(edges):
         if len(edge) != 3:

@@ -19,7 +19,7 @@ Every rule gives the two directions of an edge one weight.
     GPUs. SC 2023.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -97,7 +97,10 @@ class EvenlyWeighed(NamedEdgeFile):
 
 
 def open_weighed(
-    path: Path, rule: str, format: str | None = None, columns: str | None = None
+    path: Path,
+    rule: str,
+    format: str | None = None,
+    columns: str | Mapping[str, str] | None = None,
 ) -> EdgeFile | NamedEdgeFile:
     """Open a graph in any of the formats, with the weights that a rule gives.
 

@@ -29,6 +29,18 @@ def test_from_an_edge_file_to_a_proof(graph: Path, tmp_path: Path) -> None:
     assert (found.components, found.largest) == (1, 4)
 
 
+def test_columns_of_a_table_are_named(tmp_path: Path) -> None:
+    edges = tmp_path / "streets.csv"
+    edges.write_text("u,v,length,travel_time\n0,1,8,3\n0,2,1.5,2\n1,2,2.5,1\n")
+    with pytest.raises(InputError, match="length, travel_time"):
+        mndmst.partition(edges, tmp_path / "neither")
+    for columns in ("weight=travel_time", {"weight": "travel_time"}):
+        graph = mndmst.partition(
+            edges, tmp_path / "graph", columns=columns, overwrite=True
+        )
+        assert mndmst.solve(graph, MPI.COMM_SELF).weight == 3
+
+
 def test_a_forest_follows_changes(graph: Path, tmp_path: Path) -> None:
     before, after = tmp_path / "f.h5", tmp_path / "g.h5"
     mndmst.solve(graph, MPI.COMM_SELF, output=before)

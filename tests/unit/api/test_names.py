@@ -319,10 +319,10 @@ def test_graphs_of_rustworkx() -> None:
     ("graph", "message"),
     [
         ([("a", "b")], r"edge 0 of the list is \('a', 'b'\)"),
-        ([["a", "b", 1]], "a value of type list is no graph"),
-        (None, "a value of type NoneType is no graph"),
-        (5, "a value of type int is no graph"),
-        ({"a": {"b": 1}}, "a value of type dict is no graph"),
+        ([["a", "b", 1]], "a value of type list is not a graph"),
+        (None, "a value of type NoneType is not a graph"),
+        (5, "a value of type int is not a graph"),
+        ({"a": {"b": 1}}, "a value of type dict is not a graph"),
     ],
 )
 def test_values_that_are_no_graphs(graph, message: str) -> None:
