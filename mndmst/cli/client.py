@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .cluster import number
+from .numbers import whole
 from .options import add_overwrite
 
 
@@ -71,7 +72,7 @@ def _add_solve(solve: argparse.ArgumentParser) -> None:
 def _add_version(action: argparse.ArgumentParser, what: str) -> None:
     action.add_argument(
         "--for-version",
-        type=int,
+        type=whole(0, (1 << 63) - 1),
         metavar="N",
         help=f"version that {what} is for, as edges prints it; refused for another",
     )

@@ -26,7 +26,8 @@ def optional(module: str, extra: str, who: str = "This needs") -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        if find_spec(package) is not None:
+        missing = isinstance(error, ModuleNotFoundError)
+        if not missing and find_spec(package) is not None:
             reason = " ".join(str(error).split())
             raise MissingExtraError(
                 f"{who} {package}, which is installed but cannot be loaded ({reason}). "

@@ -17,7 +17,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..comm.meeting import own_address
 from ..host.errors import ConfigError
 from ..io.opening import opened
 
@@ -85,8 +84,11 @@ class Access:
         return "grpc+tls" if self.certificate else "grpc+tcp"
 
     def _own_host(self) -> str:
-        # A certificate names a host, not its address.
-        return socket.gethostname() if self.certificate else own_address() or self.host
+        if self.certificate:  # which names a host, not its address
+            return socket.gethostname()
+        from ..comm.meeting import own_address  # clients do without MPI
+
+        return own_address() or self.host
 
 
 def is_loopback(host: str) -> bool:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ..changes.batch import Batch
-from ..host.errors import InputError
+from ..host.errors import InputError, MndmstError
 from ..io.atomic_output import whole_file
 from ..io.destination import new_token, remove_shards
 from ..io.layout import flush_to_disk, writing
@@ -179,6 +179,8 @@ class Journal:
     ) -> RecordReader:
         try:
             return reader(path, file, uuid, version)
+        except MndmstError:
+            raise
         except ValueError as error:
             last = _last_version(RecordReader(path, file, version))
             raise InputError(
@@ -200,6 +202,8 @@ class Journal:
             if until > version:
                 try:
                     records = reader(path, file, uuid, version)
+                except MndmstError:
+                    raise
                 except ValueError:  # each record has checksums of its own
                     records = RecordReader(path, file, version)
             kept = path.with_name(f"{path.name}.kept-{secrets.token_hex(6)}")

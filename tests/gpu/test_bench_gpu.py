@@ -81,9 +81,9 @@ def test_a_device_alone(capsys: pytest.CaptureFixture) -> None:
 
 def test_an_arrangement_that_does_not_exist(capsys: pytest.CaptureFixture) -> None:
     assert main(["bench", "devices", "x", "--arrangements", "fpga"]) == 1
-    assert "no arrangement is called fpga" in capsys.readouterr().err
+    assert "--arrangements fpga: unknown here; give some of" in capsys.readouterr().err
 
 
 def test_a_graph_that_does_not_exist(capsys: pytest.CaptureFixture) -> None:
     assert main(["bench", "gpu", "--graphs", "torus3"]) == 1
-    assert "--graphs torus3: unknown here" in capsys.readouterr().err
+    assert "no graph is called torus3; write a kind" in capsys.readouterr().err

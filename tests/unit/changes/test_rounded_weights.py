@@ -34,7 +34,7 @@ def integer_type(number: int) -> str:
 @pytest.mark.parametrize(("dtype", "number"), cases(ROUNDED))
 def test_arrays_of_integers_are_not_rounded(dtype: str, number: int) -> None:
     weight = np.array([number], integer_type(number))
-    with pytest.raises(InputError, match=f"weight {number} is no {dtype}.*round it to"):
+    with pytest.raises(InputError, match=f"{number} does not fit {dtype}.*round it to"):
         net_changes(Batch(INSERT, [0], [1], weight), 2, np.dtype(dtype))
 
 

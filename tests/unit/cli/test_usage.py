@@ -31,7 +31,7 @@ def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("xyzzy", "no command xyzzy; see mndmst --help"),
         ("solve city --treads 4", "no option --treads, did you mean --threads?"),
         ("solve city --xyzzy", "no option --xyzzy; see mndmst solve --help"),
-        ("hdbscan x --allow-single-cluster", "--allow-single-cluster; see mndmst"),
+        ("hdbscan x --gen-min-span-tree", "--gen-min-span-tree; see mndmst"),
         ("hdbscan x --alpha 1", "hdbscan has no option --alpha; see mndmst hdbscan"),
         ("hdbscan x --leaf-size 4", "hdbscan has no option --leaf-size; see mndmst"),
         ("solve --xyzzy 3", "solve has no option --xyzzy; see"),

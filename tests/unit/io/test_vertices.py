@@ -57,8 +57,7 @@ def test_a_header_of_far_more_vertices_than_edges_name_is_refused(
     )
     with pytest.raises(InputError, match=message):
         made(file, out, reorder=reorder)
-    assert [path.name for path in tmp_path.iterdir() if path != out] == [file.name]
-    assert not list(out.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
     assert made(file, out, compact_ids=True).num_vertices == 3
 
 

@@ -191,7 +191,7 @@ def test_few_points() -> None:
     assert mndmst.single_linkage([[1.0, 2.0]]).shape == (0, 4)
     with pytest.raises(InputError, match="no points"):
         mndmst.single_linkage(np.empty((0, 2)))
-    with pytest.raises(InputError, match="no number"):
+    with pytest.raises(InputError, match="not a finite number"):
         mndmst.single_linkage([[np.nan]])
     with pytest.raises(ConfigError, match="no metric 'far'"):
         mndmst.single_linkage([[1.0]], "far")
