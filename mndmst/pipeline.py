@@ -25,7 +25,7 @@ from .steps.part_graph import part_graph
 from .steps.write import Summary, write_forest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Targets:
     """Where the results go; None leaves one out.
 

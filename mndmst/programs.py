@@ -170,10 +170,13 @@ def solve(
     from .pipeline import solve as solve_shards
 
     graph = as_path(path, "path")
-    outputs = _path(output, "output"), _path(report, "report")
-    saved = _path(checkpoint, "checkpoint")
     targets = Targets(
-        *outputs, labels=labels, checkpoint=saved, resume=resume, overwrite=overwrite
+        forest=_path(output, "output"),
+        report=_path(report, "report"),
+        labels=labels,
+        checkpoint=_path(checkpoint, "checkpoint"),
+        resume=resume,
+        overwrite=overwrite,
     )
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)

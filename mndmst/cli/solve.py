@@ -95,13 +95,13 @@ def _run(job: "Job", arguments: argparse.Namespace) -> int:
 
     comm, config, progress = job
     targets = Targets(
-        arguments.output,
-        arguments.report,
-        arguments.labels,
-        arguments.numbers,
-        arguments.checkpoint,
-        arguments.resume,
-        arguments.overwrite,
+        forest=arguments.output,
+        report=arguments.report,
+        labels=arguments.labels,
+        numbers=arguments.numbers,
+        checkpoint=arguments.checkpoint,
+        resume=arguments.resume,
+        overwrite=arguments.overwrite,
     )
     summary = solve(comm, arguments.graph, config, targets, progress)
     if comm.rank == 0:

@@ -70,6 +70,8 @@ class ExactMasses:
 
     def _terms(self, cluster: int) -> Counter[float]:
         """Return the mass of a cluster as multiples of 1 / distance."""
+        if self.tree.birth[cluster] <= 0:  # it is born at an infinite lambda
+            return Counter()
         rows = self._rows_of(cluster)
         terms: Counter[float] = Counter()
         distance, size = self.tree.distance[rows], self.tree.size[rows]

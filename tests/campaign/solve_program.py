@@ -135,7 +135,10 @@ def run(comm: Comm, drawn: Drawn, folder: Path) -> Summary:
     """Solve; where `--memory` is refused, once more with what suffices."""
     kept = folder / "kept" if drawn.point else None
     targets = Targets(
-        folder / "forest.h5", None, drawn.labels, kept, resume=kept is not None
+        folder / "forest.h5",
+        labels=drawn.labels,
+        checkpoint=kept,
+        resume=kept is not None,
     )
     limit = 0
     if drawn.memory_share:

@@ -37,11 +37,11 @@ def solve_all(graph: Path) -> None:
     """Solve a graph in every way, and find its components."""
     for options in OPTIONS:
         config = Config(**{"backend": "cpu", **options})
-        solve(comm, graph, config, Targets(forest_of(graph)), Progress(False))
+        solve(comm, graph, config, Targets(forest=forest_of(graph)), Progress(False))
         connected_components(comm, graph, config, Progress(False))
     with RADIX:
         config = Config(backend="cpu")
-        solve(comm, graph, config, Targets(forest_of(graph)), Progress(False))
+        solve(comm, graph, config, Targets(forest=forest_of(graph)), Progress(False))
 
 
 def verify_all(graph: Path) -> None:

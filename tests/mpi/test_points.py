@@ -66,7 +66,10 @@ def test_bad_input_gets_one_line(mpirun: Callable, tmp_path: Path) -> None:
             "point 333 (from 0) has a coordinate that is not a finite number",
         ),
         (("linkage", missing), "none.npy"),
-        (("hdbscan", points, "--min-cluster-size", 1), "min_cluster_size 1"),
+        (
+            ("hdbscan", points, "--min-cluster-size", 1),
+            "--min-cluster-size: '1' is not a whole number from 2 on",
+        ),
         (("linkage", points, "--approximate"), "--approximate takes one process"),
         (("linkage", points, "-o", clusters / "file"), "there"),
     ):

@@ -208,3 +208,19 @@ def test_more_points_are_asked_for_than_there_are(n: int) -> None:
     tree = tree_of(np.ones((n, n)) - np.eye(n), sys.maxsize)
     assert tree.num_clusters == 1
     assert flat_clusters(tree).labels.tolist() == [-1] * n
+
+
+def test_clusters_born_at_a_distance_of_0_or_below_have_no_mass() -> None:
+    """The weights of a graph may be negative; lambda is infinite there."""
+    weight = [-2, 0, -2, 5, -2, 0, -2]
+    forest = mndmst.minimum_spanning_forest(range(7), range(1, 8), weight)
+    tree = condensed_tree(single_linkage(forest), 2)
+    assert tree.mass.tolist() == [8 / 5, np.inf, np.inf, 0, 0, 0, 0]
+    assert flat_clusters(tree).labels.tolist() == [0] * 4 + [1] * 4
+    generator = np.random.default_rng(37)
+    for _ in range(60):
+        weight = generator.integers(-4, 3, 40)
+        forest = mndmst.minimum_spanning_forest(range(40), range(1, 41), weight)
+        for least in (2, 3, 5):
+            tree = condensed_tree(single_linkage(forest), least)
+            assert len(flat_clusters(tree).labels) == 41
