@@ -26,7 +26,9 @@ target = folder / f"forest-{comm.size}.h5"
 found = []
 for j, way in enumerate(configs):
     kept = folder / "kept" if way.pop("stopped", False) else None
-    targets = Targets(target, labels=True, checkpoint=kept, resume=kept is not None)
+    targets = Targets(
+        forest=target, labels=True, checkpoint=kept, resume=kept is not None
+    )
     with taking(way) as config:
         for i, graph in enumerate(cases):
             if (i + j + comm.size) % stride:
