@@ -184,7 +184,7 @@ def test_a_forest_finds_its_graph_where_both_have_moved(
     assert not (tmp_path / "g.csv").exists()
     good(mndmst(*given, "--graph", tmp_path / "away"))
     assert edges_in(tmp_path / "g.csv") == FOREST
-    good(mndmst(*given, "--numbers"))
+    good(mndmst(*given, "--numbers", "--overwrite"))
 
 
 def test_far_ids_come_back_without_being_asked_for(

@@ -4,6 +4,7 @@ Bytes are cut off, changed or overwritten by numbers that a header could lie wit
 """
 
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,15 @@ def damaged(contents: bytes, damage: list[tuple[str, float, bytes]]) -> bytes:
         else:
             contents = contents[:at] + what + contents[at + len(what) :]
     return contents
+
+
+@pytest.fixture(autouse=True)
+def own_pool() -> Iterator[None]:
+    """Count what Arrow allocates in this test, not what earlier ones did."""
+    pool = pyarrow.default_memory_pool()
+    pyarrow.set_memory_pool(pyarrow.proxy_memory_pool(pool))
+    yield
+    pyarrow.set_memory_pool(pool)
 
 
 def check(path: Path, format: str | None = None) -> None:
