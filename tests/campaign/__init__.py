@@ -1,6 +1,7 @@
 """Random cases of all that may go wrong, as many as fit into some minutes.
 
     python -m tests.campaign --minutes 10 --seed 1
+    python -m tests.campaign --minutes 60 --kinds services
     python -m tests.campaign --seed 1 --case kills-7
 
 Kinds of cases: `solves` compares forests and verdicts with an independent Kruskal,
@@ -8,7 +9,7 @@ Kinds of cases: `solves` compares forests and verdicts with an independent Krusk
 has outputs on full ones, `tables` writes edges and points in random dialects.
 `services` has clients in threads that change a graph and read it, while ranks are
 killed and continue from their journal, and an oracle that knows all versions. A case is
-drawn from the seed, its kind and its number alone, so the second command repeats one.
+drawn from the seed, its kind and its number alone, so the last command repeats one.
 Threads of `services` meet by chance: repeat such a case several times.
 """
 

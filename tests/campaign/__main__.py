@@ -40,9 +40,9 @@ class Campaign:
         self._commands = commands
         self._stock = folder / "stock"
 
-    def run(self, minutes: float) -> None:
+    def run(self, minutes: float, kinds: list[str]) -> None:
         """Do cases until the minutes are over; then the last one comes to its end."""
-        kinds = [kind for kind in SHARES if kind != "services" or has_services()]
+        kinds = [kind for kind in kinds if kind != "services" or has_services()]
         spent, number = dict.fromkeys(kinds, 0.0), dict.fromkeys(kinds, 0)
         end = time.monotonic() + MINUTE * minutes
         while (begin := time.monotonic()) < end:
@@ -100,6 +100,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaign")
     parser.add_argument("--minutes", type=float, default=2.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--kinds", nargs="+", choices=list(SHARES), default=list(SHARES)
+    )
     parser.add_argument("--case", help="KIND-NUMBER: repeat this one alone")
     arguments = parser.parse_args()
     with contextlib.ExitStack() as stack:
@@ -111,7 +114,7 @@ def main() -> int:
             kind, _, number = arguments.case.rpartition("-")
             campaign.run_one(Case(arguments.seed, kind, int(number)))
         else:
-            campaign.run(arguments.minutes)
+            campaign.run(arguments.minutes, arguments.kinds)
         campaign.results.tell()
     return int(bool(campaign.results.failures))
 
