@@ -162,7 +162,7 @@ def end(draw: random.Random, service: Served) -> None:
             client.shutdown()
         status = 0
     else:
-        service.process.send_signal(signal.SIGTERM)
+        service.process.send_signal(signal.SIGUSR1)  # which every launcher hands on
         status = STOPPED
     try:
         _, err = service.process.communicate(timeout=HANGS)
