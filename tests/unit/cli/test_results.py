@@ -11,7 +11,7 @@ from pathlib import Path
 import graphs
 import numpy as np
 import pytest
-from processes import environment
+from processes import environment, finish, python, start
 
 from mndmst.io.formats import read_edges, write_edges
 from mndmst.io.shards import open_graph
@@ -267,3 +267,22 @@ def test_an_output_in_the_way_is_refused_before_any_work(
     assert run.stderr.splitlines()[-1].startswith("mndmst: error: ")
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
     assert names == {"empty", "taken", "taken/notes.txt", "file"}
+
+
+@pytest.mark.parametrize("more", [(), ("--overwrite",)])
+def test_two_jobs_with_one_folder_leave_one_whole_graph(
+    tmp_path: Path, mndmst: Callable, more: tuple[str, ...]
+) -> None:
+    """The other is refused, or what it made has been replaced as a whole."""
+    given = "-m", "mndmst", "generate", "gnm", tmp_path / "graph", "-q", *more
+    small = start(python(*given, "--n", 2000, "--m", 9000))
+    large = start(python(*given, "--n", 3000, "--m", 9000, "--parts", 3))
+    runs = [finish(process, 60) for process in (small, large)]
+    refused = [run for run in runs if run.returncode]
+    assert len(refused) < 2 and not (more and refused), runs
+    assert all("is not empty" in run.stderr for run in refused), runs
+    files = sorted(path.name for path in (tmp_path / "graph").iterdir())
+    graph = open_graph(tmp_path / "graph")
+    parts = {2000: 1, 3000: 3}[graph.num_vertices]
+    assert files == ["index.h5", *(f"part-{i:05d}.h5" for i in range(parts))]
+    assert mndmst("solve", tmp_path / "graph", "-q").returncode == 0
