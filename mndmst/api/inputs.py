@@ -174,8 +174,7 @@ def as_points(values: Any, name: str) -> np.ndarray:
     """
     if hasattr(values, "tocoo"):
         raise InputTypeError(f"{name} is a sparse matrix; give {name}.toarray()")
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(f"{name} has masked values; fill them in or leave rows out")
+    check_nothing_masked(values, name)
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     try:
@@ -189,6 +188,12 @@ def as_points(values: Any, name: str) -> np.ndarray:
             f"{name} has shape {array.shape}; give two dimensions, a point a row"
         )
     return array.astype(np.float64, copy=False)
+
+
+def check_nothing_masked(values: Any, name: str) -> None:
+    """Raise InputError if an array has masked values, which NumPy would drop."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InputError(f"{name} has masked values; fill them in or leave rows out")
 
 
 def _of_sequence(values: list[Any]) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..api.inputs import check_nothing_masked
 from ..cluster.condensed import scale_of
 from ..cluster.density import clusters_by_label
 from ..cluster.selection import ClusterSelection
@@ -399,7 +400,8 @@ core_dist_n_jobs, prediction_data, copy
         """Return the rule of the parameters; ConfigError if one is out of range."""
         for name in ("min_cluster_size", "min_samples", "max_cluster_size"):
             value = getattr(self, name)
-            if value is not None and not _is(value, numbers.Integral):
+            left_out = value is None and name != "min_cluster_size"
+            if not left_out and not _is(value, numbers.Integral):
                 raise ConfigError(f"{name} {value!r} is not an integer")
         for name in (
             "alpha",
@@ -465,8 +467,12 @@ core_dist_n_jobs, prediction_data, copy
 
     def _checked(self, X: Any, reset: bool = True) -> np.ndarray:  # noqa: N803
         """Return points as float64; rows that are not finite may be among them."""
+        check_nothing_masked(X, "X")
         if not hasattr(X, "toarray"):
-            check_integers(np.asarray(X), "X: ")  # scikit-learn would round them
+            given = np.asarray(X)
+            if given.dtype.kind in "mM":  # scikit-learn would take them for numbers
+                raise InputError(f"X: has {given.dtype}. Give numbers.")
+            check_integers(given, "X: ")  # scikit-learn would round them
         if validate_data is not None:
             X = validate_data(  # noqa: N806
                 self,
@@ -507,6 +513,7 @@ core_dist_n_jobs, prediction_data, copy
         )
 
     def _forest_of_matrix(self, X: Any, rule: DensityRule) -> Any:  # noqa: N803
+        check_nothing_masked(X, "X")
         if validate_data is not None and getattr(X, "ndim", 2) == 2:
             X = validate_data(  # noqa: N806
                 self, X, dtype=np.float64, accept_sparse=True, ensure_all_finite=False

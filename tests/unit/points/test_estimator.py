@@ -314,6 +314,7 @@ def test_parameters_without_effect_are_named_in_one_line() -> None:
     ("options", "message"),
     [
         ({"min_cluster_size": "five"}, "min_cluster_size 'five' is not an integer"),
+        ({"min_cluster_size": None}, "min_cluster_size None is not an integer"),
         ({"min_samples": 2.0}, "min_samples 2.0 is not an integer"),
         ({"max_cluster_size": -1}, "max_cluster_size -1"),
         ({"alpha": 0}, "alpha 0"),
@@ -382,3 +383,18 @@ def test_options_of_the_command_are_those_of_python(mndmst, tmp_path: Path) -> N
     assert run.returncode == 0 and "clusters=0 noise=1" in run.stdout, run.stderr
     run = mndmst("hdbscan", points, "--cluster-selection-epsilon-max", -1)
     assert run.returncode == 2 and "'-1' is not a number from 0 on" in run.stderr
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_masked_values_are_not_taken_for_numbers(metric: str) -> None:
+    masked = np.ma.masked_array(np.ones((4, 4)), mask=np.eye(4, dtype=bool))
+    with pytest.raises(ValueError, match="X has masked values"):
+        mndmst.HDBSCAN(2, metric=metric).fit(masked)
+    nothing = np.ma.masked_array(np.ones((4, 4)) - np.eye(4), mask=False)
+    assert mndmst.HDBSCAN(2, metric=metric).fit(nothing).labels_.tolist() == [-1] * 4
+
+
+def test_times_are_not_taken_for_numbers() -> None:
+    days = np.array([["2020-01-01"], ["2020-01-03"]], "M8[D]")
+    with pytest.raises(ValueError, match=r"X: has datetime64\[D\]"):
+        mndmst.HDBSCAN(2).fit(days)
