@@ -8,8 +8,7 @@ import numpy as np
 from ..backends import cpu_device, cuda_device
 from ..graph.order import keys_to_weights
 from ..host.cores import core_count
-from ..host.errors import ConfigError, InputError, InputTypeError
-from ..host.extras import optional
+from ..host.errors import ConfigError, InputError, InputTypeError, optional
 from ..io.edges import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for

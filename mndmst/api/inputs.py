@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..host.counted import counted
 from ..host.errors import (
     ConfigError,
     ConfigTypeError,
@@ -22,6 +21,7 @@ from ..host.errors import (
     InputTypeError,
     shown,
 )
+from ..host.formatting import counted
 
 # Kinds of NumPy's types that are numbers with an order.
 NUMBERS = "biuf"

@@ -7,8 +7,7 @@ is imported when it is made.
 
 from typing import TYPE_CHECKING
 
-from .cuda import device_ids, device_names, unavailable
-from .cuda.driver import start_driver
+from .cuda import device_ids, device_names, start_driver, unavailable
 
 if TYPE_CHECKING:
     from .base import Backend

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.cpu.cuts import LIGHT_EDGES_PER_VERTEX
+from ..backends.cpu.bands import LIGHT_EDGES_PER_VERTEX
 from ..graph.model import Rows
 from .kernels.gather import gather
 

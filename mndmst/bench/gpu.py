@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..backends import device_names, unavailable
-from ..host.counted import counted
 from ..host.errors import ConfigError, MissingExtraError
+from ..host.formatting import counted
 from ..run.report import versions
 
 NAMES = ("rmat24", "rmat22", "gnm23", "road24")

@@ -6,10 +6,13 @@ from typing import ClassVar
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
 from ..steps.bands import bands, giant_component
-from ..steps.heavier import CrossEdges, band_edges, heavier_edges
-from ..steps.local import contract_heavier
-from ..steps.parts import contract_graph, contract_workers, learn_names
-from ..steps.streamed import contract_stored
+from ..steps.contract import (
+    contract_graph,
+    contract_stored,
+    contract_workers,
+    learn_names,
+)
+from ..steps.heavier import CrossEdges, band_edges, contract_heavier, heavier_edges
 from .leaders import Path, cheapest_path, finish, merge_ranks
 from .portions import BandSequence, HeavyEdges, LaterBand, Remainder, RowBand
 from .strategy import Facts, HyPar, StrategySetting

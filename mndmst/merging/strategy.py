@@ -22,7 +22,7 @@ a reduced graph that has ghosts, and it must
 - depend on nothing but the graph.
 
 `lightest_cut_edge` and `any_cut_edge` (EXCPT_BORDER_VERTEX and EXCPT_BORDER_EDGE of
-the paper, in `steps/boruvka.py`) are examples. The first stops a component whose
+the paper, in `steps/contract.py`) are examples. The first stops a component whose
 lightest edge is a cut edge: for forests, where only the lightest edge of a component is
 known to be right. The second leaves cut edges alone and stops no component: for
 programs that may contract any edge. Where edges close a cycle the last of them in the
@@ -42,7 +42,7 @@ import numpy as np
 from ..host.errors import MndmstError
 from ..run.run import Run
 from ..steps.bands import cut_share
-from ..steps.boruvka import ExceptionCondition, any_cut_edge, lightest_cut_edge
+from ..steps.contract import ExceptionCondition, any_cut_edge, lightest_cut_edge
 from .portions import Portion
 
 # With a larger share of cut arcs a graph has no locality.

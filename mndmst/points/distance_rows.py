@@ -12,9 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..api.arrays import minimum_spanning_forest
-from ..host.counted import counted
-from ..host.errors import ConfigError, InputError
-from ..host.extras import optional
+from ..host.errors import ConfigError, InputError, optional
+from ..host.formatting import counted
 from .forest import PointForest, forest_of_keys, key_of
 
 Metric = str | Callable[[np.ndarray, np.ndarray], float]

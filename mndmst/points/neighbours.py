@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..host.cores import core_count
-from ..host.counted import counted
 from ..host.errors import ConfigError
+from ..host.formatting import counted
 from ..io.edges import Edges, checked_edges
 from ..kernels.threads import Threads
 from .kernels.edges import list_edges, weigh

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.extras import optional
+from ..host.errors import optional
 from ..kernels.threads import Threads
 from .kernels.lightest import lightest
 from .kernels.search import Components

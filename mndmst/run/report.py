@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..comm.communicator import Comm
-from ..host.plain_json import to_json
+from ..host import __version__
+from ..host.formatting import to_json
 from ..host.progress import Progress
-from ..host.version import __version__
 from ..io.atomic_output import AtomicOutput
 from ..io.endings import REPORT
 from ..io.layout import writing

@@ -25,7 +25,7 @@ from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Run, State, Worker
 from ..steps.part_graph import part_graph
-from ..steps.workers import place
+from ..steps.split import place
 from .edge_order import EdgeOrder
 from .filters import (
     count_edges,

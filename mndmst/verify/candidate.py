@@ -6,7 +6,7 @@ import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
-from ..host.counted import counted
+from ..host.formatting import counted
 from ..io.forest import ForestFile, differences
 from ..io.totals import ExactSum, PairDigest
 from .kernels import build_links, smallest_nodes

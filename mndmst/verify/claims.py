@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.extras import optional
+from ..host.errors import optional
 from ..points.metric import shown
 from ..points.scale import extremes, scale_for
 from .candidate import LIMIT

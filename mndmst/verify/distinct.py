@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.extras import optional
+from ..host.errors import optional
 
 # SciPy's distances are those here up to a few roundings.
 SLACK = 1e-11

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..host.counted import counted
 from ..host.errors import InputError
+from ..host.formatting import counted
 from ..io.forest import ForestFile, read_forest
 from ..points.metric import METRICS, prepared
 from ..points.read import uuid_of

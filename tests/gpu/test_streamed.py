@@ -17,10 +17,10 @@ pytestmark = [
 @pytest.fixture
 def backend(monkeypatch):
     """A device with hardly any memory to give: tiny pieces, the shortest list."""
-    from mndmst.backends.cuda import pieces
+    from mndmst.backends.cuda import streamed
     from mndmst.backends.cuda.backend import CudaBackend
 
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 12)
+    monkeypatch.setattr(streamed, "PIECE_BYTES", 1 << 12)
     return CudaBackend(limit=100_000)
 
 

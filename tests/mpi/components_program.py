@@ -25,7 +25,7 @@ from mndmst.pipeline import contract
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.steps import part_graph
-from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
+from mndmst.steps.contract import any_cut_edge, lightest_cut_edge
 from mndmst.steps.write import smallest_vertices
 
 

@@ -32,7 +32,7 @@ from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
 from mndmst.kernels import spanning, team, threads
 from mndmst.merging import (
-    host_components,
+    hosts,
     leaders,
     messages,
     strategy,
@@ -49,7 +49,7 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
         (part_graph, "make_backends", lambda *_: ([CpuBackend(1), CpuBackend(2)], 1))
     ],
     "no_room": lambda _: [(Budget, "fits", lambda _, nbytes: nbytes == 0)],
-    "much_left": lambda _: [(host_components, "EDGE_BYTES", 1 << 40)],
+    "much_left": lambda _: [(hosts, "EDGE_BYTES", 1 << 40)],
     "hosts": lambda ranks: [
         (Comm, "node", lambda comm: comm.split(comm.rank // ranks))
     ],

@@ -15,7 +15,7 @@ from ...kernels.spanning import spanning_edges
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
 from ..base import SPARSE_ARCS_PER_VERTEX, LabelledForest
-from .cuts import LIGHT_EDGES_PER_VERTEX
+from .bands import LIGHT_EDGES_PER_VERTEX
 from .select import BLOCK, CHUNK, masks
 
 SAMPLE = 4096

@@ -16,19 +16,25 @@ from ...kernels.columns import without_repeats
 from ...kernels.inspect import ArcFacts
 from ..base import Backend, Band, DeviceMemoryError, Growth, LabelledForest, Memory
 from . import unavailable
-from .band_forest import band_forest
-from .edge_forest import place_edges
-from .inspect import inspect
 from .kernels import Kernels
-from .msf import msf
 from .peer import CudaPeer
-from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
-from .reduced_graph import forest
-from .row_hooks import list_hooks
-from .start import complete_graph
+from .placed import MAX_VERTICES, PlacedRows, place, place_edges, placed_nbytes
+from .row_steps import Tools, band_forest, forest, inspect, list_hooks, msf
 from .streamed import Need, StreamedRows
-from .tools import Tools
 from .transfer import Transfer
+
+
+def complete_graph(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
+    """Return a complete graph, dense enough for a light band."""
+    row = np.arange(size, dtype=ids)
+    indices = np.concatenate([np.delete(row, i) for i in range(size)])
+    tails = np.repeat(row, size - 1)
+    weights = (np.minimum(tails, indices) * 7 + np.maximum(tails, indices) * 3) % 31
+    # Wide keys take all of their bits, so that the sort has runs to put right.
+    spread = weights.astype(keys) << keys.type(8 * keys.itemsize - 6)
+    indptr = np.arange(size + 1, dtype=np.int64) * (size - 1)
+    return Rows(0, size, indptr, indices, spread)
+
 
 # With fewer edges the host solves a reduced graph before a device has begun.
 SMALL_EDGES = 100_000

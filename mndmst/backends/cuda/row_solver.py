@@ -17,8 +17,7 @@ import numpy as np
 from ..base import Band
 from .kernels import NULL, TILE, Kernels
 from .placed import PlacedRows
-from .solver import DeviceEdges, Solver
-from .state import NONE, StateField
+from .solver import NONE, DeviceEdges, Solver, StateField
 
 SAMPLE = 8192  # arcs that estimate the cut
 LIGHT_EDGES = 1.25  # light edges per vertex where degrees are even

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from test_cpu_backend import backend, expected, rows_of, triples
 
-from mndmst.backends.cpu import lightest_pairs, msf
+from mndmst.backends.cpu import msf
+from mndmst.backends.cpu.msf import lightest_pairs
 
 
 def communities(n: int, size: int, cut: int) -> graphs.Graph:
@@ -45,9 +46,9 @@ def test_hard_orders(
 
     def look(*given):
         calls.append(given)
-        return lightest_pairs.lightest_pairs(*given)
+        return lightest_pairs(*given)
 
-    monkeypatch.setattr(lightest_pairs, "EDGES_PER_VERTEX", room)
+    monkeypatch.setattr(msf, "EDGES_PER_VERTEX", room)
     monkeypatch.setattr(msf, "lightest_pairs", look)
     monkeypatch.setattr(msf, "OUTSIDE_SHARE", -1.0)  # no rows are walked in order
     graph = by(kind, communities(2000, 25, 20_000))

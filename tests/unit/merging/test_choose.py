@@ -30,7 +30,7 @@ from mndmst.run.config import MERGES, Config
 from mndmst.run.report import Report
 from mndmst.run.run import Run
 from mndmst.steps import part_graph as step
-from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
+from mndmst.steps.contract import any_cut_edge, lightest_cut_edge
 
 DEVICES, HOSTS, MESSAGES = (kind.name for kind in AUTO)
 REPLICATED = "replicated"

@@ -6,12 +6,10 @@ import pytest
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import Rows
 from mndmst.host.progress import Progress
-from mndmst.run.background import Background
 from mndmst.run.config import Config
 from mndmst.run.report import Report
-from mndmst.steps.speeds import measure
-from mndmst.steps.split import Speeds, bounded_ratio, split
-from mndmst.steps.workers import deal
+from mndmst.run.startup import Background
+from mndmst.steps.split import Speeds, bounded_ratio, deal, measure, split
 
 
 def ring(n: int, degree: int) -> Rows:
