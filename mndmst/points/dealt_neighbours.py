@@ -17,6 +17,8 @@ from .kernels.strangers import Strangers, lightest_to, nearest_to
 from .kernels.tree import LARGEST, PointTree
 from .neighbours import Neighbours
 from .others import Others
+from .point_search import TreeSearch
+from .steps import no_report
 from .tree import pieces
 
 
@@ -106,7 +108,8 @@ def join_equal(dealt: DealtPoints, found: Neighbours, unsorted: np.ndarray) -> E
     """
     tree, others = dealt.tree, dealt.others
     here = np.argsort(np.argsort(tree.rows)).astype(np.uint32)
-    equal = find_equal(unsorted, tree._replace(rows=here), found, dealt.threads)
+    search = TreeSearch(tree._replace(rows=here), dealt.threads, no_report)
+    equal = find_equal(unsorted.__getitem__, search, found)
     target = equal.target + np.uint32(others.first)
     smallest, group = np.unique(equal.smallest, return_inverse=True)
     elsewhere, row = _first_elsewhere(dealt, found.cores, smallest)

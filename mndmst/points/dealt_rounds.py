@@ -15,7 +15,8 @@ from .kernels.edges import NONE, Edges
 from .kernels.rounds import join, name_components
 from .kernels.search import NOBODY, Components, sum_up
 from .kernels.strangers import Strangers, lightest_to
-from .rounds import choose, lower_bounds
+from .point_search import lower_bounds
+from .rounds import choose
 from .tree import find_lightest
 
 LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)

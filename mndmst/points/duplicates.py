@@ -7,29 +7,30 @@ as its equals, most often one of these. Without this, searches would visit all p
 that are equally near, which are many where many are equal.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.threads import Threads
 from .kernels.edges import Edges
-from .kernels.search import Components, sum_up
-from .kernels.tree import PointTree
+from .kernels.product_filter import ComponentBounds
 from .neighbours import Neighbours
-from .tree import find_lightest
+from .point_search import PointSearch
+
+Coordinates = Callable[[np.ndarray], np.ndarray]
 
 
-def equal_points(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def equal_points(chosen: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return for some rows the smallest row that is the same point.
 
     Parameters
     ----------
-    points : ndarray of float64, shape (points, dimensions)
+    chosen : ndarray of float64, shape (rows, dimensions)
+        The points of these rows.
     rows : ndarray of an integer type
     """
     if len(rows) == 0:
         return rows.astype(np.int64)
-    chosen = points[rows]
     order = np.lexsort((rows, *chosen.T))
     ordered = chosen[order]
     new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
@@ -66,55 +67,53 @@ class Equal(NamedTuple):
 
 
 def find_equal(
-    points: np.ndarray, tree: PointTree, found: Neighbours, threads: Threads
+    coordinates: Coordinates, search: PointSearch, found: Neighbours
 ) -> Equal:
     """Return the points that equal another of a smaller number.
 
     Their reach becomes infinite: they need no other edge.
+
+    Parameters
+    ----------
+    coordinates : callable
+        Returns the coordinates of the points of some numbers.
     """
     places = found.doubled
     if len(places) == 0:
         none = np.empty(0, np.uint32)
         return Equal(none, none, none)
-    place_of = np.empty(len(points), np.uint32)
-    place_of[tree.rows] = np.arange(len(points), dtype=np.uint32)
-    smallest = place_of[equal_points(points, tree.rows[places])]
+    place_of = np.empty(len(search.rows), np.uint32)
+    place_of[search.rows] = np.arange(len(place_of), dtype=np.uint32)
+    rows = search.rows[places]
+    smallest = place_of[equal_points(coordinates(rows), rows)]
     others = places != smallest
     places, smallest = places[others].astype(np.uint32), smallest[others]
-    target = _nearest_of_smallest_row(tree, found, places, smallest, threads)
+    target = _nearest_of_smallest_row(search, found, places, smallest)
     found.reach[places] = np.inf
     return Equal(places, smallest, target)
 
 
 def join_equal(
-    points: np.ndarray, tree: PointTree, found: Neighbours, threads: Threads
+    coordinates: Coordinates, search: PointSearch, found: Neighbours
 ) -> Edges:
     """Return the forest edges of points that equal another of a smaller number.
 
     Their reach becomes infinite: they need no other edge.
     """
-    a, b = find_equal(points, tree, found, threads).ends()
+    a, b = find_equal(coordinates, search, found).ends()
     return Edges(a, b, found.cores[a])
 
 
 def _nearest_of_smallest_row(
-    tree: PointTree,
-    found: Neighbours,
-    places: np.ndarray,
-    smallest: np.ndarray,
-    threads: Threads,
+    search: PointSearch, found: Neighbours, places: np.ndarray, smallest: np.ndarray
 ) -> np.ndarray:
     """Return the place that each of some points has its first edge to."""
-    n = len(tree.rows)
-    of_place = np.arange(n, dtype=np.uint32)
+    of_place = np.arange(len(search.rows), dtype=np.uint32)
     of_place[places] = smallest
     asked = np.unique(smallest)
-    nodes = len(tree.left)
-    of = of_place, np.empty(nodes, np.uint32)
-    cores, bound = found.cores, found.cores.copy()
-    components = Components(*of, cores, cores, np.empty(nodes), bound)
-    sum_up(tree, components)
-    other, _ = find_lightest(tree, components, asked, threads)
-    nearer = tree.rows[other] < tree.rows[asked]
+    cores = found.cores
+    components = ComponentBounds(of_place, cores, cores, cores.copy())
+    other, _ = search.lightest(components, asked)
+    nearer = search.rows[other] < search.rows[asked]
     best = np.where(nearer, other, asked)
     return best[np.searchsorted(asked, smallest)]

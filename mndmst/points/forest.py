@@ -24,14 +24,14 @@ from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
 from .certain import join_listed
+from .coordinates import point_coordinates
 from .duplicates import join_equal
 from .kernels.edges import Edges, all_of
 from .kernels.rounds import join
-from .metric import prepared, shown
-from .neighbours import find_neighbours
+from .metric import shown
 from .rounds import Search
-from .scale import extremes, scale_for
-from .tree import build_tree
+from .search_choice import check_search, choose_search, make_search
+from .search_reporter import SearchReporter
 
 # Neighbours that are listed beyond those of core distances, and at least. More take
 # longer to find; with fewer more edges are not certain.
@@ -52,11 +52,14 @@ class PointForest:
         Edges of the forest of nearest neighbours that are in the exact one for certain.
     exact : bool
         Whether the forest is that of all distances.
+    search : str
+        The search that found it; see `search_choice`. Empty where there was none.
     """
 
     forest: Forest
     certain: int
     exact: bool
+    search: str = ""
 
 
 def points_forest(
@@ -67,13 +70,16 @@ def points_forest(
     approximate: bool = False,
     neighbours: int = 0,
     threads: int = 0,
+    search: str = "auto",
+    reporter: SearchReporter | None = None,
 ) -> PointForest:
     """Return the minimum spanning forest of the distances between all points.
 
     Parameters
     ----------
-    points : ndarray of float64, shape (points, dimensions)
-        Finite, and no larger than `read.LARGEST`.
+    points : ndarray of numbers, shape (points, dimensions)
+        Finite, and no larger than `read.LARGEST`. Searches by products make no float64
+        copy of them.
     metric : {"euclidean", "manhattan", "cosine", "haversine"}
     min_samples : int
         0 for distances; else mutual reachability distances: the largest of the distance
@@ -86,6 +92,9 @@ def points_forest(
         How many are listed; 0 chooses. Without `approximate` a matter of speed alone.
     threads : int
         0 for all cores this process may use.
+    search : {"auto", "tree", "product"}
+        See `choose_search`; a matter of speed alone.
+    reporter : SearchReporter, optional
 
     Returns
     -------
@@ -107,35 +116,40 @@ def points_forest(
         raise InputError(f"{n:,} points; at most 2^32 - 1 points are supported")
     if min_samples < 0 or neighbours < 0:
         raise ConfigError("min_samples and neighbours are 0 or more")
+    check_search(search, metric)
+    reporter = reporter or SearchReporter()
     team = Threads(threads or core_count())
-    computed = prepared(points, metric)
+    computed = point_coordinates(points, metric)
     if n == 1:
         key = np.empty(0, np.uint64)
         return PointForest(forest_of_keys(np.empty(0), key, 1, metric), 0, True)
-    scale = scale_for(metric, *extremes(computed))
-    computed = scale.scaled(computed)
     compile_for("points")
     min_samples = min(min_samples, n - 1)
     usual = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or usual, min_samples, n)
-    tree = build_tree(computed, metric == "manhattan", team)
-    found = find_neighbours(tree, k, min_samples, team)
-    equal = join_equal(computed, tree, found, team)
+    choice = choose_search(computed, metric, search, k)
+    reporter.chosen(choice)
+    searched = make_search(computed, metric, choice, team, reporter.rows)
+    found = searched.neighbours(k, min_samples)
+    equal = join_equal(computed.of, searched, found)
     parent = linked(equal, n)
-    sure, rest = join_listed(found, tree.rows, found.reach, parent)
+    sure, rest = join_listed(found, searched.rows, found.reach, parent)
     certain = len(equal.a) + len(sure.a)
     cores, reach = found.cores, found.reach
     del found  # most of the memory
     if not approximate:
-        rest = Search(tree, cores, reach, team).finish(parent, rest)
+        rest = Search(searched, cores, reach, reporter.components).finish(parent, rest)
     edges = all_of([equal, sure, rest])
     exact = not approximate or certain == n - 1
-    a, b = tree.rows[edges.a], tree.rows[edges.b]
+    a, b = searched.rows[edges.a], searched.rows[edges.b]
+    scale = computed.scale
     scale.check(
-        edges.weight, lambda near: (computed[a[near]] != computed[b[near]]).any(axis=1)
+        edges.weight,
+        lambda near: (computed.of(a[near]) != computed.of(b[near])).any(axis=1),
     )
     weight = scale.original(edges.weight)
-    return PointForest(forest_of_keys(weight, key_of(a, b), n, metric), certain, exact)
+    forest = forest_of_keys(weight, key_of(a, b), n, metric)
+    return PointForest(forest, certain, exact, choice.name)
 
 
 def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:

@@ -18,7 +18,8 @@ from .kernels.edges import list_edges, weigh
 from .kernels.nearest import nearest
 from .kernels.tree import PointTree
 from .scale import extremes, scale_for
-from .tree import build_tree, pieces
+from .steps import Report, in_steps, no_report
+from .tree import build_tree
 
 
 class Neighbours(NamedTuple):
@@ -45,7 +46,11 @@ class Neighbours(NamedTuple):
 
 
 def find_neighbours(
-    tree: PointTree, k: int, min_samples: int, threads: Threads
+    tree: PointTree,
+    k: int,
+    min_samples: int,
+    threads: Threads,
+    report: Report = no_report,
 ) -> Neighbours:
     """Return the k nearest neighbours of every point.
 
@@ -59,8 +64,15 @@ def find_neighbours(
     """
     n = len(tree.rows)
     distance, places = np.empty((n, k)), np.empty((n, k), np.uint32)
-    leaves = pieces(len(tree.leaves), threads)
-    threads.map(nearest, [(tree, distance, places, *piece) for piece in leaves])
+    leaves = len(tree.leaves)
+    in_steps(
+        threads,
+        nearest,
+        (tree, distance, places),
+        leaves,
+        1,
+        lambda done, _: report(n * done // leaves, n),
+    )
     doubled = np.flatnonzero(distance[:, 0] == 0)
     ranges = threads.ranges(n)
     if not tree.manhattan:

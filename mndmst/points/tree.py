@@ -10,6 +10,7 @@ from ..kernels.threads import Threads
 from .kernels.lightest import lightest
 from .kernels.search import Components
 from .kernels.tree import PointTree, fill_blocks, fill_boxes
+from .steps import Report, in_steps, no_report
 
 LEAF = 64  # points of a leaf, at most; fewer take more steps, more take more distances
 PARTS = 32  # pieces of work for each thread; some take longer than others
@@ -79,7 +80,11 @@ def pieces(length: int, threads: Threads, least: int = 1) -> list[tuple[int, int
 
 
 def find_lightest(
-    tree: PointTree, components: Components, asked: np.ndarray, threads: Threads
+    tree: PointTree,
+    components: Components,
+    asked: np.ndarray,
+    threads: Threads,
+    report: Report = no_report,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the far ends and the weights of lightest edges; see `lightest`.
 
@@ -92,6 +97,5 @@ def find_lightest(
     """
     others, weight = np.empty_like(asked), np.empty(len(asked))
     what = tree, components, asked, others, weight
-    shares = pieces(len(asked), threads, WORTH)
-    threads.map(lightest, [(*what, *piece) for piece in shares])
+    in_steps(threads, lightest, what, len(asked), WORTH, report)
     return others, weight
