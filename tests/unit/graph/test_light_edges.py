@@ -1,4 +1,4 @@
-"""The policy of light edges: the first share, the giant component, the dropped edges."""
+"""The policy of light edges: first share, giant component, dropped edges."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,6 @@ def test_about_one_edge_for_each_vertex_is_light() -> None:
 @pytest.mark.parametrize("edges", [0, 100, 300])
 def test_all_edges_of_a_sparse_graph_are_light(edges: int) -> None:
     assert first_share(edges, 100, 1.3, TUNING) is None
-    assert first_share(edges, 100, 1.3, Tuning(dense_edges=-1.0)) != 0
 
 
 def test_no_portion_is_cut_off_where_it_would_have_most_edges() -> None:
