@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .cuda import device_ids, device_names, start_driver, unavailable
 
 if TYPE_CHECKING:
+    from ..graph.tuning import Tuning
     from .base import Backend
 
 __all__ = [
@@ -18,15 +19,19 @@ __all__ = [
 ]  # fmt: skip
 
 
-def cpu_device(threads: int = 1) -> "Backend":
+def cpu_device(threads: int = 1, tuning: "Tuning | None" = None) -> "Backend":
     """Return the CPU as a device that computes with some threads."""
     from .cpu.backend import CpuBackend
 
-    return CpuBackend(threads)
+    return CpuBackend(threads, tuning)
 
 
 def cuda_device(
-    device: int, host: "Backend | None" = None, limit: int = 0, sharers: int = 1
+    device: int,
+    host: "Backend | None" = None,
+    limit: int = 0,
+    sharers: int = 1,
+    tuning: "Tuning | None" = None,
 ) -> "Backend":
     """Return a CUDA device; see `cuda.backend.CudaBackend` for the parameters.
 
@@ -37,4 +42,4 @@ def cuda_device(
     """
     from .cuda.backend import CudaBackend
 
-    return CudaBackend(device, host, limit, sharers)
+    return CudaBackend(device, host, limit, sharers, tuning)

@@ -33,9 +33,6 @@ from .messages import MergeByMessages, MergeStart
 from .portions import BandSequence, HeavyEdges, Remainder, RowBand
 from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 
-# Bytes of an edge that all hosts know: its key and both its ends.
-EDGE_BYTES = 12
-
 
 class HostComponents:
     """Numbered components of all vertices; its calls are collective.
@@ -149,7 +146,7 @@ class HostComponents:
         else:
             part = self._filtered(parts)
             left = run.comm.allgather(len(part.key))
-            if left.sum() * EDGE_BYTES > room:
+            if left.sum() * run.config.tuning.merged_edge_bytes > room:
                 self.publish()
                 return self._graph(part)
             self._keep([part], [self._merged(part, left)])
@@ -211,9 +208,8 @@ class HostComponents:
 
 # Bytes for each vertex of the graph that a rank may come to touch.
 VERTEX_BYTES = 32
-# The largest share of the average host's rows that the hosts may send it at a time:
-# where all vertices hook, or edges.
-SENT_SHARE, HOOK_BYTES = 0.125, 4
+# Bytes for each vertex that hosts send each other: the hook.
+HOOK_BYTES = 4
 
 HostPortion = RowBand | HeavyEdges
 
@@ -253,7 +249,7 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
         run = self.run
         hosts = Hosts(run.comm, each_rank=self.each_rank)
         rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
-        self._capacity = int(SENT_SHARE * rows / hosts.count)
+        self._capacity = int(run.config.tuning.sent_share * rows / hosts.count)
         sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
         fits = run.budget.has(VERTEX_BYTES * run.num_vertices)
         if sent > self._capacity or not run.comm.min(int(fits)):

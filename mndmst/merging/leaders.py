@@ -127,10 +127,6 @@ def _choose(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
     return graph.own & (load <= limit)
 
 
-# With no more edges on all ranks together a leader is faster than a round.
-FEW_EDGES = 1 << 18
-
-
 # How ranks go on: by a global round, by one level of groups, or all to one leader.
 Path = Literal["round", "levels", "leader"]
 # Chooses by the edges left on all ranks, and by the edges left before the last round;
@@ -141,7 +137,7 @@ PathRule = Callable[[int, int], Path]
 def cheapest_path(run: Run, edges: int, before: int) -> Path:
     """Do rounds while many edges are left and rounds shrink them; then one leader."""
     pays = before == 0 or edges <= (1 - run.config.round_gain) * before
-    return "round" if edges > FEW_EDGES and pays else "leader"
+    return "round" if edges > run.config.tuning.few_edges and pays else "leader"
 
 
 def merge_ranks(

@@ -54,9 +54,15 @@ def make_backends(
     for warning in warnings(comm.gather(place) or []):
         report.progress.say(warning)
     keep_freed()
-    backends: list[Backend] = [cpu_device(place.threads)]
+    backends: list[Backend] = [cpu_device(place.threads, config.tuning)]
     if place.gpus:
-        gpu = cuda_device(place.device, backends[0], config.gpu_memory, place.sharers)
+        gpu = cuda_device(
+            place.device,
+            backends[0],
+            config.gpu_memory,
+            place.sharers,
+            config.tuning,
+        )
         both = [Fallback(gpu, backends[0]), *backends]
         backends = [gpu] if config.backend == "cuda" else both
     devices = [backend.describe() for backend in backends]

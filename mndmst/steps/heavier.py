@@ -19,14 +19,14 @@ import numpy as np
 
 from ..backends.base import Band
 from ..comm.directory import NO_OWNER
-from ..graph.giant import most_frequent
+from ..graph.light_edges import giant_component
 from ..graph.model import EdgeList, ReducedGraph, Rows, component_of
 from ..kernels.heavier_arcs import UNKNOWN, Arcs, GiantComponent, cut_arcs, heavier_arcs
 from ..kernels.hooks import outside_of
 from ..kernels.pointer_jumping import step_up
 from ..kernels.spanning import pair_order
 from ..run.run import Run
-from .bands import GIANT_SAMPLE, GIANT_SHARE, cut_share
+from .bands import GIANT_SAMPLE, cut_share
 from .contract import ExceptionCondition, contract_here, cycle_filter
 from .reduced_graphs import merge, reduced_graph
 
@@ -211,7 +211,7 @@ def contract_heavier(
     rows, directory = run.workers[0].rows, run.directory
     label = directory.parent
     component = _reached(run, left, label)
-    giant = _giant(rows, component)
+    giant = _giant(run, rows, component)
     if not run.comm.min(int(giant is not None or not rows.num_arcs)):
         return None
     if giant is not None:
@@ -241,11 +241,11 @@ def _reached(run: Run, left: ReducedGraph, label: np.ndarray) -> np.ndarray:
     return found
 
 
-def _giant(rows: Rows, component: np.ndarray) -> int | None:
+def _giant(run: Run, rows: Rows, component: np.ndarray) -> int | None:
     """Return the component most arcs of some rows leave from, if it has a majority."""
     arcs = np.arange(0, rows.num_arcs, 1 + rows.num_arcs // GIANT_SAMPLE)
     tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
-    return most_frequent(component[tails], GIANT_SHARE)
+    return giant_component(component[tails], run.config.tuning)
 
 
 def _arcs_that_matter(

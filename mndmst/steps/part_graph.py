@@ -71,5 +71,5 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     state = State(Directory(comm, vtxdist))
     return Run(
         comm, config, graph, num_edges, state, workers, ratio, budget, report,
-        one_host=one_host, stored=stored, threads=Threads(threads),
+        one_host=one_host, stored=stored, threads=Threads(threads, config.tuning),
     )  # fmt: skip

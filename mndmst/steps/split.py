@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..backends.base import Backend, Band
+from ..graph.light_edges import first_share
 from ..graph.model import EdgeList, Rows
 from ..io.stored_rows import Look
 from ..run.config import Config
@@ -105,25 +106,20 @@ RUN_ARCS = 1 << 19  # no run of rows has more, to keep measuring short
 PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
 
 
-def measure(
-    backends: list[Backend], rows: Rows, samples: int, share: float, light_edges: float
-) -> Speeds:
+def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
     """Time two devices, and their host, on samples of some rows.
 
     Parameters
     ----------
-    samples : int
-        How many runs of rows.
-    share : float
-        The part of the rows in each, as far as `RUN_ARCS` allows.
-    light_edges : float
-        Edges a vertex in the light band; 0 takes all edges.
+    config : Config
+        `ratio_samples` runs of rows, each a share `ratio_share` of the rows as far as
+        `RUN_ARCS` allows; and `light_edges` of the timed band.
     """
     generator = np.random.default_rng(rows.first)
-    length = min(len(rows), 1 + int(share * len(rows)))
-    starts = generator.integers(0, len(rows) - length + 1, samples)
+    length = min(len(rows), 1 + int(config.ratio_share * len(rows)))
+    starts = generator.integers(0, len(rows) - length + 1, config.ratio_samples)
     runs = [_run(rows, int(start), length, RUN_ARCS) for start in starts]
-    bands = [_light_band(run, light_edges, generator) for run in runs]
+    bands = [_light_band(run, config, generator) for run in runs]
     seconds, kept = [], 0
     for backend in backends:
         _forest(backend, runs[0], bands[0])  # first touches are not speed
@@ -163,9 +159,9 @@ def _run(rows: Rows, begin: int, length: int, arcs: int) -> Rows:
     return rows.cut(begin, min(begin + length, max(most, begin + 1)))
 
 
-def _light_band(rows: Rows, light_edges: float, generator: np.random.Generator) -> Band:
-    share = 2 * light_edges * len(rows) / max(1, rows.num_arcs)
-    if not 0 < share < 0.5:
+def _light_band(rows: Rows, config: Config, generator: np.random.Generator) -> Band:
+    share = first_share(rows.num_arcs / 2, len(rows), config.light_edges, config.tuning)
+    if share is None:
         return Band()
     places = generator.integers(0, rows.num_arcs, SAMPLE)
     return Band(None, int(np.sort(rows.keys[places])[int(share * SAMPLE)]))
@@ -248,9 +244,7 @@ def _ratio(
         return config.ratio, "given"
     if rows.num_arcs < LEAST_ARCS:
         return 0.0, "few arcs"
-    speeds = measure(
-        backends, rows, config.ratio_samples, config.ratio_share, config.light_edges
-    )
+    speeds = measure(backends, rows, config)
     report.facts["speeds"] = speeds._asdict()
     return speeds.best_ratio(rows), "measured"
 

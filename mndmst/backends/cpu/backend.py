@@ -6,6 +6,7 @@ import numpy as np
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...graph.order import weights_to_keys
+from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...host.formatting import counted
 from ...host.memory import free_bytes
@@ -55,12 +56,13 @@ class CpuBackend(Backend):
     ----------
     threads : int
         How many threads compute at once.
+    tuning : Tuning, optional
     """
 
     name = "cpu"
 
-    def __init__(self, threads: int = 1) -> None:
-        self.threads = Threads(threads)
+    def __init__(self, threads: int = 1, tuning: Tuning | None = None) -> None:
+        self.threads = Threads(threads, tuning)
 
     def describe(self) -> str:
         """Return the number of threads."""

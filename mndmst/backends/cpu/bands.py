@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...graph.light_edges import first_share
 from ...graph.model import EdgeList, Rows
+from ...graph.tuning import Tuning
 from ...kernels.columns import joined, room_for, without_repeats
 from ...kernels.hooks import Hooks
 from ...kernels.sorting import sort_positions
 from ...kernels.threads import Threads
-from ..base import SPARSE_ARCS_PER_VERTEX, Band
+from ..base import Band
 from .select import CHUNK, all_edges, lower_edges, select
 
-# Edges of the first band per vertex: fewer leave no giant component, more cost sort.
-LIGHT_EDGES_PER_VERTEX = 1.3
 SAMPLE = 4096
 _NOTHING = (1, 0)
 
@@ -68,7 +68,7 @@ class Sample(NamedTuple):
         return cls(tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs])
 
 
-def first_cut(rows: Rows, sample: Sample) -> Cut | None:
+def first_cut(rows: Rows, sample: Sample, tuning: Tuning) -> Cut | None:
     """Choose where the first band ends, for a number of edges that the vertices set.
 
     Returns
@@ -76,12 +76,13 @@ def first_cut(rows: Rows, sample: Sample) -> Cut | None:
     Cut or None
         None if it has all edges, as that of sparse graphs does.
     """
-    occupied = rows.count_occupied()
-    if rows.num_arcs <= SPARSE_ARCS_PER_VERTEX * occupied:
+    edges, occupied = rows.num_arcs / 2, rows.count_occupied()
+    share = first_share(edges, occupied, tuning.light_edges, tuning)
+    if share is None:
         return None
     keys, vertices = _in_order(rows, sample)
-    place = int(2 * LIGHT_EDGES_PER_VERTEX * occupied / rows.num_arcs * SAMPLE)
-    return Cut(int(keys[place]), int(vertices[place])) if place < SAMPLE else None
+    last = int(share * SAMPLE)
+    return Cut(int(keys[last]), int(vertices[last]))
 
 
 def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray]:

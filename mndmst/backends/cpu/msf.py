@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...graph.light_edges import largest_component
 from ...graph.model import EdgeColumns, EdgeList, Rows
 from ...kernels.columns import add_marked, joined, room_for
 from ...kernels.contraction import Contraction, JoiningEdges
@@ -41,14 +42,12 @@ from .tree_names import tree_names
 TABLE_BITS = np.uint64(16)
 # Arcs from the one in use to the one the component of whose head is fetched.
 HEADS_AHEAD = np.uint64(32)
-# Edges of all threads, a vertex: memory goes with them.
-EDGES_PER_VERTEX = 1.0
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _WORD, _HALF = np.uint64(64), np.uint64(32)
 _NO_PAIR = np.iinfo(np.uint64).max
 
 
-class Table(NamedTuple):
+class PairTable(NamedTuple):
     """What is known of pairs of components.
 
     Attributes
@@ -99,7 +98,7 @@ def lightest_pairs(
     goals = [end for _, end in threads.ranges(int(degrees.sum()))[:-1]]
     cuts = [0, *np.searchsorted(before, goals).tolist(), len(chosen)]
     parts = [chosen[begin:end] for begin, end in pairwise(cuts)]
-    share = int(EDGES_PER_VERTEX * len(rows)) // len(parts)
+    share = int(threads.tuning.pairs_per_vertex * len(rows)) // len(parts)
     room = max(share, int(degrees.max(initial=0))) + 1
     outs = [room_for(rows, room) for _ in parts]
     ends = threads.map(choose_lightest, [
@@ -111,10 +110,10 @@ def lightest_pairs(
     return edges, np.concatenate(left)
 
 
-def _table(key: np.dtype) -> Table:
+def _table(key: np.dtype) -> PairTable:
     length = 1 << int(TABLE_BITS)
     pair = np.full(length, _NO_PAIR)
-    return Table(pair, np.empty(length, np.uint64), np.empty(length, key))
+    return PairTable(pair, np.empty(length, np.uint64), np.empty(length, key))
 
 
 @kernel
@@ -126,7 +125,7 @@ def choose_lightest(csr, labels, rows, table, out):
     csr : Csr
     labels : Labels
     rows : ndarray of uint32
-    table : Table
+    table : PairTable
         Without pairs.
     out : EdgeColumns
         Room for more edges than a row has.
@@ -189,9 +188,7 @@ def _note(pair, edge, table, out, used):
     return used
 
 
-# Walk the rows outside the giant component if they are so small a share of all, and
-# that yields so few edges a row.
-OUTSIDE_SHARE = 0.25
+# Walk the rows outside the giant component if a trial yields no more edges for each.
 EDGES_PER_WALK = 2
 WALKS = 512
 
@@ -208,7 +205,7 @@ class _Solver:
 
     def solve(self) -> LabelledForest:
         components = self.components
-        high = first_cut(self.rows, self.sample)
+        high = first_cut(self.rows, self.sample, self.threads.tuning)
         self.join(self.first_band(high))
         if high is not None:
             self.join_heavier(high)
@@ -237,8 +234,7 @@ class _Solver:
         """Add the edges behind a cut: they lead out of the giant component."""
         rows, components = self.rows, self.components
         tails = components.component[self.sample.tails] & NUMBER
-        sampled, counts = np.unique(components.parent[tails], return_counts=True)
-        giant = sampled[counts.argmax()]
+        giant = np.uint32(largest_component(components.parent[tails]))
         components.settle()
         label = components.component
         known, ranges = (giant, label, rows.indptr), self.threads.ranges(len(rows))
@@ -247,7 +243,7 @@ class _Solver:
         tree = GiantComponent.of_rows(label, giant)
         walk = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
-        walk_outside = len(outside) <= OUTSIDE_SHARE * len(rows)
+        walk_outside = len(outside) <= self.threads.tuning.outside_share * len(rows)
         if walk_outside:
             key = rows.keys.dtype.type(above.key)
             found = heavier_edges(rows.csr, tree, key, above.vertex, trial)

@@ -11,6 +11,7 @@ from cupy.cuda.memory import OutOfMemoryError
 from cupy.cuda.runtime import CUDARuntimeError
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
+from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...kernels.columns import without_repeats
 from ...kernels.inspect import ArcFacts
@@ -19,7 +20,8 @@ from . import unavailable
 from .kernels import Kernels
 from .peer import CudaPeer
 from .placed import MAX_VERTICES, PlacedRows, place, place_edges, placed_nbytes
-from .row_steps import Tools, band_forest, forest, inspect, list_hooks, msf
+from .row_steps import band_forest, forest, inspect, list_hooks, msf
+from .solver import Tools
 from .streamed import Need, StreamedRows
 from .transfer import Transfer
 
@@ -35,9 +37,6 @@ def complete_graph(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
     indptr = np.arange(size + 1, dtype=np.int64) * (size - 1)
     return Rows(0, size, indptr, indices, spread)
 
-
-# With fewer edges the host solves a reduced graph before a device has begun.
-SMALL_EDGES = 100_000
 
 # What the CUDA runtime calls a lack of memory. It says so also where it cannot even
 # start a device, whose context takes some hundred megabytes.
@@ -64,6 +63,7 @@ class CudaBackend(Backend):
         Bytes of the device it may take; 0 is no limit.
     sharers : int
         How many ranks use the device: each leaves the others their share.
+    tuning : Tuning, optional
 
     Raises
     ------
@@ -80,7 +80,9 @@ class CudaBackend(Backend):
         host: Backend | None = None,
         limit: int = 0,
         sharers: int = 1,
+        tuning: Tuning | None = None,
     ) -> None:
+        self.tuning = tuning or Tuning.default
         reason = unavailable()
         if reason is not None:
             raise ConfigError(f"--backend cuda: {reason}")
@@ -133,7 +135,10 @@ class CudaBackend(Backend):
 
     def _tools(self, keys: np.dtype) -> Tools:
         return Tools(
-            self._kernels_for(keys), self._transfer, lambda: self.memory().free
+            self._kernels_for(keys),
+            self._transfer,
+            lambda: self.memory().free,
+            self.tuning,
         )
 
     def describe(self) -> str:
@@ -180,7 +185,7 @@ class CudaBackend(Backend):
         placed = placed_nbytes(rows)
         if placed <= self.memory().free or rows.num_vertices > MAX_VERTICES:
             return placed
-        return min(placed, Need.of(rows).nbytes)
+        return min(placed, Need.of(rows, self.tuning).nbytes)
 
     # Steps on rows
 
@@ -190,9 +195,9 @@ class CudaBackend(Backend):
         See `placed.place` and `streamed`.
         """
         if self.rows_nbytes(rows) < placed_nbytes(rows):
-            return StreamedRows.of(rows)
+            return StreamedRows.of(rows, self.tuning)
         with self._current():
-            return place(rows, self._transfer)
+            return place(rows, self._transfer, self.tuning)
 
     def look_at_arcs(
         self, rows: PlacedRows | StreamedRows, num_vertices: int
@@ -245,14 +250,14 @@ class CudaBackend(Backend):
         """Return placed rows as what merges with those on other GPUs of the host."""
         if isinstance(rows, StreamedRows) or num_vertices > MAX_VERTICES:
             return None
-        kernels = self._kernels_for(rows.keys.dtype)
-        return CudaPeer(self._current, kernels, rows, num_vertices, self._transfer)
+        tools = self._tools(rows.keys.dtype)
+        return CudaPeer(self._current, tools, rows, num_vertices)
 
     # Steps on reduced graphs
 
     def forest(self, graph: ReducedGraph) -> Growth:
         """Return the forest of a reduced graph, ghosts as ordinary vertices."""
-        if len(graph) < SMALL_EDGES:
+        if len(graph) < self.tuning.device_edges:
             return self.host.forest(graph)
         with self._current():
             return forest(graph, self._tools(graph.edges.key.dtype))
@@ -263,7 +268,7 @@ class CudaBackend(Backend):
         The contraction of a graph and that of its forest are the same (cut and
         cycle properties), so a large graph is thinned here and grown on the host.
         """
-        if len(graph) < SMALL_EDGES:
+        if len(graph) < self.tuning.device_edges:
             return self.host.grow(graph)
         kept = np.flatnonzero(self.forest(graph).in_forest)
         growth = self.host.grow(graph.take(kept))

@@ -9,12 +9,12 @@ import numpy as np
 from ...graph.model import Rows
 from ...graph.order import key_dtype
 from ...graph.read_progress import ReadProgress
+from ...graph.tuning import Tuning
 from ...host.errors import ConfigError, InputError
 from .transfer import Fill, Transfer, copy_next, fill_from
 
 MAX_VERTICES = 1 << 30  # three levels of the stack of components in 32 bits
 _TRANSLATED = 1 << 24  # arcs that are renumbered at a time
-_COPIED = 1 << 21  # arcs that are waited for at a time
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def placed_nbytes(rows: Rows) -> int:
     return arcs * (4 + width + raw) + vertices * (200 + 8 * width)
 
 
-def place(rows: Rows, transfer: Transfer) -> PlacedRows:
+def place(rows: Rows, transfer: Transfer, tuning: Tuning) -> PlacedRows:
     """Bring rows to the current device, as they come if they are still being read.
 
     Raises
@@ -108,7 +108,7 @@ def place(rows: Rows, transfer: Transfer) -> PlacedRows:
         If rows and ghosts together are too many for one device.
     """
     indptr = transfer.to_device(np.asarray(rows.indptr, np.int64))
-    keys, ends = _arcs_of(rows, transfer)
+    keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
     ghosts = cupy.empty(0, np.int64)
     if not rows.complete:
         ghosts = _find_ghosts(ends, rows)
@@ -132,11 +132,11 @@ def place(rows: Rows, transfer: Transfer) -> PlacedRows:
     )
 
 
-def _arcs_of(rows: Rows, transfer: Transfer) -> list[cupy.ndarray]:
-    """Return copies of the keys and the indices."""
+def _arcs_of(rows: Rows, transfer: Transfer, at_once: int) -> list[cupy.ndarray]:
+    """Return copies of the keys and the indices, some arcs at once."""
     columns = rows.keys, rows.indices
     copies = [cupy.empty(len(column), column.dtype) for column in columns]
-    bounds = list(pairwise([*range(0, rows.num_arcs, _COPIED), rows.num_arcs]))
+    bounds = list(pairwise([*range(0, rows.num_arcs, at_once), rows.num_arcs]))
     filled = transfer.filled(
         ((high - low) * column.itemsize, _fill(column[low:high], high, rows.progress))
         for low, high in bounds

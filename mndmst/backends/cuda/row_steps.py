@@ -1,8 +1,5 @@
 """The steps of the backend on placed or streamed rows, and on reduced graphs."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import cupy
 import numpy as np
 
@@ -12,43 +9,8 @@ from ..base import Band, Growth, LabelledForest
 from .kernels import NULL, TILE, Kernels
 from .placed import PlacedRows
 from .row_solver import RowSolver
-from .solver import NONE, DeviceEdges, Solver
+from .solver import NONE, DeviceEdges, Solver, Tools
 from .streamed import StreamedRows, StreamSolver
-from .transfer import Transfer
-
-FILLED = 0.9  # of the free memory is taken where it is short; pools leave holes
-
-
-class Tools(NamedTuple):
-    """Of one device, for keys of one type.
-
-    Attributes
-    ----------
-    kernels : Kernels
-    transfer : Transfer
-        Copies to the device and back.
-    free_nbytes : callable
-        Returns the bytes that may still be taken.
-    """
-
-    kernels: Kernels
-    transfer: Transfer
-    free_nbytes: Callable[[], int]
-
-    def stream_solver(self, rows: StreamedRows) -> StreamSolver:
-        """Return what solves rows that pass through the device in pieces."""
-        nbytes = int(FILLED * self.free_nbytes())
-        return StreamSolver(self.kernels, rows, self.transfer, nbytes)
-
-    def edge_list(
-        self, rows: PlacedRows | StreamedRows, edges: DeviceEdges
-    ) -> EdgeList:
-        """Bring edges to the host, sorted by their ends."""
-        u, v, key = edges.in_order()
-        to_host = self.transfer.to_host
-        return EdgeList(
-            to_host(rows.to_global(u)), to_host(rows.to_global(v)), to_host(key)
-        )
 
 
 def inspect(rows: PlacedRows, num_vertices: int, kernels: Kernels) -> ArcFacts | None:
@@ -76,13 +38,13 @@ def msf(rows: PlacedRows | StreamedRows, tools: Tools) -> LabelledForest:
     """See `Backend.msf`."""
     solver: RowSolver | StreamSolver
     if isinstance(rows, StreamedRows):
-        solver = tools.stream_solver(rows)
+        solver = StreamSolver.of(rows, tools)
         edges = solver.solve_rows(Band(), None)
     else:
-        solver = RowSolver(tools.kernels, rows.vertices, rows, Band())
+        solver = RowSolver(tools, rows.vertices, rows, Band())
         edges = solver.solve_rows(labelled=False)
     label = rows.to_global(solver.labels())
-    return LabelledForest(tools.edge_list(rows, edges), tools.transfer.to_host(label))
+    return LabelledForest(edge_list(rows, tools, edges), tools.transfer.to_host(label))
 
 
 def band_forest(
@@ -93,15 +55,15 @@ def band_forest(
 ) -> EdgeList:
     """See `Backend.band_forest`."""
     if isinstance(rows, StreamedRows):
-        streamed = tools.stream_solver(rows)
-        return tools.edge_list(rows, streamed.solve_rows(band, label))
+        streamed = StreamSolver.of(rows, tools)
+        return edge_list(rows, tools, streamed.solve_rows(band, label))
     if label is None:
-        solver = RowSolver(tools.kernels, rows.vertices, rows, band)
+        solver = RowSolver(tools, rows.vertices, rows, band)
     else:
         component, count = _components(rows, label, tools)
-        solver = RowSolver(tools.kernels, count, rows, band)
+        solver = RowSolver(tools, count, rows, band)
         solver.start_from(component)
-    return tools.edge_list(rows, solver.solve_rows(label is not None))
+    return edge_list(rows, tools, solver.solve_rows(label is not None))
 
 
 def _components(
@@ -127,7 +89,7 @@ def list_hooks(
     rows: PlacedRows, band: Band, tools: Tools
 ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
     """See `Backend.row_hooks`; of parallel edges all are listed, side by side."""
-    solver = RowSolver(tools.kernels, rows.vertices, rows, Band())
+    solver = RowSolver(tools, rows.vertices, rows, Band())
     best, edges = solver.lightest_arcs(band.high)
     far = cupy.arange(rows.own, dtype=np.uint32)
     far += np.uint32(rows.first)
@@ -140,7 +102,7 @@ def list_hooks(
     edges = DeviceEdges(*(column[others] for column in edges))
     to_host = tools.transfer.to_host
     hook = to_host(rows.to_global(far).astype(np.uint32))
-    return hook, to_host(key), tools.edge_list(rows, edges)
+    return hook, to_host(key), edge_list(rows, tools, edges)
 
 
 def forest(graph: ReducedGraph, tools: Tools) -> Growth:
@@ -151,3 +113,14 @@ def forest(graph: ReducedGraph, tools: Tools) -> Growth:
     solver = Solver(tools.kernels, len(graph.labels))
     in_forest = to_host(solver.solve(edges)).view(bool)
     return Growth(in_forest, to_host(solver.labels()).astype(graph.a.dtype))
+
+
+def edge_list(
+    rows: PlacedRows | StreamedRows, tools: Tools, edges: DeviceEdges
+) -> EdgeList:
+    """Bring edges to the host, sorted by their ends."""
+    u, v, key = edges.in_order()
+    to_host = tools.transfer.to_host
+    return EdgeList(
+        to_host(rows.to_global(u)), to_host(rows.to_global(v)), to_host(key)
+    )

@@ -17,15 +17,16 @@ from typing import NamedTuple
 import cupy
 import numpy as np
 
+from ...graph.light_edges import first_share
 from ...graph.model import Rows
+from ...graph.tuning import Tuning
 from ...kernels.rows import copy_rows
 from ..base import Band
-from .kernels import NULL, TILE, Kernels
-from .row_solver import MAX_LISTED, SAMPLE, SPARSE_EDGES, key_bounds
-from .solver import NONE, DeviceEdges, Solver, StateField
-from .transfer import Fill, Transfer, copy_next, fill_from
+from .kernels import NULL, TILE
+from .row_solver import SAMPLE, key_bounds
+from .solver import NONE, DeviceEdges, Solver, StateField, Tools
+from .transfer import Fill, copy_next, fill_from
 
-PIECE_BYTES = 64 << 20  # of arcs; long enough to make a launch cheap
 _COUNTED = 1 << 18  # rows whose degrees stay in the cache
 
 
@@ -118,23 +119,21 @@ class PieceBuffer:
             copy_next(filled, self.vertex[: self.num_rows])
 
 
-def piece_arcs(rows: Rows) -> int:
+def piece_arcs(rows: Rows, tuning: Tuning) -> int:
     """Return the arcs that a piece should have."""
-    return max(1, PIECE_BYTES // (rows.indices.itemsize + rows.keys.itemsize))
+    return max(1, tuning.streamed_bytes // (rows.indices.itemsize + rows.keys.itemsize))
 
 
-def longest_piece(rows: Rows) -> int:
+def longest_piece(rows: Rows, tuning: Tuning) -> int:
     """Return the arcs that no piece exceeds: it may have a row more than it should."""
     row = 0
     for begin in range(0, len(rows), _COUNTED):
         degrees = np.diff(rows.indptr[begin : begin + _COUNTED + 1])
         row = max(row, int(degrees.max()))
-    return min(piece_arcs(rows) + row, rows.num_arcs)
+    return min(piece_arcs(rows, tuning) + row, rows.num_arcs)
 
 
-# Light edges per vertex: more than where rows are on the device, since every row
-# that they leave outside the giant component is copied once more.
-LIGHT_EDGES = 2.5
+FILLED = 0.9  # of the free memory is taken where it is short; pools leave holes
 
 
 class Need(NamedTuple):
@@ -147,9 +146,9 @@ class Need(NamedTuple):
     edges: int
 
     @classmethod
-    def of(cls, rows: Rows) -> "Need":
+    def of(cls, rows: Rows, tuning: Tuning) -> "Need":
         """Return what streaming some rows needs."""
-        arcs, width = longest_piece(rows), rows.keys.itemsize
+        arcs, width = longest_piece(rows, tuning), rows.keys.itemsize
         # The solver's stack, slots and numbers; components, twice; three forests.
         vertex = 28 + 8 + 3 * (8 + width)
         piece = 8 * len(rows) + (rows.indices.itemsize + 4 + width) * arcs
@@ -176,9 +175,9 @@ class StreamedRows(NamedTuple):
     need: Need
 
     @classmethod
-    def of(cls, rows: Rows) -> "StreamedRows":
+    def of(cls, rows: Rows, tuning: Tuning) -> "StreamedRows":
         """Return rows as they are."""
-        return cls(rows, Need.of(rows))
+        return cls(rows, Need.of(rows, tuning))
 
     @property
     def keys(self) -> np.ndarray:
@@ -199,19 +198,25 @@ class StreamSolver(Solver):
         Bytes of the device it may take.
     """
 
-    def __init__(
-        self, kernels: Kernels, streamed: StreamedRows, transfer: Transfer, nbytes: int
-    ) -> None:
+    def __init__(self, tools: Tools, streamed: StreamedRows, nbytes: int) -> None:
         rows, need = streamed
+        kernels, self._tuning = tools.kernels, tools.tuning
         super().__init__(kernels, rows.num_vertices)
-        self._rows, self._transfer = rows, transfer
+        self._rows, self._transfer = rows, tools.transfer
         self._copying = cupy.cuda.Stream(non_blocking=True)
         room = (nbytes - need.fixed) // need.listed
         most = max(need.edges, min(room, rows.num_arcs + self.vertices))
-        self._listed = DeviceEdges.empty(min(most, MAX_LISTED), kernels.key)
+        self._listed = DeviceEdges.empty(
+            min(most, self._tuning.most_listed), kernels.key
+        )
         self._chosen = DeviceEdges.empty(self.vertices, kernels.key)
         self._component = cupy.arange(self.vertices, dtype=np.uint32)
         self._degree = cupy.zeros(len(rows), np.uint32)
+
+    @classmethod
+    def of(cls, rows: StreamedRows, tools: Tools) -> "StreamSolver":
+        """Return a solver that takes most of the free memory of the device."""
+        return cls(tools, rows, int(FILLED * tools.free_nbytes()))
 
     def solve_rows(self, band: Band, label: np.ndarray | None) -> DeviceEdges:
         """Return the forest, in no order; `label` as in `Backend.band_forest`."""
@@ -248,12 +253,14 @@ class StreamSolver(Solver):
         low, high = key_bounds(band, self.kernels.key)
         keys = np.sort(keys[once & (keys >= low) & (keys <= high)])
         edges = len(keys) / SAMPLE * rows.num_arcs
-        if edges <= SPARSE_EDGES * self.vertices:
+        per_vertex = self._tuning.streamed_light_edges
+        share = first_share(edges, self.vertices, per_vertex, self._tuning)
+        if share is None:
             return None, ends
         self.state[StateField.LEAST_KEY], self.state[StateField.GREATEST_KEY] = keys[
             [0, -1]
         ]
-        return int(keys[int(LIGHT_EDGES * self.vertices / edges * len(keys))]), ends
+        return int(keys[int(share * len(keys))]), ends
 
     def _outside(self, ends: np.ndarray) -> ChosenRows:
         """Choose the rows outside the component that most of some ends are in."""
@@ -270,7 +277,7 @@ class StreamSolver(Solver):
 
     def _pass(self, choice: ChosenRows, band: Band) -> DeviceEdges:
         """Return the forest of a band of chosen rows, as views into `_chosen`."""
-        bounds = choice.cut(piece_arcs(self._rows))
+        bounds = choice.cut(piece_arcs(self._rows, self._tuning))
         pieces = [PieceBuffer(self._rows, choice, bounds) for _ in range(2)]
         filled = self._transfer.filled(choice.sources(self._rows, bounds))
         computing = cupy.cuda.get_current_stream()

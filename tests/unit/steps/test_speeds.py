@@ -67,7 +67,7 @@ def test_the_ratio_keeps_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("rows", (GRAPH, GRAPH.cut(100, 60_000), ring(3, 2)))
 def test_what_is_measured(rows: Rows) -> None:
-    speeds = measure(backends(), rows, 2, 0.3, 1.3)
+    speeds = measure(backends(), rows, Config(ratio_samples=2, ratio_share=0.3))
     assert all(value > 0 for value in speeds)
     assert 0 < speeds.kept <= 1
 
