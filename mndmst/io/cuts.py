@@ -23,15 +23,3 @@ def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
     cuts[-1] = len(load) - 1
     return cuts
 
-
-def balanced_vtxdist(indptr: np.ndarray, num_parts: int) -> np.ndarray:
-    """Return the first vertex of each part (int64, parts + 1).
-
-    A vertex costs one for itself and one for each of its arcs.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (num_vertices + 1,)
-    num_parts : int
-    """
-    return balanced_cuts(indptr + np.arange(len(indptr)), num_parts)

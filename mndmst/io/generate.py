@@ -24,14 +24,14 @@ import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import ConfigError
-from . import kagen, random_edges
+from .kagen import KAGEN_KINDS, KaGenEdges
 from .edges import Edges
 from .external import Options, partition
 from .external.builders import Alone
-from .random_edges import CliqueEdges, NumberedEdges, RandomEdges, typed
+from .random_edges import OWN_KINDS, CliqueEdges, NumberedEdges, RandomEdges, typed
 from .shards import ShardedGraph
 
-KINDS = random_edges.KINDS | kagen.KINDS
+KINDS = OWN_KINDS | KAGEN_KINDS
 MEMORY = 4 << 30
 WHOLE = ("scale", "edge_factor", "clique", "n", "m", "side")
 
@@ -123,8 +123,8 @@ def open_random(
     if not 0 <= seed < 1 << 31:
         raise ConfigError(f"--seed {seed}: give a number from 0 to 2^31 - 1")
     given = _complete(kind, parameters)
-    if kind in kagen.KINDS:
-        return kagen.KaGenEdges(kind, seed, dtype, given)
+    if kind in KAGEN_KINDS:
+        return KaGenEdges(kind, seed, dtype, given)
     maker = CliqueEdges if kind == "ssca2" else NumberedEdges
     return maker(kind, seed, dtype, given)
 

@@ -14,7 +14,7 @@ from ..host.errors import ConfigError, MissingExtraError, MndmstError
 from .random_edges import RandomEdges
 
 # Each kind with its parameters and their defaults; None must be given.
-KINDS: dict[str, dict[str, Any]] = {
+KAGEN_KINDS: dict[str, dict[str, Any]] = {
     "rgg2d": {"n": None, "degree": 16.0},
     "rgg3d": {"n": None, "degree": 16.0},
     "rhg": {"n": None, "degree": 16.0, "gamma": 2.8},
@@ -78,7 +78,7 @@ def import_kagen() -> Any:
         import kagen
     except ImportError as error:
         raise MissingExtraError(
-            f"Graphs of the kinds {', '.join(KINDS)} need KaGen, which is not "
+            f"Graphs of the kinds {', '.join(KAGEN_KINDS)} need KaGen, which is not "
             'installed. Install it with\n    pip install "mndmst[generate]"'
         ) from error
     return kagen

@@ -15,7 +15,7 @@ from .kernels import generators as kernels
 from .kernels.build import hash_edges
 
 # Each kind with its parameters and their defaults; None must be given.
-KINDS: dict[str, dict[str, Any]] = {
+OWN_KINDS: dict[str, dict[str, Any]] = {
     "rmat": {"scale": None, "edge_factor": 16, "a": 0.57, "b": 0.19, "c": 0.19},
     "ssca2": {"scale": None, "clique": 0, "between": 0.5},
     "gnm": {"n": None, "m": None},

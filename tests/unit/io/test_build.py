@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mndmst.host.errors import ConfigError
 from mndmst.io.build import build_shards, describe, symmetric_rows
-from mndmst.io.cuts import balanced_vtxdist
+from mndmst.io.cuts import balanced_cuts
 from mndmst.io.edges import Edges
 from mndmst.io.formats import read_edges
 
@@ -55,7 +55,7 @@ def test_each_edge_stands_twice_with_its_lightest_weight(edges):
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 60))
 def test_parts_cover_all_vertices_and_none_is_heavy(degrees, num_parts):
     indptr = np.concatenate(([0], np.cumsum(degrees, dtype=np.int64)))
-    vtxdist = balanced_vtxdist(indptr, num_parts)
+    vtxdist = balanced_cuts(indptr + np.arange(len(indptr)), num_parts)
     assert len(vtxdist) == num_parts + 1
     assert vtxdist[0] == 0
     assert vtxdist[-1] == len(degrees)
