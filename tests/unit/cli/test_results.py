@@ -14,7 +14,7 @@ import pytest
 from processes import environment, finish, python, start
 
 from mndmst.io.formats import read_edges, write_edges
-from mndmst.io.shards import open_graph
+from mndmst.io.shards.sharded_graph import open_graph
 
 pytestmark = pytest.mark.slow
 
