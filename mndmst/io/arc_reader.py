@@ -10,7 +10,7 @@ import numpy as np
 
 from ..graph.model import Csr
 from ..graph.order import KeyRule, id_dtype, key_dtype, key_rule
-from ..kernels.inspect import ArcFacts, Check, inspect_rows, make_keys
+from ..kernels.arc_inspection import ArcFacts, Check, inspect_rows, make_keys
 from ..kernels.read_progress import ArcsRead
 from ..kernels.threads import Threads
 from .kernels.arcs import read_arcs

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..graph.model import Csr
 from ..host.errors import InputError
-from ..kernels.inspect import BAD_ID, FINE, NOT_A_NUMBER, NOT_ASCENDING
+from ..kernels.arc_inspection import BAD_ID, FINE, NOT_A_NUMBER, NOT_ASCENDING
 from .chunks import ChunkReader
 from .kernels.arcs import BAD_IDS, BAD_WEIGHTS
 from .kernels.checks import Chunks

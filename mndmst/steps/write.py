@@ -23,7 +23,7 @@ from ..io.forest_writer import write_forest_table
 from ..io.rank_tables import SEPARATORS
 from ..io.totals import begin_digest, exact_total
 from ..io.vertex_names import names_of_graph, names_place
-from ..kernels.columns import joined, taken
+from ..kernels.edge_columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.group_by_owner import by_owner
 from ..kernels.threads import ALONE, Threads

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...kernels.inspect import mix
+from ...kernels.arc_inspection import mix
 from ...native.kernel import kernel
 
 

@@ -15,7 +15,7 @@ from mndmst.io.arc_reader import ArcReader
 from mndmst.io.part_arcs import PartArcs
 from mndmst.io.shards import ShardedGraph, open_graph
 from mndmst.io.stored_rows import Clock, StoredRows
-from mndmst.kernels.inspect import ArcFacts
+from mndmst.kernels.arc_inspection import ArcFacts
 from mndmst.kernels.threads import ALONE
 
 N = 20_000

@@ -26,7 +26,7 @@ from mndmst.io.external.survey import Survey, survey_edges
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.generate import open_random
 from mndmst.io.shards import ShardWriter, open_graph
-from mndmst.kernels.inspect import FINE, inspect_rows
+from mndmst.kernels.arc_inspection import FINE, inspect_rows
 
 COUNTS = [(1 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1]
 ROOM = 1 << 28
