@@ -58,11 +58,8 @@ def test_rows_outside_are_read_up_to_their_lightest_arc_into_the_giant(run) -> N
     rows = run.workers[0].rows
     component = run.directory.parent
     found = walk_outside(run, rows, GiantComponent.of_rows(component, 0), key(3))
-    arcs = sorted(
-        (int(tail), int(head))
-        for part in found
-        for tail, head in zip(*part[:2], strict=True)
-    )
+    columns = [zip(part[0].tolist(), part[1].tolist(), strict=True) for part in found]
+    arcs = sorted(arc for column in columns for arc in column)
     # 4 meets 5, then 1; the arc to 0 is behind. 5 meets 4, then 2.
     assert arcs == [(4, 1), (4, 5), (5, 2), (5, 4)]
 
