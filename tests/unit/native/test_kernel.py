@@ -174,7 +174,7 @@ def test_numba_alone_gives_the_same() -> None:
     code = """if True:
         import os
         os.environ["MNDMST_JIT"] = "1"
-        from mndmst.io.kernels.external import ascending
+        from mndmst.io.kernels.partitioner import ascending
         import numpy as np, numba
         assert ascending(np.arange(3, dtype=np.uint64))
         assert isinstance(ascending, numba.core.dispatcher.Dispatcher)

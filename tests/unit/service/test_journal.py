@@ -24,7 +24,7 @@ pytest.importorskip("pyarrow", reason="the journal needs pyarrow")
 
 from mndmst.changes.batch import INSERT, Batch
 from mndmst.host.errors import InputError, OutputError
-from mndmst.io.shards import open_graph
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.service import records
 from mndmst.service.journal import Journal
 from mndmst.service.lease import Lease
