@@ -14,7 +14,7 @@ from mndmst.io.results.forest_file import read_forest
 from mndmst.io.shards.sharded_graph import open_graph
 
 PROGRAM = Path(__file__).with_name("changes_program.py")
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

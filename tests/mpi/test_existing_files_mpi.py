@@ -12,7 +12,7 @@ from services import served
 from mndmst.io.file_suffixes import ADDRESS
 from mndmst.io.overwrite_rule import is_earlier_result
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from called_kernels import write_graphs
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.native.registry import entries
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(("ranks", "weights"), [(1, "int32"), (3, "float64")])

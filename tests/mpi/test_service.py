@@ -19,7 +19,7 @@ from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.io.shards.weight_columns import write_column
 from mndmst.service.connection import ServiceError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 RANKS = (1, 2, 3, 4)
 BATCHES = int(os.environ.get("MNDMST_SERVICE_BATCHES", "20"))

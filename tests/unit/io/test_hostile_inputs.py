@@ -32,6 +32,8 @@ from mndmst.io.formats import open_edges, read_edges
 from mndmst.io.formats.files import PIECE_BYTES, unpacked_pieces
 from mndmst.io.regular_files import opened, read_toml
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 LIMIT = 400 * MIB
 PACK = {

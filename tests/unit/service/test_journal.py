@@ -30,6 +30,8 @@ from mndmst.service.journal import Journal
 from mndmst.service.lease import Lease
 from mndmst.service.records import END, HEADER_BYTES, SECTOR
 
+pytestmark = pytest.mark.slow
+
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 
 
