@@ -93,14 +93,10 @@ def test_distant_ends_make_no_blocks() -> None:
 
 def test_blocks_of_components_do_not_overlap() -> None:
     a, b = close_edges(np.random.default_rng(2))
-    order = np.r_[EDGES // 2 : EDGES, 0 : EDGES // 2]  # as if two lists were joined
-    blocks = blocks_of(
-        pairs_of(a, b)[order], np.arange(COMPONENTS, dtype=np.uint32), COMPONENTS
-    )
-    assert blocks is None or (np.diff(blocks.component) >= 0).all()
-    blocks = blocks_of(
-        pairs_of(a, b), np.arange(COMPONENTS, dtype=np.uint32), COMPONENTS
-    )
+    parent = np.arange(COMPONENTS, dtype=np.uint32)
+    unsorted = np.r_[EDGES // 2 : EDGES, 0 : EDGES // 2]
+    assert blocks_of(pairs_of(a, b)[unsorted], parent, COMPONENTS) is None
+    blocks = blocks_of(pairs_of(a, b), parent, COMPONENTS)
     assert blocks is not None
     assert (np.diff(blocks.component) >= 0).all() and blocks.component[0] == 0
     assert np.diff(blocks.edge).max() <= 1 << module.BLOCK_BITS
