@@ -22,7 +22,7 @@ from ..graph.order import keys_to_weights
 from ..host.cores import own_cores
 from ..host.formatting import counted
 from ..io.results.digest_and_total import ExactSum
-from ..kernels.heap import keep_freed
+from ..kernels.freed_memory import keep_freed
 from .graphs import BenchGraph
 
 # The largest range in which float64, which most peers compute in, has all integers.

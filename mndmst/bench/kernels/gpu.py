@@ -19,7 +19,7 @@ from ...backends.cuda.transfer import Transfer
 from ...graph.model import EdgeList, Rows
 from ...graph.tuning import Tuning
 from ...host.cores import core_count
-from ...kernels.spanning import pair_order
+from ...kernels.edge_order import pair_order
 
 BLOCK_ARCS = 1 << 29  # arcs sorted at a time
 _SAMPLE = 1 << 20
