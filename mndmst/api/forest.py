@@ -13,7 +13,7 @@ from ..host.formatting import counted
 from .inputs import as_column, as_number, as_path
 
 if TYPE_CHECKING:
-    from ..io.forest import ForestFile
+    from ..io.results.forest_file import ForestFile
     from ..tree.index import ForestIndex
     from .input_edges import ForestColumns, InputEdges
 
@@ -300,7 +300,7 @@ class Forest(Queries):
     @cached_property
     def total_weight(self) -> int | float:
         """The sum of the weights: exact for integers, else correctly rounded."""
-        from ..io.totals import ExactSum
+        from ..io.results.digest_and_total import ExactSum
 
         total = ExactSum(self.weight.dtype)
         total.add(self.weight)
@@ -309,7 +309,7 @@ class Forest(Queries):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the sorted (src, dst) pairs, as `mndmst solve` prints it."""
-        from ..io.totals import PairDigest
+        from ..io.results.digest_and_total import PairDigest
 
         digest = PairDigest()
         digest.add(self.src, self.dst)
@@ -387,7 +387,7 @@ class Forest(Queries):
         InputError
             If the file is missing, damaged or no forest.
         """
-        from ..io.forest import read_forest
+        from ..io.results.forest_file import read_forest
 
         return cls.of_file(read_forest(as_path(path, "path")))
 
@@ -428,8 +428,8 @@ class Forest(Queries):
         OutputError
             If the file cannot be written, or would replace something else.
         """
-        from ..io.endings import EDGES, FOREST
-        from ..io.outputs import check_outputs
+        from ..io.file_suffixes import EDGES, FOREST
+        from ..io.output_checks import check_outputs
 
         path = as_path(path, "path")
         kind = FOREST if path.suffix == ".h5" else EDGES
@@ -443,8 +443,8 @@ class Forest(Queries):
             edges = Edges(self.num_vertices, self.src, self.dst, self.weight, False)
             write_edges(edges, path)
             return
-        from ..io.forest import ForestHeader
-        from ..io.forest_writer import write_forest_alone
+        from ..io.results.forest_file import ForestHeader
+        from ..io.results.forest_writer import write_forest_alone
 
         header = ForestHeader(
             self.graph_uuid, self.num_vertices, self.total_weight, self.digest
@@ -490,6 +490,6 @@ class Forest(Queries):
 
 def labels_of(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     """Return for each vertex the smallest vertex of its tree (int64)."""
-    from ..kernels.components import cut
+    from ..kernels.kruskal import component_labels
 
-    return cut(src, dst, np.ones(len(src), np.bool_), num_vertices)
+    return component_labels(src, dst, np.ones(len(src), np.bool_), num_vertices)

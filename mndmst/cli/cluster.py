@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import optional
 from ..host.formatting import counted
-from .numbers import whole
-from .options import add_numbers, add_overwrite, add_quiet, say_not_kept, tell_notes
-from .parser import on_disk
-from .points import add_point_columns
+from .options import (
+    add_numbers,
+    add_overwrite,
+    add_point_columns,
+    add_quiet,
+    say_not_kept,
+    tell_notes,
+)
+from .parser import on_disk, whole
 
 if TYPE_CHECKING:
     from ..io.names import NameSource
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
 MOST_DIGITS = 21
 
 
-def add(commands: Any) -> None:
+def add_cluster(commands: Any) -> None:
     """Add the command to the parser."""
     cluster = commands.add_parser(
         "cluster",
@@ -88,10 +93,10 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
     from ..io.atomic_output import AtomicOutput
-    from ..io.clusters import write_clusters
-    from ..io.endings import CLUSTERS, PICTURE
-    from ..io.forest import read_forest
-    from ..io.outputs import check_outputs
+    from ..io.file_suffixes import CLUSTERS, PICTURE
+    from ..io.output_checks import check_outputs
+    from ..io.results.clusters_file import write_clusters
+    from ..io.results.forest_file import read_forest
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
@@ -142,7 +147,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
 
 
 def _names(arguments: argparse.Namespace) -> "NameSource | None":
-    from ..io.vertex_names import names_of_forest
+    from ..io.results.graph_names import names_of_forest
 
     if arguments.numbers:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 from .options import add_graph, add_overwrite, add_quiet
 
 
-def add(commands: Any) -> None:
+def add_update(commands: Any) -> None:
     """Add the command to the parser."""
     update = commands.add_parser(
         "update",
@@ -57,8 +57,8 @@ def add(commands: Any) -> None:
 
 def _update(arguments: argparse.Namespace) -> int:
     from ..comm.placement import locate
-    from ..io.endings import FOREST
-    from ..io.shards import open_graph
+    from ..io.file_suffixes import FOREST
+    from ..io.shards.sharded_graph import open_graph
     from ..run.startup import compile_kernels
     from ..update import Files, update
     from .ranks import begin

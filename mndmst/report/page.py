@@ -13,13 +13,12 @@ from ..host import __version__
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
-from ..io.endings import PAGE
+from ..io.file_suffixes import PAGE
+from ..io.overwrite_rule import text_mark
 from ..io.picture_file import write_picture_file
-from ..io.replacing import text_mark
 from . import draw
 from .advice import advice
-from .facts import command, options, stage_rows
-from .record import Record, totals
+from .record import Record, command, options, stage_rows, totals
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;

@@ -12,11 +12,11 @@ from ..changes.batch import Batch
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights, stored_id_dtype
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
-from ..io.destination import Destination, remove_shards
 from ..io.edges import supported_weights
-from ..io.shard_writer import ShardWriter
-from ..io.vertex_names import vertex_ids
-from ..io.weight_columns import OWN
+from ..io.results.graph_names import vertex_ids
+from ..io.shards.graph_directory import Destination, remove_shards
+from ..io.shards.shard_writer import ShardWriter
+from ..io.shards.weight_columns import OWN
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, JobProgress, QueuedJob
 from .loaded_graph import EdgeChoice, Weighed, lighter

@@ -1,18 +1,37 @@
-"""Files of all formats, packed or not, read in pieces of bounded size."""
+"""Bytes of input files of all formats, packed or not, in pieces of bounded size."""
 
 import gzip
+import importlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from ...host.errors import InputError
-from .. import allowance
+from ...host.errors import InputError, optional
+from .. import memory_limit
 from ..edge_file import FAR
-from ..opening import State, opened, state_of
-from .packages import import_extra
+from ..regular_files import State, opened, state_of
+
+
+def import_extra(*modules: str) -> Any:
+    """Import modules of an optional package and return the package.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    for module in modules:
+        optional(module, "formats", "This format needs")
+    return importlib.import_module(modules[0].partition(".")[0])
+
+
+def import_scipy() -> Any:
+    """Return SciPy with `scipy.io` and `scipy.sparse`; see `import_extra`."""
+    return import_extra("scipy.io", "scipy.sparse")
+
 
 PIECE_BYTES = 1 << 20
 # zstandard unpacks all that it is given, up to 2^15 times as much.
@@ -35,7 +54,7 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
     ConfigError
         If this process may not hold as much.
     """
-    room = 8 * allowance.room() // (9 * copies)  # what grows has an eighth to spare
+    room = 8 * memory_limit.room() // (9 * copies)  # what grows has an eighth to spare
     contents = bytearray()
     with readable(path):
         size = state_of(path)[1] if path.suffix not in COMPRESSIONS else 0
@@ -51,7 +70,9 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
                 contents.clear()
     if size > room:
         least = " at least" if size > FAR * room else ""
-        raise allowance.exceeded(path, 9 * copies * size // 8, "what is in it", least)
+        raise memory_limit.exceeded(
+            path, 9 * copies * size // 8, "what is in it", least
+        )
     return contents
 
 
@@ -126,7 +147,7 @@ def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:
 
 def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
     """Return a decoder; refuse a stream that needs more memory than is allowed."""
-    room, enough = allowance.room(), LEAST_XZ
+    room, enough = memory_limit.room(), LEAST_XZ
     while enough < MOST_XZ:
         try:
             lzma.LZMADecompressor(memlimit=enough).decompress(packed, 1)
@@ -136,7 +157,7 @@ def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
                 raise
             enough *= 2
     if enough > max(room, LEAST_XZ):
-        raise allowance.exceeded(path, enough, "to unpack it")
+        raise memory_limit.exceeded(path, enough, "to unpack it")
     return lzma.LZMADecompressor(memlimit=enough)
 
 
@@ -148,7 +169,7 @@ def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
         while packed:
             frame = zstandard.ZstdDecompressor().decompressobj()
             window = zstandard.get_frame_parameters(packed).window_size
-            allowance.check_room(path, window, "to unpack it")
+            memory_limit.check_room(path, window, "to unpack it")
             piece = bytearray()
             while not frame.eof:
                 if not packed:
