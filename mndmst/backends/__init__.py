@@ -12,10 +12,11 @@ from .cuda import device_ids, device_names, start_driver, unavailable
 if TYPE_CHECKING:
     from ..graph.tuning import Tuning
     from .base import Backend
+    from .point_products import PointArrays, PointProducts
 
 __all__ = [
-    "cpu_device", "cuda_device", "device_ids", "device_names", "start_driver",
-    "unavailable",
+    "cpu_device", "cuda_device", "cuda_point_products", "device_ids", "device_names",
+    "start_driver", "unavailable",
 ]  # fmt: skip
 
 
@@ -43,3 +44,16 @@ def cuda_device(
     from .cuda.backend import CudaBackend
 
     return CudaBackend(device, host, limit, sharers, tuning)
+
+
+def cuda_point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
+    """Return points on a CUDA device; see `cuda.point_products.CudaPointProducts`.
+
+    Raises
+    ------
+    ConfigError
+        If the device has too little memory, or the points do not suit it.
+    """
+    from .cuda.point_products import CudaPointProducts
+
+    return CudaPointProducts(points, device)
