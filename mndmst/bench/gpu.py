@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..backends import device_names, unavailable
+from ..backends.cuda import device_names, unavailable
 from ..host.errors import ConfigError, MissingExtraError
 from ..host.formatting import counted
 from ..run.report import versions

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..backends import cuda_point_products, unavailable
+from ..backends import Accelerator, find_accelerator
 from ..backends.point_products import MOST_NEIGHBOURS, PointArrays
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
@@ -77,7 +77,7 @@ def choose_search(
     check_search(search, metric)
     count, dimensions = points.values.shape
     device = _device_for(count, neighbours)
-    product = "product" if device is None else device
+    product = "product" if device is None else "device"
     if search == "product":
         return SearchChoice(product, "asked for")
     if search == "tree":
@@ -98,10 +98,11 @@ def choose_search(
     return SearchChoice(name, text)
 
 
-def _device_for(count: int, neighbours: int) -> str | None:
-    """Return the name of the search on a device if there is one that suits."""
-    suits = count >= DEVICE_POINTS and neighbours <= MOST_NEIGHBOURS
-    return "device" if suits and unavailable() is None else None
+def _device_for(count: int, neighbours: int) -> Accelerator | None:
+    """Return a kind of device that searches faster than the host, if there is one."""
+    if count < DEVICE_POINTS or neighbours > MOST_NEIGHBOURS:
+        return None
+    return find_accelerator("auto")[0]
 
 
 def make_search(
@@ -117,9 +118,11 @@ def make_search(
         return tree_search(points.all(), metric == "manhattan", threads, report)
     rows = random_order(len(points.values))
     arrays = PointArrays(points.values, points.largest, points.length, rows)
-    if choice.name == "device":
+    device = find_accelerator("auto")[0] if choice.name == "device" else None
+    if device is not None:
         try:
-            return ProductSearch(cuda_point_products(arrays), rows, threads, report)
+            products = device.point_products(arrays)
+            return ProductSearch(products, rows, threads, report)
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")
     return ProductSearch(HostProducts(arrays, threads), rows, threads, report)

@@ -7,6 +7,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..backends import backend_names
 from ..graph.tuning import Tuning
 from ..host.errors import ConfigError, shown
 from ..io.opening import read_toml
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 # The strategies by which parts merge (`merging/choose.py`).
 MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
-CHOICES = {"backend": ("auto", "cpu", "cuda"), "merge": MERGES}
+CHOICES = {"backend": backend_names(), "merge": MERGES}
 _MOST = 1 << 62
 # More than any machine has cores: the system would refuse to start them.
 MOST_THREADS = 1 << 12

@@ -262,9 +262,9 @@ def test_numba_agrees(backend):
 @pytest.mark.parametrize("keys", KEYS)
 def test_start_calls_no_kernel_of_the_host(keys, whole):
     program = (
-        "import numpy as np; from mndmst.backends import cuda_device; "
+        "import numpy as np; from mndmst.backends.cuda import make_device; "
         "from mndmst.native.loader import loaded; "
-        f"cuda_device(0).start(np.dtype('u4'), np.dtype('{np.dtype(keys).str}'), "
+        f"make_device(0).start(np.dtype('u4'), np.dtype('{np.dtype(keys).str}'), "
         f"{whole}); print(loaded())"
     )
     run = subprocess.run([sys.executable, "-c", program], stdout=-1, check=True)

@@ -112,9 +112,7 @@ class CpuBackend(Backend):
         maximum: bool,
     ) -> LabelledForest:
         """See `Backend.msf_of_edges`."""
-        keys = weights_to_keys(weight.copy())
-        if maximum:
-            np.invert(keys, out=keys)
+        keys = weights_to_keys(weight.copy(), descending=maximum)
         ends = (end.astype(np.uint32, copy=False) for end in (src, dst))
         return forest_of_edges(num_vertices, *ends, keys, self.threads)
 

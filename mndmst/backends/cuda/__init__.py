@@ -8,8 +8,17 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["device_count", "device_ids", "device_names", "unavailable"]
+from ...host.errors import optional
+
+if TYPE_CHECKING:
+    from ...graph.tuning import Tuning
+    from ..base import Backend
+    from ..point_products import PointArrays, PointProducts
+
+ARRAY_ATTRIBUTE = "__cuda_array_interface__"
+DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
 
 
 def unavailable() -> str | None:
@@ -46,6 +55,43 @@ def device_ids() -> list[str]:
 
     bus_id = cupy.cuda.runtime.deviceGetPCIBusId
     return [f"{name} at {bus_id(i)}" for i, name in enumerate(device_names())]
+
+
+def make_device(
+    device: int,
+    host: "Backend | None" = None,
+    limit: int = 0,
+    sharers: int = 1,
+    tuning: "Tuning | None" = None,
+) -> "Backend":
+    """Return a CUDA device; see `Accelerator.make_device`."""
+    from .backend import CudaBackend
+
+    return CudaBackend(device, host, limit, sharers, tuning)
+
+
+def point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
+    """Return points on a CUDA device; see `Accelerator.point_products`."""
+    from .point_products import CudaPointProducts
+
+    return CudaPointProducts(points, device)
+
+
+def as_arrays(*columns: Any) -> list[Any]:
+    """Return arrays of CuPy, without copies."""
+    cupy = optional("cupy", "cuda")
+    return [cupy.asarray(column) for column in columns]
+
+
+def device_of(array: Any) -> int:
+    """Return the number of an array's device, once kernels have filled the array."""
+    array.device.synchronize()
+    return int(array.device.id)
+
+
+def to_host(array: Any) -> Any:
+    """Return a copy of an array in host memory."""
+    return array.get()
 
 
 def start_driver() -> None:

@@ -7,7 +7,7 @@ import cupy
 import numpy as np
 
 from ...graph.model import Rows
-from ...graph.order import key_dtype
+from ...graph.order import key_dtype, reversed_keys
 from ...graph.read_progress import ReadProgress
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError, InputError
@@ -196,9 +196,7 @@ def place_edges(
         or int(cupy.maximum(src, dst).max()) >= num_vertices
     ):
         raise InputError(f"the edges: an end is not among the {num_vertices} vertices")
-    keys = device_keys(weight)
-    if maximum:
-        keys = ~keys
+    keys = device_keys(weight, descending=maximum)
     other = src != dst
     tail = cupy.concatenate([src[other], dst[other]]).astype(np.uint64)
     head = cupy.concatenate([dst[other], src[other]]).astype(np.uint64)
@@ -218,8 +216,13 @@ def place_edges(
     )
 
 
-def device_keys(weight: cupy.ndarray) -> cupy.ndarray:
-    """Return order-preserving keys, as `order.weights_to_keys` does on the host."""
+def device_keys(weight: cupy.ndarray, descending: bool) -> cupy.ndarray:
+    """Return the keys that `order.weights_to_keys` makes on the host."""
+    keys = _ascending_keys(weight)
+    return reversed_keys(keys) if descending else keys
+
+
+def _ascending_keys(weight: cupy.ndarray) -> cupy.ndarray:
     dtype = weight.dtype
     sign = np.array(1 << (8 * dtype.itemsize - 1), key_dtype(dtype))[()]
     if dtype.kind == "f":
