@@ -15,6 +15,7 @@ typedef unsigned long long u64;
 #define KEPT (ROOM - STEP)  // candidates between two steps, and between two tiles
 #define COLUMNS 16          // coordinates of 32 candidates that a warp loads at once
 #define NONE 0xFFFFFFFFu
+#define INFINITE __int_as_float(0x7F800000)
 
 struct Points {
   const VALUE* values;
@@ -63,7 +64,7 @@ __device__ void drop_below(List& list, float threshold) {
   int count = list.count;
   for (int i = 0; i < ROOM / THREADS; i++) {
     int at = threadIdx.x + i * THREADS;
-    score[i] = at < count ? list.score[at] : -INFINITY;
+    score[i] = at < count ? list.score[at] : -INFINITE;
     place[i] = at < count ? list.place[at] : NONE;
   }
   __syncthreads();
@@ -260,7 +261,7 @@ struct Components {
 };
 
 __device__ float threshold_within(const Points& p, u32 own, double weight) {
-  if (weight == INFINITY) return -INFINITY;
+  if (weight == INFINITE) return -INFINITE;
   double square = fmin(weight * weight * (1 + 1e-15) + 1e-322, 1.7976931348623157e308);
   return threshold_of(p, own, square);
 }
@@ -277,7 +278,7 @@ __device__ void take_lightest(List& list, const Points& p, const Components& c, 
                               double& weight, u32& other) {
   __shared__ u64 least;
   double core = c.cores[own];
-  if (threadIdx.x == 0) least = __double_as_longlong(INFINITY);
+  if (threadIdx.x == 0) least = __double_as_longlong(INFINITE);
   __syncthreads();
   // An upper bound of the lightest edge spares most distances.
   for (int i = threadIdx.x; i < list.count; i += THREADS) {
