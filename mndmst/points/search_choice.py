@@ -121,7 +121,7 @@ def make_search(
     device = find_accelerator("auto")[0] if choice.name == "device" else None
     if device is not None:
         try:
-            products = device.point_products(arrays)
+            products = device.make_point_products(arrays)
             return ProductSearch(products, rows, threads, report)
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")

@@ -70,8 +70,8 @@ def make_device(
     return CudaBackend(device, host, limit, sharers, tuning)
 
 
-def point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
-    """Return points on a CUDA device; see `Accelerator.point_products`."""
+def make_point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
+    """Return points on a CUDA device; see `Accelerator.make_point_products`."""
     from .point_products import CudaPointProducts
 
     return CudaPointProducts(points, device)
