@@ -22,6 +22,7 @@ from ...host.errors import ConfigError
 from ..base import DeviceMemoryError
 from ..point_products import MOST_NEIGHBOURS, ComponentArrays, PointArrays, Report
 from .kernels import kernel_source
+from .transfer import Transfer
 
 # Rows and columns of a tile, whose products are in the device's memory.
 ROWS, COLUMNS = 1 << 14, 1 << 15
@@ -64,7 +65,8 @@ class CudaPointProducts:
     def __init__(self, points: PointArrays, device: int = 0) -> None:
         self.device = cupy.cuda.Device(device)
         with self._current():
-            self._given = PointArrays(*map(cupy.asarray, points))
+            self._transfer = Transfer()
+            self._given = PointArrays(*map(self._upload, points))
             self.count, self.dimensions = points.values.shape
             self._load_kernels()
             self._round()
@@ -80,6 +82,9 @@ class CudaPointProducts:
                 f"CUDA device {self.device.id} has too little free memory for the "
                 f"points ({error})"
             ) from error
+
+    def _upload(self, column: np.ndarray) -> Any:
+        return self._transfer.to_device(column) if column.nbytes else cupy.empty(0)
 
     def _load_kernels(self) -> None:
         value = "float" if self._given.values.dtype == np.float32 else "double"
@@ -220,14 +225,15 @@ class CudaPointProducts:
                 self._finish_near((len(rows),), (THREADS,), (*given, *lists, *found))
                 cupy.cuda.get_current_stream().synchronize()
             report(self.count, self.count)
-            return cupy.asnumpy(distance), cupy.asnumpy(places)
+            to_host = self._transfer.to_host
+            return to_host(distance), to_host(places)
 
     def lightest(
         self, components: ComponentArrays, asked: np.ndarray, report: Report
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
         with self._current():
-            known = ComponentArrays(*map(cupy.asarray, components))
+            known = ComponentArrays(*map(self._upload, components))
             facts = np.zeros(1, COMPONENTS)
             for name in COMPONENTS.names or ():
                 facts[name] = getattr(known, name).data.ptr
