@@ -11,9 +11,10 @@ typedef unsigned long long u64;
 #define THREADS 128
 #define WARPS (THREADS / 32)
 #define STEP (4 * THREADS)  // columns of one step: four for each thread
-#define ROOM 1024           // candidates in shared memory; a step adds at most STEP
-#define KEPT (ROOM - STEP)  // candidates between two steps, and between two tiles
-#define COLUMNS 16          // coordinates of 32 candidates that a warp loads at once
+#define ROOM 1024           // candidates in shared memory; one step adds at most STEP
+#define KEPT (ROOM - STEP)  // candidates that leave room for a step
+#define BATCH (8 * STEP)     // columns between two looks at the list, while it has room
+#define COLUMNS 8           // coordinates of 32 candidates that a warp loads at once
 #define NONE 0xFFFFFFFFu
 #define INFINITE __int_as_float(0x7F800000)
 
@@ -211,22 +212,40 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const float* half = p.half + first_column;
   load_list(list, scores + row * KEPT, places + row * KEPT, counts[row],
             thresholds[row]);
-  for (int begin = 0; begin < columns; begin += STEP) {
+  // Many columns at once, as long as their candidates fit; else step by step.
+  for (int begin = 0, width = BATCH; begin < columns;) {
+    int before = list.count, end = min(begin + width, columns);
     float threshold = list.threshold;
-    for (int i = 0; i < 4; i++) {
-      int c = begin + threadIdx.x + i * THREADS;
-      if (c >= columns) break;
-      float score = product[c] - half[c];
-      if (score >= threshold && first_column + c != own) {
-        int at = atomicAdd(&list.count, 1);
-        list.score[at] = score;
-        list.place[at] = first_column + c;
+    __syncthreads();
+    for (int step = begin; step < end; step += STEP) {
+      float score[4];
+      for (int i = 0; i < 4; i++) {
+        int c = step + threadIdx.x + i * THREADS;
+        score[i] = c < end ? product[c] - half[c] : -INFINITE;
+      }
+      for (int i = 0; i < 4; i++) {
+        int c = step + threadIdx.x + i * THREADS;
+        if (score[i] >= threshold && c < end && first_column + c != own) {
+          int at = atomicAdd(&list.count, 1);
+          if (at < ROOM) list.score[at] = score[i], list.place[at] = first_column + c;
+        }
       }
     }
-    if (__syncthreads_or(*(volatile int*)&list.count > KEPT)) {
+    __syncthreads();
+    int found = list.count;
+    __syncthreads();
+    if (found > ROOM) {  // not all have been kept: look again, at fewer columns
+      if (threadIdx.x == 0) list.count = before;
+      __syncthreads();
+      width = STEP;
+      continue;
+    }
+    if (found > KEPT) {
       raise_threshold(list, p, own, k);
       if (list.count > KEPT) keep_nearest(list, p, own, k);
     }
+    begin = end;
+    width = BATCH;
   }
   if (list.count > KEPT / 2) raise_threshold(list, p, own, k);
   for (int i = threadIdx.x; i < list.count; i += THREADS)
@@ -336,22 +355,39 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == 0)
     list.count = 0, list.threshold = threshold_within(p, own, weight);
   __syncthreads();
-  for (int begin = 0; begin < columns; begin += STEP) {
+  for (int begin = 0, width = BATCH; begin < columns;) {
+    int before = list.count, end = min(begin + width, columns);
     float threshold = list.threshold;
-    for (int i = 0; i < 4; i++) {
-      int column = begin + threadIdx.x + i * THREADS;
-      if (column >= columns) break;
-      float score = product[column] - half[column];
-      u32 place = first_column + column;
-      if (score >= threshold && c.of_place[place] != component &&
-          c.reach[place] <= weight && c.cores[place] <= weight) {
-        int slot = atomicAdd(&list.count, 1);
-        list.score[slot] = score;
-        list.place[slot] = place;
+    __syncthreads();
+    for (int step = begin; step < end; step += STEP) {
+      float score[4];
+      for (int i = 0; i < 4; i++) {
+        int column = step + threadIdx.x + i * THREADS;
+        score[i] = column < end ? product[column] - half[column] : -INFINITE;
+      }
+      for (int i = 0; i < 4; i++) {
+        int column = step + threadIdx.x + i * THREADS;
+        u32 place = first_column + column;
+        if (score[i] >= threshold && column < end &&
+            c.of_place[place] != component && c.reach[place] <= weight &&
+            c.cores[place] <= weight) {
+          int slot = atomicAdd(&list.count, 1);
+          if (slot < ROOM) list.score[slot] = score[i], list.place[slot] = place;
+        }
       }
     }
-    if (__syncthreads_or(*(volatile int*)&list.count > KEPT))
-      take_lightest(list, p, c, own, weight, other);
+    __syncthreads();
+    int found = list.count;
+    __syncthreads();
+    if (found > ROOM) {  // not all have been kept: look again, at fewer columns
+      if (threadIdx.x == 0) list.count = before;
+      __syncthreads();
+      width = STEP;
+      continue;
+    }
+    if (found > KEPT) take_lightest(list, p, c, own, weight, other);
+    begin = end;
+    width = BATCH;
   }
   if (list.count) take_lightest(list, p, c, own, weight, other);
   if (threadIdx.x == 0) {
