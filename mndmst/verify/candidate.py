@@ -7,8 +7,8 @@ import numpy as np
 from ..comm.communicator import Comm
 from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
 from ..host.formatting import counted
-from ..io.forest import ForestFile, differences
-from ..io.totals import ExactSum, PairDigest
+from ..io.results.digest_and_total import ExactSum, PairDigest
+from ..io.results.forest_file import ForestFile, differences
 from .kernels import build_links, smallest_nodes
 from .shared import require, share_arrays
 

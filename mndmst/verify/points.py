@@ -8,7 +8,7 @@ import numpy as np
 
 from ..host.errors import InputError
 from ..host.formatting import counted
-from ..io.forest import ForestFile, read_forest
+from ..io.results.forest_file import ForestFile, read_forest
 from ..points.metric import METRICS, prepared
 from ..points.read import uuid_of
 from .candidate import Examination, examine, unlike

@@ -7,7 +7,7 @@ import numpy as np
 from ..comm.communicator import Comm
 from ..comm.shared_memory import SharedMemory
 from ..host.errors import ConfigError
-from ..io.allowance import room
+from ..io.memory_limit import room
 
 
 def share_arrays(node: Comm, arrays: list[np.ndarray]) -> list[np.ndarray]:
