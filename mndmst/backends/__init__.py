@@ -71,7 +71,9 @@ class Accelerator(Protocol):
             If the device cannot be used.
         """
 
-    def make_point_products(self, points: "PointArrays", device: int = 0) -> "PointProducts":
+    def make_point_products(
+        self, points: "PointArrays", device: int = 0
+    ) -> "PointProducts":
         """Return points on a visible device for searches by matrix products.
 
         Raises
