@@ -69,8 +69,7 @@ def drop_unused(graph: ReducedGraph) -> ReducedGraph:
 def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGraph:
     """Return the union of reduced graphs that use the same names.
 
-    However many there are, their edges are sorted once. An edge that several have is
-    there as often, side by side: the cycle filter drops all copies but one.
+    The edges of all graphs are sorted once. An edge of several graphs is kept once.
     """
     filled = [graph for graph in graphs if len(graph)]
     if len(filled) < 2:
