@@ -18,8 +18,8 @@ from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
 from ..io.shards.sharded_graph import ShardedGraph
 from ..io.shards.stored_rows import Clock, Look, StoredRows, load_rows
-from ..kernels.heap import keep_freed, keep_nothing
-from ..kernels.inspect import add_to_buckets, arcs_of_bucket
+from ..kernels.arc_inspection import add_to_buckets, arcs_of_bucket
+from ..kernels.freed_memory import keep_freed, keep_nothing
 from ..kernels.threads import Threads
 
 VERTEX_COST = 28

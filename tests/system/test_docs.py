@@ -186,7 +186,7 @@ def test_the_glossary_is_short_and_its_terms_are_in_use() -> None:
     rows = re.findall(r"^\| ([^|]+) \| ", page, re.M)[1:]
     assert len(rows) <= 25
     others = " ".join(
-        path.read_text().lower()
+        re.sub(r"\s+", " ", path.read_text().lower())
         for path in [*DOCS.glob("*.md"), *(ROOT / "mndmst").rglob("*.py")]
         if path.name != "glossary.md"
     )

@@ -14,7 +14,7 @@ import numpy as np
 from ...graph.model import Csr
 from ...graph.order import KeyRule, id_dtype, key_dtype, key_rule
 from ...host.errors import InputError
-from ...kernels.inspect import (
+from ...kernels.arc_inspection import (
     BAD_ID,
     FINE,
     NOT_A_NUMBER,

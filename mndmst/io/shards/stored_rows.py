@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ...graph.model import Rows
-from ...kernels.inspect import ArcFacts
+from ...kernels.arc_inspection import ArcFacts
 from ...kernels.threads import ALONE, Threads
 from .arc_reader import ArcReader
 from .sharded_graph import ShardedGraph

@@ -15,7 +15,7 @@ from mndmst.host.memory import Budget
 from mndmst.io.shards.arc_reader import ArcReader
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.io.shards.stored_rows import load_rows
-from mndmst.kernels.inspect import ArcFacts
+from mndmst.kernels.arc_inspection import ArcFacts
 from mndmst.kernels.read_progress import STEP, ArcsRead
 from mndmst.kernels.threads import Threads
 from mndmst.steps.read import read_rows

@@ -14,7 +14,7 @@ from mndmst.host.errors import InputError
 from mndmst.io.shards.arc_reader import ArcReader, PartArcs
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.io.shards.stored_rows import Clock, StoredRows
-from mndmst.kernels.inspect import ArcFacts
+from mndmst.kernels.arc_inspection import ArcFacts
 from mndmst.kernels.threads import ALONE
 
 N = 20_000
