@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from processes import ROOT
 
-from mndmst.cli.reference import pages
+from mndmst.cli.__main__ import pages
 
 DOCS = ROOT / "mndmst/docs"
 
