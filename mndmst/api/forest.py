@@ -286,6 +286,6 @@ class Forest(Queries):
 
 def labels_of(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     """Return for each vertex the smallest vertex of its tree (int64)."""
-    from ..kernels.components import cut
+    from ..kernels.kruskal import component_labels
 
-    return cut(src, dst, np.ones(len(src), np.bool_), num_vertices)
+    return component_labels(src, dst, np.ones(len(src), np.bool_), num_vertices)

@@ -17,7 +17,7 @@ from ..graph.order import keys_to_weights
 from ..host.cores import own_cores
 from ..host.formatting import counted
 from ..io.results.digest_and_total import ExactSum
-from ..kernels.heap import keep_freed
+from ..kernels.freed_memory import keep_freed
 from .contender import Answer, Contender
 
 RANKS = 2

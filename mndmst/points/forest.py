@@ -22,7 +22,7 @@ from ..api.forest import Forest
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
-from ..native.ahead import compile_for
+from ..native.precompile import compile_for
 from .certain import join_listed
 from .coordinates import point_coordinates
 from .duplicates import join_equal
@@ -182,7 +182,7 @@ def forest_of_keys(
     columns = src.astype(np.int64), dst.astype(np.int64)
     labels = np.zeros(points, np.int64)
     if len(order) + 1 < points:
-        from ..kernels.components import cut
+        from ..kernels.kruskal import component_labels
 
-        labels = cut(*columns, np.ones(len(order), np.bool_), points)
+        labels = component_labels(*columns, np.ones(len(order), np.bool_), points)
     return Forest(*columns, shown(weight[order], metric), labels)

@@ -11,8 +11,8 @@ from ..graph.model import Rows
 from ..graph.order import id_dtype, key_dtype
 from ..host.progress import Progress
 from ..io.shards.sharded_graph import ShardedGraph
-from ..kernels.inspect import ArcFacts
-from ..native.ahead import compile_side_by_side, uncompiled
+from ..kernels.arc_inspection import ArcFacts
+from ..native.precompile import compile_side_by_side, uncompiled
 
 
 def compile_kernels(

@@ -86,7 +86,7 @@ class Access:
     def _own_host(self) -> str:
         if self.certificate:  # which names a host, not its address
             return socket.gethostname()
-        from ..comm.meeting import own_address  # clients do without MPI
+        from ..comm.authenticated_links import own_address
 
         return own_address() or self.host
 

@@ -26,7 +26,7 @@ from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..graph.order import id_dtype
 from ..graph.ordered import Ordered
 from ..io.shards.row_reading import StoredRows
-from ..kernels.columns import room_for
+from ..kernels.edge_columns import room_for
 from ..kernels.edge_order import in_order
 from ..run.run import Run
 from .reduced_graphs import (

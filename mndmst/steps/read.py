@@ -22,8 +22,13 @@ from ..host.memory import Budget, free_bytes, held_bytes
 from ..io.shards.row_reading import ReadInProgress, StoredRows
 from ..io.shards.shard_files import ShardFiles
 from ..io.shards.sharded_graph import ShardedGraph
-from ..kernels.heap import keep_freed, keep_nothing
-from ..kernels.inspect import ArcFacts, ArcInspection, add_to_buckets, arcs_of_bucket
+from ..kernels.arc_inspection import (
+    ArcFacts,
+    ArcInspection,
+    add_to_buckets,
+    arcs_of_bucket,
+)
+from ..kernels.freed_memory import keep_freed, keep_nothing
 from ..kernels.threads import Threads
 
 VERTEX_COST = 28

@@ -23,7 +23,7 @@ from ..io.results.forest_writer import write_forest as write_forest_file
 from ..io.results.forest_writer import write_forest_table
 from ..io.results.graph_names import names_of_graph, names_place
 from ..io.results.text_tables import SEPARATORS
-from ..kernels.columns import joined, taken
+from ..kernels.edge_columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.group_by_owner import by_owner
 from ..kernels.threads import ALONE, Threads

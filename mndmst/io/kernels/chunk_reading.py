@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.inspect import FINE, inspect_rows, make_keys
+from ...kernels.arc_inspection import FINE, inspect_rows, make_keys
 from ...kernels.intrinsics import copy_memory, read_file
 from ...kernels.read_progress import note_arcs
 from ...native.kernel import kernel
@@ -191,7 +191,7 @@ def read_arcs(ids, weights, rows, arcs, check, words):
         Gets them, as `inspect_rows` leaves them.
     arcs : (int, int)
         The arcs [begin, end).
-    check : kernels.inspect.Check
+    check : kernels.arc_inspection.Check
     words : ndarray of int64
         Of `kernels.read_progress.ArcsRead`.
 

@@ -6,7 +6,7 @@ many they are (counter-based random numbers; Salmon, Moraes, Dror and Shaw, SC 2
 
 import numpy as np
 
-from ...kernels.search import first_above
+from ...kernels.binary_search import first_above
 from ...native.kernel import kernel
 from .csr_conversion import scatter
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.inspect import mix
+from ...kernels.arc_inspection import mix
 from ...native.kernel import kernel
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...graph.model import Csr, Rows
 from ...graph.order import KeyRule, id_dtype, key_dtype, key_rule
 from ...host.errors import InputError
-from ...kernels.inspect import (
+from ...kernels.arc_inspection import (
     BAD_ID,
     FINE,
     NOT_A_NUMBER,

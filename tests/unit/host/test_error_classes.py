@@ -27,7 +27,7 @@ HARMLESS = {
     ("mndmst/io/formats/ncol.py", "_number"),
     ("mndmst/io/formats/point_text.py", "self"),
     ("mndmst/io/names.py", "_holds_object"),
-    ("mndmst/native/store.py", "Code"),
+    ("mndmst/native/code_store.py", "Code"),
     ("mndmst/service/journal.py", "unpack"),
 }
 

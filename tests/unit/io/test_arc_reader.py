@@ -14,7 +14,7 @@ from mndmst.host.errors import InputError
 from mndmst.host.memory import Budget
 from mndmst.io.shards.row_reading import ReadInProgress
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
-from mndmst.kernels.inspect import ArcFacts
+from mndmst.kernels.arc_inspection import ArcFacts
 from mndmst.kernels.read_progress import STEP, ArcsRead
 from mndmst.kernels.threads import Threads
 from mndmst.steps.read import begin_read

@@ -13,7 +13,7 @@ from graphs import random, write_graph
 from mndmst.host.errors import InputError
 from mndmst.io.shards.row_reading import PartArcs, ReadInProgress, StoredRows
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
-from mndmst.kernels.inspect import ArcFacts
+from mndmst.kernels.arc_inspection import ArcFacts
 
 N = 20_000
 PART = 1
@@ -123,9 +123,7 @@ def _change_at_the_first_look(
     changed = []
     read_parts = ReadInProgress._read_parts
 
-    def read(
-        self: ReadInProgress, parts: list[PartArcs], check: Any
-    ) -> list[ArcFacts]:
+    def read(self: ReadInProgress, parts: list[PartArcs], check: Any) -> list[ArcFacts]:
         if graph.parts[PART] in [part.path for part in parts] and not changed:
             changed.append(PART)
             change(graph.parts[PART])

@@ -26,7 +26,7 @@ from mndmst.io.partitioner.route_arcs import route_arcs
 from mndmst.io.partitioner.survey import Survey, survey_edges
 from mndmst.io.partitioner.write_parts import listed_rows, sorted_rows
 from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
-from mndmst.kernels.inspect import FINE, inspect_rows
+from mndmst.kernels.arc_inspection import FINE, inspect_rows
 
 COUNTS = [(1 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1]
 ROOM = 1 << 28

@@ -13,10 +13,9 @@ import pytest
 from numba import njit
 from processes import ROOT
 
-from mndmst.native import loader, proof
-from mndmst.native.arguments import pack, types_of, words_of
+from mndmst.native import loader, self_test
+from mndmst.native.arguments import pack, parse, text_of, types_of, words_of
 from mndmst.native.kernel import kernel
-from mndmst.native.signature import parse, text_of
 
 
 class Edges(NamedTuple):
@@ -122,7 +121,7 @@ def test_what_no_kernel_takes_is_refused() -> None:
 def test_kernels_of_unknown_compilers_are_called_through_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(proof, "EXPECTED", (0, False))
+    monkeypatch.setattr(self_test, "EXPECTED", (0, False))
     loader._compiler_serves.cache_clear()
 
     @kernel
