@@ -23,7 +23,7 @@ import numpy as np
 from ..backends.base import Backend, Band
 from ..graph.light_edges import first_share
 from ..graph.model import EdgeList, Rows
-from ..kernels.inspect import ArcInspection
+from ..kernels.arc_inspection import ArcInspection
 from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Worker
