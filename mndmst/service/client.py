@@ -283,14 +283,16 @@ class Graph:
     def clusters(self, **rule: float) -> np.ndarray:
         """Return the cluster of each vertex, numbered from 0; -1 is noise.
 
+        Exactly one rule is given.
+
         Parameters
         ----------
         count : int
-            So many clusters by single linkage; or
+            Number of single-linkage clusters.
         height : number
-            clusters joined by edges no heavier; or
+            Largest weight of an edge inside a single-linkage cluster.
         min_size : int
-            those of HDBSCAN* with at least as many vertices.
+            Smallest number of vertices of an HDBSCAN* cluster.
         """
         request = {"graph": self.name, "table": "clusters", **rule}
         return np.asarray(self.connection.read(request)["label"].to_numpy())

@@ -18,7 +18,7 @@ from .client import Graph, Service, connect
 from .connection import ServiceError
 
 _PACKAGE_PARENT = Path(__file__).parents[2]
-# What an outer launcher tells its processes would confuse an inner one.
+# Variables of an outer launcher would confuse an inner one.
 _LAUNCHERS = ("PMI_", "PMIX_", "HYDRA_", "OMPI_COMM_")
 ENDING_SECONDS = 20.0
 LOOK_SECONDS = 0.02
@@ -117,7 +117,7 @@ class Session:
             time.sleep(LOOK_SECONDS)
 
     def close(self) -> None:
-        """End the ranks, also those that do not answer any more."""
+        """End the ranks, including ranks that no longer answer."""
         if self.service is not None:
             with suppress(ServiceError):
                 self.service.connection.ask("shutdown", timeout=ENDING_SECONDS)
