@@ -1,7 +1,7 @@
 """Edges of tables and of other packages' graphs as columns.
 
-Names of columns and attributes follow the rule for files. A position in the columns is a
-position in the source: in `G.edges` of NetworkX, `es` of igraph, `edge_indices()` of
+Names of columns and attributes follow the rule for files. A position in the columns is
+a position in the source: in `G.edges` of NetworkX, `es` of igraph, `edge_indices()` of
 rustworkx.
 """
 

@@ -2,8 +2,8 @@
 
 A batch first applies deletions and larger weights. All other forest edges stay (cut
 property), and the lightest edges between the pieces replace the deleted ones. Then the
-batch applies insertions and smaller weights: the new forest is the forest of the old one
-and the lighter edges (cycle property). The rows are current in each of the two steps.
+batch applies insertions and smaller weights: the new forest is the forest of the old
+one and the lighter edges (cycle property). The rows are current in both steps.
 """
 
 from typing import NamedTuple
