@@ -11,9 +11,9 @@ from .numbers import MOST_POINTS, real, whole
 from .points import add_points, with_forest, write
 
 if TYPE_CHECKING:
-    from ..points.clusters import DensityRule
-    from ..points.forest import PointForest
-    from ..points.read import PointTable
+    from ..points.density_clusters import DensityRule
+    from ..points.point_files import PointTable
+    from ..points.point_forest import PointForest
 
 
 def add(commands: Any) -> None:
@@ -96,7 +96,7 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
 def _rule(arguments: argparse.Namespace) -> "DensityRule":
     """Return the rule of the options; ConfigError if a value is out of range."""
     from ..cluster.selection import ClusterSelection
-    from ..points.clusters import DensityRule
+    from ..points.density_clusters import DensityRule
 
     return DensityRule(
         arguments.min_cluster_size,
@@ -115,7 +115,7 @@ def _rule(arguments: argparse.Namespace) -> "DensityRule":
 def _write(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
-    from ..points.clusters import clusters_of
+    from ..points.density_clusters import clusters_of
 
     rule = _rule(arguments)
     clusters = clusters_of(found, rule)

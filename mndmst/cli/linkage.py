@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from .points import add_points, with_forest, write
 
 if TYPE_CHECKING:
-    from ..points.forest import PointForest
-    from ..points.read import PointTable
+    from ..points.point_files import PointTable
+    from ..points.point_forest import PointForest
 
 
 def add(commands: Any) -> None:

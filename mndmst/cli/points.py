@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..io.atomic_output import AtomicOutput
-    from ..points.forest import PointForest
-    from ..points.read import PointTable
+    from ..points.point_files import PointTable
+    from ..points.point_forest import PointForest
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
 BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
@@ -129,7 +129,7 @@ def with_forest(
     if launched_processes() > 1:
         return _with_ranks(arguments, samples, write)
 
-    from ..points.forest import points_forest
+    from ..points.point_forest import points_forest
 
     min_samples = samples()
     _check_files(arguments)
@@ -149,8 +149,8 @@ def _with_ranks(
 ) -> int:
     from ..comm.placement import locate
     from ..host.errors import ConfigError
-    from ..points.deal import read_part
-    from ..points.dealt import dealt_forest
+    from ..points.distribute import read_part
+    from ..points.point_forest import distributed_forest
     from ..run.compile import compile_kernels
     from .ranks import begin
 
@@ -168,7 +168,7 @@ def _with_ranks(
             table = _load(arguments, min_samples, comm.size)
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
-    found = dealt_forest(
+    found = distributed_forest(
         comm,
         part,
         arguments.metric,
@@ -198,7 +198,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
     from ..io.allowance import check_room
-    from ..points.metric import check_metric
+    from ..points.metrics import check_metric
 
     check_metric(arguments.metric)
     if arguments.plot is not None:
@@ -215,7 +215,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
 
 def load_points(arguments: argparse.Namespace, mapped: bool = False) -> "PointTable":
     """Return the points that a command reads, and say how they are read."""
-    from ..points.read import named_points
+    from ..points.point_files import named_points
 
     table = named_points(
         arguments.points, arguments.count, mapped, arguments.columns, arguments.key
@@ -243,7 +243,7 @@ def write(
     from ..io.clusters import write_clusters
     from ..io.forest import ForestHeader
     from ..io.forest_writer import write_forest_in
-    from ..points.read import uuid_of
+    from ..points.point_files import uuid_of
 
     forest, (facts, columns) = found.forest, clusters
     points = table.points

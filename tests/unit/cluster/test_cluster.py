@@ -27,7 +27,7 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.build import build_shards
 from mndmst.kernels.threads import Threads
 from mndmst.points.neighbours import neighbour_graph
-from mndmst.points.read import example_points, read_points
+from mndmst.points.point_files import example_points, read_points
 
 
 def forest_of(distances: np.ndarray) -> mndmst.Forest:
