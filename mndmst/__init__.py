@@ -20,6 +20,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .host import __version__
 from .host.errors import (
     ConfigError,
     InputError,
@@ -28,7 +29,6 @@ from .host.errors import (
     OutputError,
     StoppedError,
 )
-from .host.version import __version__
 
 if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree

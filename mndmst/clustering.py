@@ -108,7 +108,7 @@ def neighbour_graph(points: Any, neighbours: int = 16, min_samples: int = 0) -> 
     ConfigError
         If a number is out of range.
     """
-    from .points.neighbours import neighbour_graph as join
+    from .points.neighbour_graph import neighbour_graph as join
     from .points.point_files import checked_points
 
     given = checked_points(as_points(points, "points"), "points: ")

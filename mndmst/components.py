@@ -25,7 +25,7 @@ from .pipeline import contract
 from .run.config import Config
 from .run.report import Report, write_report
 from .run.run import Run
-from .steps.boruvka import any_cut_edge
+from .steps.contract import any_cut_edge
 from .steps.part_graph import part_graph
 from .steps.write import smallest_vertices
 

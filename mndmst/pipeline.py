@@ -20,7 +20,7 @@ from .run.checkpoint import Checkpoint
 from .run.config import Config
 from .run.report import Report
 from .run.run import Run
-from .steps.boruvka import ExceptionCondition, lightest_cut_edge
+from .steps.contract import ExceptionCondition, lightest_cut_edge
 from .steps.part_graph import part_graph
 from .steps.write import Summary, write_forest
 

@@ -257,7 +257,7 @@ def verify(
     """
     from .comm.placement import locate
     from .io.shards import open_graph
-    from .run.compile import compile_kernels
+    from .run.startup import compile_kernels
     from .verify.certificate import verify as verify_shards
 
     place, proved = as_path(path, "path"), as_path(forest, "forest")
@@ -322,7 +322,7 @@ def update(
     from .comm.placement import locate
     from .host.progress import Progress
     from .io.shards import open_graph
-    from .run.compile import compile_kernels
+    from .run.startup import compile_kernels
     from .update import Files
     from .update import update as update_shards
 

@@ -7,7 +7,7 @@ from mpi4py import MPI
 
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
-from mndmst.run.checkpoint.files import Saved, load, save
+from mndmst.run.checkpoint import Saved, load, save
 from mndmst.run.checkpoint.folder import Folder
 
 COMM = Comm(MPI.COMM_SELF)

@@ -5,18 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..backends import cpu_device, cuda_device
+from ..backends import Accelerator, cpu_device, holder_of
 from ..graph.order import keys_to_weights
 from ..host.cores import core_count
-from ..host.errors import ConfigError, InputError, InputTypeError
-from ..host.extras import optional
+from ..host.errors import ConfigError, InputError, InputTypeError, optional
 from ..io.edges import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
 from .forest import Forest
 from .graph_columns import GraphColumns
 from .input_edges import InputEdges
-from .inputs import as_column, as_count, as_threads, check_columns, on_device
+from .inputs import as_column, as_count, as_threads, check_columns
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .named_forest import NamedForest
 from .tables import is_table, read_table
@@ -122,8 +121,10 @@ def minimum_spanning_forest(
         if is_matrix(src):
             return _forest_of_matrix(read_matrix(src), maximum, cores)
         return _forest_of_names(_whole_graph(src, weight), maximum, cores)
-    if all(on_device(column) for column in (src, dst, weight)) and nodes is None:
-        return _forest_on_device(src, dst, weight, num_vertices, maximum)
+    kind = holder_of(src)
+    if kind and nodes is None and holder_of(dst) is holder_of(weight) is kind:
+        arrays = kind.as_arrays(src, dst, weight)
+        return _forest_on_device(kind, arrays, num_vertices, maximum)
     columns = GraphColumns(src, dst, weight, nodes)
     return _forest_of_names(columns, maximum, cores, num_vertices)
 
@@ -220,25 +221,23 @@ def _forest_of_matrix(entries: MatrixEntries, maximum: bool, cores: int) -> Fore
 
 
 def _forest_on_device(
-    src: Any, dst: Any, weight: Any, num_vertices: int | None, maximum: bool
+    kind: Accelerator, arrays: list[Any], num_vertices: int | None, maximum: bool
 ) -> Forest:
-    cupy = optional("cupy", "cuda")
-    src, dst, weight = map(cupy.asarray, (src, dst, weight))
+    src, dst, weight = arrays
     check_columns(src, dst, weight, num_vertices, "the edges")
     if num_vertices is None:
         num_vertices = 1 + max(int(src.max()), int(dst.max())) if len(src) else 0
     weight = supported_weights("the edges", weight)
-    src.device.synchronize()  # kernels that fill the arrays may still run
-    backend = cuda_device(src.device.id)
+    backend = kind.make_device(kind.device_of(src))
     found = backend.msf_of_edges(num_vertices, src, dst, weight, maximum)
-    read = partial(_copied_edges, num_vertices, src, dst, weight)
+    read = partial(_copied_edges, kind, num_vertices, [src, dst, weight])
     return _public(found, weight.dtype, InputEdges(read, maximum))
 
 
-def _copied_edges(num_vertices: int, src: Any, dst: Any, weight: Any) -> Edges:
+def _copied_edges(kind: Accelerator, num_vertices: int, arrays: list[Any]) -> Edges:
     """Return edges on a device, copied to the host."""
-    columns = src.get(), dst.get(), weight.get()
-    return checked_edges("the edges", num_vertices, *columns, directed=True)
+    src, dst, weight = map(kind.to_host, arrays)
+    return checked_edges("the edges", num_vertices, src, dst, weight, directed=True)
 
 
 def _cores(threads: int) -> int:
@@ -266,7 +265,6 @@ def _public(found: "KernelForest", dtype: np.dtype, given: InputEdges) -> Forest
     wide = edges.u.astype(np.uint64) << np.uint64(32) | edges.v
     if (wide[1:] < wide[:-1]).any():
         edges = edges.take(np.argsort(wide))
-    keys = ~edges.key if given.maximum else edges.key
     columns = edges.u.astype(np.int64), edges.v.astype(np.int64)
-    weight = keys_to_weights(keys, dtype)
+    weight = keys_to_weights(edges.key, dtype, given.maximum)
     return Forest(*columns, weight, found.label.astype(np.int64), given=given)

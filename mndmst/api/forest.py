@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..host.counted import counted
-from ..host.errors import ConfigError, InputError
-from ..host.extras import optional
+from ..host.errors import ConfigError, InputError, optional
+from ..host.formatting import counted
 from .inputs import as_path
 from .queries import Queries
 

@@ -131,8 +131,7 @@ class InputEdges:
         return ends[0], ends[1], np.concatenate([ascending[:0], *kept[2]])
 
     def _keys(self, weight: np.ndarray) -> np.ndarray:
-        keys = weights_to_keys(weight.copy())
-        return ~keys if self.maximum else keys
+        return weights_to_keys(weight.copy(), self.maximum)
 
 
 class PairFinder:

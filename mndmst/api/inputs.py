@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..host.counted import counted
 from ..host.errors import (
     ConfigError,
     ConfigTypeError,
@@ -22,6 +21,7 @@ from ..host.errors import (
     InputTypeError,
     shown,
 )
+from ..host.formatting import counted
 
 # Kinds of NumPy's types that are numbers with an order.
 NUMBERS = "biuf"
@@ -97,8 +97,10 @@ def as_array(values: Any, name: str) -> np.ndarray:
 
 
 def on_device(values: Any) -> bool:
-    """Return whether an array lies on a CUDA device."""
-    return hasattr(values, "__cuda_array_interface__")
+    """Return whether an array lies on an accelerator."""
+    from ..backends import holder_of  # clients of the service never ask
+
+    return holder_of(values) is not None
 
 
 def as_count(value: Any, name: str) -> int:

@@ -1,41 +1,126 @@
 """Devices that compute forests, all behind one interface (`base.Backend`).
 
-`cpu/` (Numba) and `cuda/` (CuPy and kernels of our own) have the same steps. Other
-rooms make devices with the functions here and import no module of a device. A device
-is imported when it is made.
+`cpu/` (Numba) and the accelerators have the same steps. `ACCELERATORS` is the registry:
+options, reports, arrays that lie on a device and the choice of devices follow it. Other
+rooms make devices with the functions here and import no module of a device. A device is
+imported when it is made.
 """
 
-from typing import TYPE_CHECKING
-
-from .cuda import device_ids, device_names, unavailable
-from .cuda.driver import start_driver
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
+    from ..graph.tuning import Tuning
     from .base import Backend
 
-__all__ = [
-    "cpu_device", "cuda_device", "device_ids", "device_names", "start_driver",
-    "unavailable",
-]  # fmt: skip
+# The packages of the kinds of accelerators, by their names in `--backend`, in the order
+# in which `auto` tries them.
+ACCELERATORS = {"cuda": "mndmst.backends.cuda"}
 
 
-def cpu_device(threads: int = 1) -> "Backend":
+class Accelerator(Protocol):
+    """The contents of a package in `ACCELERATORS`; its import loads no driver.
+
+    Attributes
+    ----------
+    ARRAY_ATTRIBUTE : str
+        Arrays on devices of this kind have it.
+    DISTRIBUTIONS : tuple of str
+        Optional packages that reports name the versions of.
+    """
+
+    ARRAY_ATTRIBUTE: str
+    DISTRIBUTIONS: tuple[str, ...]
+
+    def unavailable(self) -> str | None:
+        """Return why no device can be used, and the remedy; None if one can."""
+
+    def device_names(self) -> list[str]:
+        """Return the names of the visible devices."""
+
+    def device_ids(self) -> list[str]:
+        """Return names that are unique on this machine."""
+
+    def start_driver(self) -> None:
+        """Begin to start the first visible device in a thread."""
+
+    def make_device(
+        self,
+        device: int,
+        host: "Backend | None" = None,
+        limit: int = 0,
+        sharers: int = 1,
+        tuning: "Tuning | None" = None,
+    ) -> "Backend":
+        """Return a visible device by its number.
+
+        Parameters
+        ----------
+        host : Backend, optional
+            Takes over small graphs, and steps for which the device lacks memory.
+        limit : int
+            Bytes of the device it may take; 0 is no limit.
+        sharers : int
+            Ranks that use the device.
+
+        Raises
+        ------
+        ConfigError
+            If the device cannot be used.
+        """
+
+    def as_arrays(self, *columns: Any) -> list[Any]:
+        """Return arrays of the library for such devices, without copies."""
+
+    def device_of(self, array: Any) -> int:
+        """Return the number of an array's device, once the array is filled."""
+
+    def to_host(self, array: Any) -> Any:
+        """Return a copy of an array in host memory."""
+
+
+def backend_names() -> tuple[str, ...]:
+    """Return the choices of `--backend`."""
+    return ("auto", "cpu", *ACCELERATORS)
+
+
+def accelerator(name: str) -> Accelerator:
+    """Return a kind of accelerator by its name."""
+    return cast(Accelerator, import_module(ACCELERATORS[name]))
+
+
+def accelerators() -> Iterator[Accelerator]:
+    """Yield all kinds of accelerators."""
+    yield from map(accelerator, ACCELERATORS)
+
+
+def find_accelerator(backend: str) -> tuple[Accelerator | None, str | None]:
+    """Return the accelerator for a choice of `--backend`, or why there is none.
+
+    `auto` takes the first kind that can be used. `cpu` has none, and no reason.
+    """
+    names = [] if backend == "cpu" else [backend]
+    reasons = []
+    for name in ACCELERATORS if backend == "auto" else names:
+        kind = accelerator(name)
+        reason = kind.unavailable()
+        if reason is None:
+            return kind, None
+        reasons.append(reason)
+    return None, "; ".join(reasons) or None
+
+
+def holder_of(values: Any) -> Accelerator | None:
+    """Return the kind of accelerator on which an array lies; None for the host."""
+    for kind in accelerators():
+        if hasattr(values, kind.ARRAY_ATTRIBUTE):
+            return kind
+    return None
+
+
+def cpu_device(threads: int = 1, tuning: "Tuning | None" = None) -> "Backend":
     """Return the CPU as a device that computes with some threads."""
     from .cpu.backend import CpuBackend
 
-    return CpuBackend(threads)
-
-
-def cuda_device(
-    device: int, host: "Backend | None" = None, limit: int = 0, sharers: int = 1
-) -> "Backend":
-    """Return a CUDA device; see `cuda.backend.CudaBackend` for the parameters.
-
-    Raises
-    ------
-    ConfigError
-        If the device cannot be used.
-    """
-    from .cuda.backend import CudaBackend
-
-    return CudaBackend(device, host, limit, sharers)
+    return CpuBackend(threads, tuning)

@@ -18,9 +18,6 @@ from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..host.errors import ConfigError
 from ..kernels.inspect import ArcFacts
 
-# Below this many arcs per vertex nothing is gained by leaving heavy edges out.
-SPARSE_ARCS_PER_VERTEX = 6
-
 
 class Band(NamedTuple):
     """Arcs whose key is in (low, high]; None leaves an end open.

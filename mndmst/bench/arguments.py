@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..graph.order import WEIGHT_DTYPES
-from ..host.errors import ConfigError
-from ..host.extras import optional
+from ..host.errors import ConfigError, optional
 
 if TYPE_CHECKING:
     from ..io.atomic_output import AtomicOutput

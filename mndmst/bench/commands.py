@@ -5,7 +5,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from ..host.counted import counted
+from ..host.formatting import counted
 from .arguments import chosen, write
 
 

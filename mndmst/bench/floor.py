@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.cpu.cuts import LIGHT_EDGES_PER_VERTEX
 from ..graph.model import Rows
+from ..graph.tuning import Tuning
 from .kernels.gather import gather
 
 
@@ -51,7 +51,7 @@ def measure(rows: Rows, threads: int, passes: int = 5) -> Floor:
     passes : int
     """
     label = np.arange(len(rows), dtype=np.uint32)
-    edges = min(rows.num_arcs // 2, int(LIGHT_EDGES_PER_VERTEX * len(rows)))
+    edges = min(rows.num_arcs // 2, int(Tuning.default.light_edges * len(rows)))
     picked = np.random.default_rng(0).integers(0, len(rows), edges, np.uint32)
     gather(label, picked, 0, 0)  # compile
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..backends import device_names, unavailable
-from ..host.counted import counted
+from ..backends.cuda import device_names, unavailable
 from ..host.errors import ConfigError, MissingExtraError
+from ..host.formatting import counted
 from ..run.report import versions
 
 NAMES = ("rmat24", "rmat22", "gnm23", "road24")

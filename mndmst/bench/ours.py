@@ -15,7 +15,7 @@ from ..backends.cpu.backend import CpuBackend
 from ..graph.model import Rows
 from ..graph.order import keys_to_weights
 from ..host.cores import own_cores
-from ..host.counted import counted
+from ..host.formatting import counted
 from ..io.totals import ExactSum
 from ..kernels.heap import keep_freed
 from .contender import Answer, Contender

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..backends import cuda_device, device_names, unavailable
 from ..backends.base import LabelledForest
+from ..backends.cuda import device_names, make_device, unavailable
 from ..host.cores import core_count
 from ..host.errors import ConfigError
 from ..host.memory import free_bytes
@@ -209,7 +209,7 @@ class GpuKernel(Contender):
     def __init__(self, cpu: KernelContender) -> None:
         self.name = f"{device_names()[0]}, copies included,"
         self.cpu = cpu
-        self.backend = cuda_device(0)
+        self.backend = make_device(0)
 
     def solve(self) -> LabelledForest:
         """Return the forest."""

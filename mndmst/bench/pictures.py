@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ..host.extras import optional
+from ..host.errors import optional
 from ..io.atomic_output import AtomicOutput
 from ..io.endings import BENCH_PICTURE
 from ..io.picture_file import write_picture_file

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..host.counted import counted
-from ..host.extras import optional
+from ..host.errors import optional
+from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
 from ..io.endings import BENCH_PICTURE
 from ..io.picture_file import write_picture_file

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..host.counted import counted
+from ..host.formatting import counted
 from .arguments import chosen, finish, names, positive, seconds, write
 
 

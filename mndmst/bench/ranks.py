@@ -8,8 +8,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from ..host.cores import core_count
-from ..host.counted import counted
 from ..host.errors import ConfigError, MndmstError
+from ..host.formatting import counted
 from ..host.launcher import find_mpirun
 from ..io.build import build_shards
 from ..io.edges import Edges

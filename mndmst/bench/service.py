@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.extras import optional
+from ..host.errors import optional
 from ..service.session import Session
 
 CHANGES, BATCHES, PAIRS, FEW_PAIRS, EMPTY = 1000, 8, 1_000_000, 1000, 50

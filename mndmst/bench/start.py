@@ -11,7 +11,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..host.counted import counted
+from ..host.formatting import counted
 from ..io.shards import open_graph
 from .scaling.jobs import environment, launcher
 

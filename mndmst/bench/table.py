@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.cores import core_count
-from ..host.counted import counted
+from ..host.formatting import counted
 from ..run.report import versions
 from .processor import processor_facts
 from .results import Case, Measurement

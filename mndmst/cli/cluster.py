@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..host.counted import counted
-from ..host.extras import optional
+from ..host.errors import optional
+from ..host.formatting import counted
 from .numbers import whole
 from .options import add_numbers, add_overwrite, add_quiet, say_not_kept, tell_notes
 from .parser import on_disk

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..host.counted import counted
+from ..host.formatting import counted
 from .options import add_graph, add_overwrite
 
 

@@ -22,7 +22,7 @@ def add(commands: Any, parser: argparse.ArgumentParser) -> None:
 
 
 def _completion(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
-    from ..host.extras import optional
+    from ..host.errors import optional
 
     print(optional("shtab", "progress").complete(parser, arguments.shell))
     return 0

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..host.plain_json import to_json
+from ..host.formatting import to_json
 
 
 def add(commands: Any) -> None:

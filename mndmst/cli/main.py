@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from ..host import __version__
 from ..host.launcher import launched_processes, launched_rank
 from ..host.signals import stop_signals
-from ..host.version import __version__
 from . import completion, solve
 from .parser import OTHER_NAMES, Parser, UsageError, advice
 

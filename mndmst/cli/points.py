@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..host.counted import counted
-from ..host.extras import optional
+from ..host.errors import optional
+from ..host.formatting import counted
 from .numbers import MOST_POINTS, threads, whole
 from .options import add_overwrite, add_quiet, say_not_kept, tell_notes
 from .parser import Parser, on_disk
@@ -151,7 +151,7 @@ def _with_ranks(
     from ..host.errors import ConfigError
     from ..points.distribute import read_part
     from ..points.point_forest import distributed_forest
-    from ..run.compile import compile_kernels
+    from ..run.startup import compile_kernels
     from .ranks import begin
 
     comm, _, progress = begin(argparse.Namespace(quiet=True))

@@ -73,13 +73,13 @@ def _add_thresholds(parser: Any) -> None:
 
 
 def _solve(arguments: argparse.Namespace) -> int:
-    from ..backends import start_driver
+    from ..backends import ACCELERATORS, accelerator
     from ..host.launcher import launched_processes
     from ..io.endings import FOREST_OR_TABLE, REPORT
 
     # Several ranks may get other devices than the first one
-    if arguments.backend == "cuda" and launched_processes() == 1:
-        start_driver()
+    if arguments.backend in ACCELERATORS and launched_processes() == 1:
+        accelerator(arguments.backend).start_driver()
     from .ranks import begin
 
     outputs = (arguments.output, FOREST_OR_TABLE), (arguments.report, REPORT)

@@ -59,7 +59,7 @@ def _update(arguments: argparse.Namespace) -> int:
     from ..comm.placement import locate
     from ..io.endings import FOREST
     from ..io.shards import open_graph
-    from ..run.compile import compile_kernels
+    from ..run.startup import compile_kernels
     from ..update import Files, update
     from .ranks import begin
 

@@ -51,7 +51,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     from ..comm.placement import locate
     from ..io.shards import open_graph
     from ..io.vertex_names import names_of_graph
-    from ..run.compile import compile_kernels
+    from ..run.startup import compile_kernels
     from ..verify import verify
     from .ranks import begin
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..graph.order import check_threshold, weights_to_keys
 from ..host.cores import core_count
-from ..host.counted import counted
 from ..host.errors import ConfigError
+from ..host.formatting import counted
 from ..kernels.components import cut
 from ..kernels.sorting import sort_positions
 from ..kernels.threads import Threads

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..host.counted import counted
-from ..host.errors import ConfigError
-from ..host.extras import optional
+from ..host.errors import ConfigError, optional
+from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
 from ..io.endings import PICTURE, check_ending
 from ..io.picture_file import write_picture_file

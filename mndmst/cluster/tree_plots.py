@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..host.errors import ConfigError
-from ..host.extras import optional
+from ..host.errors import ConfigError, optional
 from .condensed import CondensedTree
 from .linkage import Forest
 

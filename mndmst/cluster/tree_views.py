@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..host.extras import optional
+from ..host.errors import optional
 from ..kernels.components import cut
 from .condensed import CondensedTree
 from .density import number_clusters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..host.cores import own_cores
-from ..host.counted import counted
+from ..host.formatting import counted
 from .communicator import Comm
 
 

@@ -63,13 +63,16 @@ def key_rule(weight_dtype: np.dtype) -> KeyRule:
     return KeyRule(sign, ones, zero, sign, infinity)
 
 
-def weights_to_keys(weights: np.ndarray) -> np.ndarray:
+def weights_to_keys(weights: np.ndarray, descending: bool = False) -> np.ndarray:
     """Turn weights into keys of the same width that sort the same way.
 
     Parameters
     ----------
     weights : ndarray
         Any of `WEIGHT_DTYPES`, without NaN. It may be overwritten.
+    descending : bool
+        Reverse the order of the weights: the minimum forest of the keys is the maximum
+        forest of the weights.
 
     Returns
     -------
@@ -84,11 +87,20 @@ def weights_to_keys(weights: np.ndarray) -> np.ndarray:
         bits ^= flips
     elif rule.below:
         bits ^= rule.below
-    return bits
+    return np.invert(bits, out=bits) if descending else bits
 
 
-def keys_to_weights(keys: np.ndarray, weight_dtype: np.dtype) -> np.ndarray:
+def reversed_keys(keys: np.ndarray) -> np.ndarray:
+    """Return ascending keys as descending ones, and descending ones as ascending."""
+    return ~keys
+
+
+def keys_to_weights(
+    keys: np.ndarray, weight_dtype: np.dtype, descending: bool = False
+) -> np.ndarray:
     """Undo `weights_to_keys`; returns a new array of `weight_dtype`."""
+    if descending:
+        keys = reversed_keys(keys)
     dtype = np.dtype(weight_dtype)
     sign = keys.dtype.type(1 << (8 * dtype.itemsize - 1))
     if dtype.kind == "i":

@@ -1,1 +1,3 @@
-"""What the program needs of the machine and of Python: errors, memory, progress."""
+"""The machine and Python: errors, memory, cores, signals, progress; the version."""
+
+__version__ = "0.1.0"

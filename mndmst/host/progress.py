@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
-from .counted import counted
+from .formatting import counted
 
 
 class Progress:

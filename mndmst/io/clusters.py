@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from h5py import string_dtype
 
+from ..host import __version__
 from ..host.errors import InputError
-from ..host.version import __version__
 from .allowance import check_room
 from .atomic_output import AtomicOutput
 from .datasets import checked_dataset, read_dataset

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..host.counted import counted
 from ..host.errors import InputError
+from ..host.formatting import counted
 from . import allowance
 from .edges import Edges, check_exact, joined_edges, narrow_integers
 from .names import Names

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES, id_dtype
-from ..host.counted import counted
 from ..host.errors import InputError
+from ..host.formatting import counted
 from .names import Names
 
 MAX_VERTICES = 1 << 48

@@ -31,9 +31,9 @@ import h5py
 import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES
-from ..host.counted import counted
+from ..host import __version__
 from ..host.errors import InputError
-from ..host.version import __version__
+from ..host.formatting import counted
 from .datasets import checked_dataset, read_dataset
 from .endings import FOREST
 from .layout import open_hdf5, read_attribute, reading

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..graph.model import EdgeList
-from ..host.plain_json import to_json
-from ..host.version import __version__
+from ..host import __version__
+from ..host.formatting import to_json
 from ..kernels.threads import ALONE, Threads
 from .atomic_output import AtomicOutput
 from .columns import create_dataset, write_columns

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ..host import __version__
 from ..host.errors import InputError
-from ..host.version import __version__
 from .atomic_output import AtomicOutput
 from .columns import write_columns
 from .datasets import checked_dataset, read_dataset

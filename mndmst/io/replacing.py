@@ -22,8 +22,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from ..host import __version__
 from ..host.errors import InputError, OutputError
-from ..host.version import __version__
 from .endings import Kind
 from .layout import MALFORMED, is_hdf5, open_hdf5, read_attribute
 from .opening import opened

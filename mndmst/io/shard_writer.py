@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES, stored_id_dtype
+from ..host import __version__
 from ..host.errors import OutputError
-from ..host.version import __version__
 from .destination import Destination
 from .hdf5_file import hdf5_file
 from .layout import (

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from ..graph.order import WEIGHT_DTYPES
-from ..host.counted import counted
+from ..host import __version__
 from ..host.errors import ConfigError, InputError
-from ..host.version import __version__
+from ..host.formatting import counted
 from .atomic_output import whole_file
 from .datasets import checked_dataset, read_dataset
 from .endings import COLUMN

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
+from ..host.formatting import counted
 from .edge_file import EdgeFile, EdgeFileOver
 from .edges import Edges, narrow_integers
 from .formats import is_table, open_edges

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..graph.light_edges import LARGEST_SHARE
 from ..native.kernel import kernel
 from .intrinsics import lower_atomic, prefetch
 from .kruskal import HALF, LOW
@@ -19,7 +20,7 @@ NONE = ~np.uint64(0)
 FETCH_AHEAD = 24
 BLOCK = 256
 # Keys that are looked at to tell light edges, and their largest share.
-KEY_SAMPLE, LIGHT_SHARE = 1024, 0.5
+KEY_SAMPLE = 1024
 
 
 class PairEdgeList(NamedTuple):
@@ -145,5 +146,5 @@ def light_cuts(key: np.ndarray, components: int) -> np.ndarray:
     """
     largest = np.iinfo(key.dtype).max
     sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])
-    light = int(len(sample) * min(LIGHT_SHARE, components / max(1, len(key))))
+    light = int(len(sample) * min(LARGEST_SHARE, components / max(1, len(key))))
     return np.unique(np.append(sample[light : light + 1], key.dtype.type(largest)))

@@ -17,13 +17,6 @@ from .sorting import sort_positions
 from .team import Team
 from .threads import ALONE, Threads
 
-# So many members of a team do Borůvka rounds. Fewer share a sort, and one of them runs
-# Kruskal's algorithm, which is less than half the work.
-ROUNDS_FROM = 4
-# With this many edges per component Kruskal's algorithm takes light ones first. With
-# fewer a look at all edges between takes longer than to sort them.
-MANY_EDGES = 8
-
 
 def spanning_edges(
     key: np.ndarray, a: np.ndarray, b: np.ndarray, parent: np.ndarray, threads: Threads
@@ -72,7 +65,8 @@ def _forest(
     team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
 ) -> np.ndarray:
     """Do what `spanning_forest` does, wherever components lie."""
-    if team.size_for(len(key)) >= ROUNDS_FROM and len(key) <= MOST_PLACES:
+    enough = team.size_for(len(key)) >= team.threads.tuning.rounds_from
+    if enough and len(key) <= MOST_PLACES:
         return forest_by_rounds(team, key, pairs, parent)
     (kept,) = team.arrays((len(key), np.bool_))
     if team.rank == 0:
@@ -100,7 +94,7 @@ def _kruskal(
         threads.map(flatten, [(parent, *r) for r in threads.ranges(len(parent))])
 
     light, *heavy = light_cuts(key, len(parent))
-    if not heavy or len(key) < MANY_EDGES * len(parent):
+    if not heavy or len(key) < threads.tuning.many_edges * len(parent):
         join(sort_positions(key, threads))
         return
     order = light_positions(key, light)

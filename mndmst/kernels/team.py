@@ -14,7 +14,7 @@ from ..native.kernel import kernel
 from .columns import Shape, allocate_staggered
 from .intrinsics import add_atomic, load_atomic, sleep_while, wake
 from .nogil_pool import EVERYONE, LINE, SPIN_COUNT
-from .threads import GRAIN, Threads
+from .threads import Threads
 
 # The words of a team: members that have arrived at the barrier, barriers passed,
 # members that sleep at the barrier, and the count that each member has posted.
@@ -93,7 +93,7 @@ class Team:
 
     def size_for(self, work: int) -> int:
         """Return the number of members worth waking for some work in all."""
-        each = work // (GRAIN * self.processes)
+        each = work // (self.threads.tuning.grain * self.processes)
         return self.processes * max(1, min(self.most, each))
 
     def run(

@@ -6,12 +6,11 @@ from functools import cached_property
 from threading import Event, Lock
 from typing import Any
 
+from ..graph.tuning import Tuning
 from ..native.calls import put_down
 from ..native.kernel import Kernel
 from .nogil_pool import nogil_pool
 
-# Fewer elements than this for each thread are not worth waking it.
-GRAIN = 1 << 15
 # With this many threads, a shared algorithm may do more work in all than the algorithm
 # for one thread.
 MANY = 4
@@ -27,10 +26,13 @@ class Threads:
     Parameters
     ----------
     count : int
+    tuning : Tuning, optional
+        Thresholds of the algorithms that run on these threads.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, tuning: Tuning | None = None) -> None:
         self.count = count
+        self.tuning = tuning or Tuning.default
         self._one_by_one = Lock()
 
     @cached_property
@@ -109,12 +111,12 @@ class Threads:
         Parameters
         ----------
         grain : int
-            The least length of a range; `GRAIN` by default.
+            The least length of a range; `Tuning.grain` by default.
         each : int
             Ranges per thread if there are several: a thread takes range after range.
         """
         most = self.count * each if self.count > 1 else 1
-        parts = max(1, min(most, length // (grain or GRAIN)))
+        parts = max(1, min(most, length // (grain or self.tuning.grain)))
         bounds = [length * i // parts // align * align for i in range(parts)]
         return list(zip(bounds, [*bounds[1:], length], strict=True))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition, lightest_cut_edge
+from ..steps.contract import ExceptionCondition, lightest_cut_edge
 from .devices import MergeOnDevices
 from .hosts import MergeOnHosts, ReplicateComponents
 from .messages import MergeByMessages, MergeByRounds, MergeInRings

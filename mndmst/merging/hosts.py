@@ -1,26 +1,215 @@
-"""Ranks of a host contract as one team, where edges have no locality."""
+"""Ranks of a host contract as one team, where edges have no locality.
+
+Nearly every edge leads to another rank. So the ranks of a host share arrays of all
+vertices, and contract as one team, as threads would. Hosts send each other the hooks of
+vertices, then the forests of their edges, which every host merges in the same way [1].
+The edges that remain of a band have no ghosts: no rank needs to ask for a name.
+
+[1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
+    1998, who replicate the vertices and divide the edges.
+"""
 
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from ..backends.base import Band
 from ..comm.hosts import Hosts
-from ..graph.model import EdgeList
+from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ..host.errors import ConfigError
-from ..kernels.hooks import NUMBER
+from ..kernels.columns import add_marked, joined
+from ..kernels.contraction import Contraction, JoiningEdges
+from ..kernels.heavier_arcs import GiantComponent, heavier_edges
+from ..kernels.hooks import HALF, NUMBER, outside_of, write_names
+from ..kernels.kruskal import LOW
 from ..run.run import Run
 from ..steps.bands import bands, giant_component
 from ..steps.heavier import CrossEdges
-from .host_components import HostComponents
+from ..steps.reduced_graphs import drop_unused
+from ..steps.write import owned_edges
 from .messages import MergeByMessages, MergeStart
 from .portions import BandSequence, HeavyEdges, Remainder, RowBand
 from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 
+
+class HostComponents:
+    """Numbered components of all vertices; its calls are collective.
+
+    Raises
+    ------
+    ConfigError
+        On every rank of a host that has no memory to share.
+    """
+
+    def __init__(self, run: Run, hosts: Hosts) -> None:
+        self.run, self.hosts, directory = run, hosts, run.directory
+        self._owned = directory.first, directory.last
+        self.team = hosts.team(run.threads)
+        self._contraction = Contraction(
+            self.team, run.num_vertices, self._owned, named=True
+        )
+
+    @property
+    def owned(self) -> np.ndarray:
+        """The components of the vertices that this rank owns."""
+        return self._contraction.component[slice(*self._owned)]
+
+    def hook_rows(self, band: Band) -> EdgeList:
+        """Contract along the lightest edge of every vertex.
+
+        Parameters
+        ----------
+        band : Band
+            The lightest one.
+
+        Returns
+        -------
+        EdgeList
+            This rank's other edges of the band.
+        """
+        run, contraction = self.run, self._contraction
+        found = run.at_once([
+            lambda worker=w: worker.backend.row_hooks(worker.placed, band)
+            for w in run.workers
+        ])  # fmt: skip
+        hooks, bests, lists = zip(*found, strict=True)
+        for worker, hook in zip(run.workers, hooks, strict=True):
+            contraction.component[worker.rows.first : worker.rows.last] = hook
+        vtxdist = run.directory.vtxdist.tolist()
+        self.hosts.complete(self.team, contraction.component, vtxdist)
+        (best,) = joined([[best] for best in bests], run.threads)
+        room = EdgeColumns(*(np.empty(len(best), t) for t in ("u4", "u4", best.dtype)))
+        count = contraction.link(best, room)
+        run.state.forest_edges.append(EdgeList(*room.part(0, count)))
+        edges = [[edges.u, edges.v, edges.key] for edges in lists]
+        return EdgeList(*joined(edges, run.threads))
+
+    def leaving(self, giant: int, above: int) -> EdgeList:
+        """Return the edges above a key that leave the giant component.
+
+        Each is on the rank that owns its smaller end.
+
+        Parameters
+        ----------
+        giant : int
+            The number of the giant component.
+        """
+        component, run = self._contraction.component, self.run
+        giant = component.dtype.type(giant)
+        components = GiantComponent.of_rows(component, giant)
+        columns = []
+        for worker in run.workers:
+            rows = worker.rows.as_whole()
+            first, length = worker.rows.first, len(worker.rows)
+            ranges = [(first + b, first + e) for b, e in run.threads.ranges(length)]
+            given = giant, component, rows.indptr
+            outside = run.threads.map(outside_of, [(*given, *r) for r in ranges])
+            behind = rows.csr, components, rows.keys.dtype.type(above), rows.last
+            walks = [(*behind, vertices) for vertices in outside]
+            columns += run.threads.map(heavier_edges, walks)
+        lists = [EdgeList(*part) for part in columns]
+        first, last = self._owned
+        for edges in lists:
+            away = (edges.u < first) | (edges.u >= last)
+            run.report.ship(int(np.count_nonzero(away)))
+        return owned_edges(run.directory, lists, run.threads)
+
+    def join(self, edges: EdgeList, after: str, room: int) -> ReducedGraph | None:
+        """Merge along the forest of the edges that a step has left on all ranks.
+
+        Parameters
+        ----------
+        edges : EdgeList
+            Edges of this rank in (u, v) order; the next rank's edges follow.
+            Overwritten.
+        after : str
+            The step.
+        room : int
+            Bytes that other hosts' edges may take.
+
+        Returns
+        -------
+        ReducedGraph or None
+            What is left where hosts have too much of it to know all: on each rank its
+            edges of the forest of its host. The directory knows the components then.
+        """
+        run, contraction = self.run, self._contraction
+        ranges = run.threads.ranges(len(edges))
+        parts = contraction.joining([edges.columns.part(*bounds) for bounds in ranges])
+        count = sum(len(part.key) for part in parts)
+        run.report.level(after, run.comm.sum(count))
+        self._count_shared(count)
+        if self.hosts.count == 1:
+            self._keep(parts, contraction.join(parts))
+        else:
+            part = self._filtered(parts)
+            left = run.comm.allgather(len(part.key))
+            if left.sum() * run.config.tuning.merged_edge_bytes > room:
+                self.publish()
+                return self._graph(part)
+            self._keep([part], [self._merged(part, left)])
+        contraction.settle()
+        return None
+
+    def _keep(self, parts: list[JoiningEdges], masks: list[np.ndarray]) -> None:
+        """Add marked edges to the forest."""
+        dtypes = [column.dtype for column in parts[0][:3]]
+        room = sum(len(mask) for mask in masks)  # unused pages stay untouched
+        edges = EdgeColumns(*(np.empty(room, dtype) for dtype in dtypes))
+        count = add_marked(parts, masks, edges, 0, self.run.threads)
+        self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
+
+    def _filtered(self, parts: list[JoiningEdges]) -> JoiningEdges:
+        """Return this rank's edges of the forest of its host's."""
+        masks = self._contraction.cycle_filter(parts)
+        kept = [
+            [column[mask] for column in part]
+            for part, mask in zip(parts, masks, strict=True)
+        ]
+        return JoiningEdges(*joined(kept, self.run.threads))
+
+    def _merged(self, part: JoiningEdges, counts: np.ndarray) -> np.ndarray:
+        """Merge along the forest of all hosts' edges; mark the edges of this rank."""
+        bounds = np.cumsum([0, *counts]).tolist()
+        begin, end = bounds[self.run.comm.rank], bounds[self.run.comm.rank + 1]
+        key, pairs = self.team.arrays(
+            (bounds[-1], part.key.dtype), (bounds[-1], np.uint64)
+        )
+        for column, mine in ((key, part.key), (pairs, part.pairs)):
+            column[begin:end] = mine
+            self.hosts.complete(self.team, column, bounds)
+        self.run.report.ship(end - begin)
+        return self._contraction.join_all(key, pairs)[begin:end]
+
+    def _graph(self, part: JoiningEdges) -> ReducedGraph:
+        """Return edges as a graph of the components that they join."""
+        names = self._contraction.names.astype(np.int64)
+        a, b = (end.astype(np.uint32) for end in (part.pairs >> HALF, part.pairs & LOW))
+        own = np.zeros(len(names), np.bool_)
+        return drop_unused(ReducedGraph(EdgeList(*part[:3]), a, b, names, own))
+
+    def _count_shared(self, count: int) -> None:
+        """Note how many of this rank's edges are in other ranks' equal shares."""
+        counts = self.team.counts(count).ravel()
+        rank = self.team.rank
+        first, last = int(counts[:rank].sum()), int(counts[: rank + 1].sum())
+        begin, end = self.team.share(int(counts.sum()))
+        self.run.report.ship(count - max(0, min(end, last) - max(begin, first)))
+
+    def publish(self) -> None:
+        """Write the components to the directory, each called after a vertex of it."""
+        threads, parent = self.run.threads, self.run.directory.parent
+        given = self.owned, self._contraction.parent, self._contraction.names
+        ranges = threads.ranges(len(parent))
+        threads.map(write_names, [(*given, *bounds, parent) for bounds in ranges])
+
+
 # Bytes for each vertex of the graph that a rank may come to touch.
 VERTEX_BYTES = 32
-# The largest share of the average host's rows that the hosts may send it at a time:
-# where all vertices hook, or edges.
-SENT_SHARE, HOOK_BYTES = 0.125, 4
+# Bytes for each vertex that hosts send each other: the hook.
+HOOK_BYTES = 4
 
 HostPortion = RowBand | HeavyEdges
 
@@ -60,7 +249,7 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
         run = self.run
         hosts = Hosts(run.comm, each_rank=self.each_rank)
         rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
-        self._capacity = int(SENT_SHARE * rows / hosts.count)
+        self._capacity = int(run.config.tuning.sent_share * rows / hosts.count)
         sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
         fits = run.budget.has(VERTEX_BYTES * run.num_vertices)
         if sent > self._capacity or not run.comm.min(int(fits)):

@@ -2,29 +2,129 @@
 
 Global Borůvka rounds, which move no edge, come first: while many edges are left and
 each round still shrinks them, and before a merge that would not fit the leader's
-memory. Then all ranks give their edges to the last leader at once. With
-``merge="ring"`` ranks merge in rings and by levels of groups, as in MND-MST.
+memory. Then all ranks give their edges to the last leader at once.
+
+With ``merge="ring"`` ranks merge in rings and by levels of groups, as in MND-MST (Panja
+and Vadhiyar 2018, section 3.4). In each round of a ring a member cuts off a segment of
+its components, sends it to its left neighbour and takes one from the right. Cut edges
+between the two become inner edges, and both contract again. The rounds end when they no
+longer shrink the group's data enough (section 4.3.4).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ..comm.communicator import Comm
-from ..graph.model import ReducedGraph
+from ..graph.model import EdgeList, ReducedGraph
+from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
 from ..run.run import Run
-from ..steps.boruvka import ExceptionCondition, cycle_filter
-from ..steps.contract import empty_graph, merge
+from ..steps.contract import (
+    ExceptionCondition,
+    contract_graph,
+    cycle_filter,
+    learn_names,
+)
 from ..steps.heavier import CrossEdges
-from ..steps.parts import contract_graph, learn_names
-from .parcels import pack, unpack
-from .ring import ring_rounds
+from ..steps.reduced_graphs import empty_graph, merge, segment, without_segment
 from .rounds import agree, first_round, global_round
 
-# With no more edges on all ranks together a leader is faster than a round.
-FEW_EDGES = 1 << 18
+_START = np.zeros(1, np.int64)
+
+
+def pack(graph: ReducedGraph) -> list[np.ndarray]:
+    """Return a reduced graph as arrays to be sent, about 20 bytes an edge."""
+    edges, count = graph.edges, np.array([len(graph.labels)])
+    return [
+        count,
+        encode_ascending(graph.labels, count, _START)[0],
+        np.packbits(graph.own),
+        encode_ascending(edges.u, np.array([len(edges)]), _START)[0],
+        encode_near(edges.v, edges.u, np.array([len(edges)]))[0],
+        edges.key,
+        graph.a,
+        graph.b,
+    ]
+
+
+def unpack(arrays: Sequence[np.ndarray], ids: np.dtype) -> ReducedGraph:
+    """Return the reduced graph that `pack` has taken apart.
+
+    Parameters
+    ----------
+    ids : dtype
+        The type of the edges' original ends.
+    """
+    count, labels, own, u, v, key, a, b = arrays
+    labels = decode_ascending(labels, count, _START)
+    own = np.unpackbits(own, count=len(labels)).view(np.bool_)
+    u = decode_ascending(u, np.array([len(key)]), _START).astype(ids, copy=False)
+    v = decode_near(v, u).astype(ids, copy=False)
+    return ReducedGraph(EdgeList(u, v, key), a, b, labels, own)
+
+
+def ring_rounds(
+    run: Run, group: Comm | None, graph: ReducedGraph, exception: ExceptionCondition
+) -> ReducedGraph:
+    """Exchange segments in all groups until none of them gains by it. Collective.
+
+    Parameters
+    ----------
+    group : Comm or None
+        This rank's group; None if the rank has given its graph to a leader.
+    """
+    edges, own = group.sum(np.array([len(graph), graph.own.sum()])) if group else (0, 0)
+    going = own > 0 and edges > run.config.leader_edges
+    going = going and group is not None and group.size > 1
+    number = 0
+    while run.comm.max(int(going)):
+        with run.report.stage("ring", round=number) as entry:
+            entry["edges_before"] = len(graph)
+            if group is not None and going:
+                graph = contract_graph(run, pass_segment(run, group, graph), exception)
+            graph = learn_names(run, graph)
+            entry["edges_after"] = len(graph)
+        if group is not None and going:
+            before, edges = edges, group.sum(len(graph))
+            shrunk = edges < before * (1 - run.config.ring_gain)
+            going = shrunk and edges > run.config.leader_edges
+        number += 1
+        run.report.level(f"ring round {number}", run.comm.sum(len(graph)))
+    return graph
+
+
+def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
+    """Send a segment to the left neighbour, merge the one from the right.
+
+    While they travel the rank extracts its other edges, and numbers their components.
+    """
+    left, right = (group.rank - 1) % group.size, (group.rank + 1) % group.size
+    room = np.array([run.budget.room() // run.budget.COPIES])
+    left_room = int(group.sendrecv([room], dest=right, source=left)[0][0])
+    chosen = _choose(graph, group.size, left_room)
+    leaving = segment(graph, chosen)
+    run.report.ship(len(leaving))
+    arrival = group.isendrecv(pack(leaving), dest=left, source=right)
+    rest = without_segment(graph, chosen)
+    arrived = unpack(arrival(), graph.edges.u.dtype)
+    return cycle_filter(run.backend, merge([rest, arrived], run.threads))
+
+
+def _choose(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
+    """Choose own components with a share of the edges that the receiver has room for.
+
+    The first ones in the order of their names: where neighbouring ranks hold
+    neighbouring vertices, these are the closest to the left neighbour's.
+    """
+    count = len(graph.labels)
+    degree = np.bincount(graph.a, minlength=count)
+    degree += np.bincount(graph.b, minlength=count)
+    load = np.cumsum(np.where(graph.own, degree, 0))
+    per_edge = (graph.nbytes + 1) / (len(graph) + 1)
+    limit = min(len(graph) * 2 / parts, room / per_edge)
+    return graph.own & (load <= limit)
 
 
 # How ranks go on: by a global round, by one level of groups, or all to one leader.
@@ -37,7 +137,7 @@ PathRule = Callable[[int, int], Path]
 def cheapest_path(run: Run, edges: int, before: int) -> Path:
     """Do rounds while many edges are left and rounds shrink them; then one leader."""
     pays = before == 0 or edges <= (1 - run.config.round_gain) * before
-    return "round" if edges > FEW_EDGES and pays else "leader"
+    return "round" if edges > run.config.tuning.few_edges and pays else "leader"
 
 
 def merge_ranks(

@@ -1,25 +1,20 @@
 """Ranks merge by messages: rounds, rings and leaders, as in MND-MST."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
 from ..steps.bands import bands, giant_component
-from ..steps.heavier import CrossEdges, band_edges, heavier_edges
-from ..steps.local import contract_heavier
-from ..steps.parts import contract_graph, contract_workers, learn_names
-from ..steps.streamed import contract_stored
+from ..steps.contract import (
+    contract_graph,
+    contract_stored,
+    contract_workers,
+    learn_names,
+)
+from ..steps.heavier import CrossEdges, band_edges, contract_heavier, heavier_edges
 from .leaders import Path, cheapest_path, finish, merge_ranks
 from .portions import BandSequence, HeavyEdges, LaterBand, Remainder, RowBand
 from .strategy import Facts, HyPar, StrategySetting
-
-# The width of the first band where most of its edges travel to other ranks: there an
-# edge in the band costs more than a vertex left outside.
-TRAVELLING = 0.75
-# Up to this share of cut arcs a rank goes through all its edges by itself. It may have
-# to keep an edge for each of them.
-NEAR_SHARE = 0.02
 
 MessagePortion = RowBand | LaterBand | HeavyEdges | Remainder
 
@@ -42,8 +37,6 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
     """
 
     name = "messages"
-    # Width of the first band, in `light_edges`, of a graph without locality.
-    travelling_width: ClassVar[float] = TRAVELLING
 
     def __init__(
         self, setting: StrategySetting, start: MergeStart | None = None
@@ -51,12 +44,18 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
         super().__init__(setting)
         run, facts, self.exception = setting.run, setting.facts, setting.exception
         alone = facts.workers == 1 and not facts.stored and not facts.resumed
-        self._contracts_heavier = alone and facts.cut_share <= NEAR_SHARE
+        near = facts.cut_share <= run.config.tuning.near_share
+        self._contracts_heavier = alone and near
         if start is None:
             width = 1.0 if facts.has_locality else self.travelling_width
             sequence = BandSequence(bands(run, width * run.config.light_edges))
             start = MergeStart(sequence, sequence.first(run.resumed))
         self._start = start
+
+    @property
+    def travelling_width(self) -> float:
+        """Width of the first band, in `light_edges`, of a graph without locality."""
+        return self.run.config.tuning.travelling_width
 
     @staticmethod
     def refuses(facts: Facts) -> str | None:
@@ -153,19 +152,27 @@ class MergeInRings(MergeByMessages):
     """Ranks merge in rings and by levels of leaders, as in MND-MST."""
 
     name = "ring"
-    travelling_width = 1.0
 
     def path(self, edges: int, before: int) -> Path:
         """Return `levels`."""
         return "levels"
+
+    @property
+    def travelling_width(self) -> float:
+        """The full width: rings move few edges at a time."""
+        return 1.0
 
 
 class MergeByRounds(MergeByMessages):
     """Ranks merge by global Borůvka rounds alone."""
 
     name = "boruvka"
-    travelling_width = 1.0
 
     def path(self, edges: int, before: int) -> Path:
         """Return `round`."""
         return "round"
+
+    @property
+    def travelling_width(self) -> float:
+        """The full width: rounds move no edge."""
+        return 1.0

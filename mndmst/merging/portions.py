@@ -1,16 +1,8 @@
 """Portions of a graph's edges, lightest first, in which strategies contract it.
 
-The lightest edges, about one per vertex, usually make a giant
-component; of the others only those matter that leave a vertex outside it. For spanning
-forests this is filter-Kruskal [1]; for connected components, where a light edge is as
-good as any, it is the sampling of Afforest [2].
-
-A run therefore contracts a band of the lightest edges, then either all heavier edges
-that leave the giant component, or, while there is none, the next band of edges.
-
-[1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
-    ALENEX 2009. [2] Sutton, Ben-Nun, Barak: Optimizing parallel graph connectivity
-    computation via subgraph sampling, IPDPS 2018.
+By the policy of `graph.light_edges`, a run contracts a band of the lightest edges, then
+either all heavier edges that leave the giant component, or, while there is none, the
+next band of edges.
 """
 
 from collections.abc import Iterable

@@ -20,9 +20,8 @@ from ..kernels.group_by_owner import lightest_proposals
 from ..kernels.shared_pairs import in_both
 from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
 from ..run.run import Run
-from ..steps.boruvka import cycle_filter
-from ..steps.contract import drop_unused
-from ..steps.parts import learn_names
+from ..steps.contract import cycle_filter, learn_names
+from ..steps.reduced_graphs import drop_unused
 
 
 class LightestEdges(NamedTuple):

@@ -22,7 +22,7 @@ a reduced graph that has ghosts, and it must
 - depend on nothing but the graph.
 
 `lightest_cut_edge` and `any_cut_edge` (EXCPT_BORDER_VERTEX and EXCPT_BORDER_EDGE of
-the paper, in `steps/boruvka.py`) are examples. The first stops a component whose
+the paper, in `steps/contract.py`) are examples. The first stops a component whose
 lightest edge is a cut edge: for forests, where only the lightest edge of a component is
 known to be right. The second leaves cut edges alone and stops no component: for
 programs that may contract any edge. Where edges close a cycle the last of them in the
@@ -42,11 +42,8 @@ import numpy as np
 from ..host.errors import MndmstError
 from ..run.run import Run
 from ..steps.bands import cut_share
-from ..steps.boruvka import ExceptionCondition, any_cut_edge, lightest_cut_edge
+from ..steps.contract import ExceptionCondition, any_cut_edge, lightest_cut_edge
 from .portions import Portion
-
-# With a larger share of cut arcs a graph has no locality.
-CUT_SHARE = 0.25
 
 # Called by all ranks before each step; it may raise on all of them.
 Proceed = Callable[[], None]
@@ -79,6 +76,8 @@ class Facts:
     num_vertices : int
     own_exception : bool
         Whether the program has an exception condition of its own.
+    locality_share : float
+        The largest share of cut arcs of a graph with locality.
     """
 
     ranks: int
@@ -89,11 +88,12 @@ class Facts:
     cut_share: float
     num_vertices: int
     own_exception: bool
+    locality_share: float
 
     @property
     def has_locality(self) -> bool:
         """Whether most edges stay on their rank."""
-        return self.cut_share <= CUT_SHARE
+        return self.cut_share <= self.locality_share
 
     @classmethod
     def of(cls, run: Run, exception: ExceptionCondition) -> "Facts":
@@ -110,6 +110,7 @@ class Facts:
             cut_share=cut_share(run),
             num_vertices=run.num_vertices,
             own_exception=exception not in (lightest_cut_edge, any_cut_edge),
+            locality_share=run.config.tuning.locality_share,
         )
 
 

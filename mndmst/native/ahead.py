@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ..host.cores import core_count
-from ..host.counted import counted
+from ..host.formatting import counted
 from .levels import best_level
 from .places import directories, writable
 from .registry import Entry, entries, missing

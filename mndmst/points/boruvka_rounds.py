@@ -12,12 +12,13 @@ lightest known. A component with many such points waits: another that joins it n
 search from them, and may make them needless.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ..kernels.threads import Threads
-from .build_tree import chunks
 from .kernels.boruvka_steps import (
     NO_EDGE,
+    ComponentBounds,
     PointEdges,
     count_uncertain,
     find_first,
@@ -27,30 +28,13 @@ from .kernels.boruvka_steps import (
     name_components,
 )
 from .kernels.certified_edges import first_listed, join_listed, list_leaving
-from .kernels.kd_tree import PointTree
-from .kernels.lightest_edges import (
-    NO_POSITION,
-    Components,
-    RemoteQueries,
-    approach,
-    lightest,
-    lightest_of_queries,
-    sum_up,
-)
-from .neighbours import LEAST_QUERIES, Neighbours, PointIndex
+from .neighbours import Neighbours
+from .point_search import PointSearch
+from .remote_points import key_of
 
-# A component with at least MANY queries first lowers its bound by walks from GUIDES.
-MANY, GUIDES = 256, 4
 # Searches from one point in CHEAP_SHARE are cheap.
 CHEAP_SHARE = 64
-LEAST_SEARCHES = 32  # least searches of a chunk of work
 LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
-
-
-def key_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the order of edges of one weight: the smaller number, then the larger."""
-    low, high = np.minimum(one, other), np.maximum(one, other)
-    return low.astype(np.uint64) << np.uint64(32) | high
 
 
 def join_certified(
@@ -125,7 +109,7 @@ class BoruvkaRounds:
 
     Parameters
     ----------
-    index : PointIndex
+    search : PointSearch
     cores : ndarray of float64, shape (points,)
         Core distances by position; zeros for plain distances.
     reach : ndarray of float64, shape (points,)
@@ -135,22 +119,23 @@ class BoruvkaRounds:
         The vertex of each point of this rank: its component before the first round.
     count : int
         Number of vertices of all ranks.
+    report : callable
+        Takes the number of components left.
     """
 
     def __init__(
         self,
-        index: PointIndex,
+        search: PointSearch,
         cores: np.ndarray,
         reach: np.ndarray,
         vertex: np.ndarray,
         count: int,
+        report: Callable[[int], object],
     ) -> None:
-        self.index, self.cores, self.reach = index, cores, reach
-        self.ranks, self.vertex = index.remote.ranks, vertex
+        self.search, self.cores, self.reach = search, cores, reach
+        self.ranks, self.vertex, self.report = search.remote.ranks, vertex, report
         self.parent = np.arange(count, dtype=np.uint32)
         self.present = np.empty(count, np.uint32)  # component of each vertex
-        nodes = len(index.tree.left)
-        self.of_node, self.least_reach = np.empty(nodes, np.uint32), np.empty(nodes)
 
     def finish(self, known: PointEdges) -> PointEdges:
         """Join all components; return the edges that do. Collective.
@@ -168,11 +153,14 @@ class BoruvkaRounds:
         """
         forest = [no_edges()]
         while (count := name_components(self.parent, self.present)) > 1:
+            self.report(count)
             known = known.take(slice(keep_leaving(known, self.present)))
-            components = self._components(self._first_edges(known, count).weight)
+            bound = self._first_edges(known, count).weight.copy()
+            of_position = self.present[self.vertex]
+            components = ComponentBounds(of_position, self.cores, self.reach, bound)
             counts = np.empty(count, np.int64)
             count_uncertain(components, self.reach, counts)
-            taking_part = choose(self.ranks.sum(counts), self.index.remote.total)
+            taking_part = choose(self.ranks.sum(counts), self.search.remote.total)
             queries = np.empty(counts[taking_part].sum(), np.uint32)
             list_uncertain(components, self.reach, taking_part, queries)
             if self.ranks.max(len(queries)):
@@ -184,16 +172,6 @@ class BoruvkaRounds:
             if self.ranks.rank == 0:
                 forest.append(first.take(joined))
         return PointEdges.concatenate(forest)
-
-    def _components(self, bound: np.ndarray) -> Components:
-        return Components(
-            of_position=self.present[self.vertex],
-            of_node=self.of_node,
-            cores=self.cores,
-            reach=self.reach,
-            least_reach=self.least_reach,
-            bound=bound.copy(),
-        )
 
     def _first_edges(self, known: PointEdges, count: int) -> PointEdges:
         """Return the first known edge of all ranks that leaves each component.
@@ -218,98 +196,25 @@ class BoruvkaRounds:
         b[(weight != least) | (key != first)] = 0
         return PointEdges(a, self.ranks.max(b).astype(np.uint32), least, first)
 
-    def _search(self, components: Components, queries: np.ndarray) -> PointEdges:
+    def _search(self, components: ComponentBounds, queries: np.ndarray) -> PointEdges:
         """Return the first edge, within the bound, of each query. Collective.
 
         Bounds are lowered, and the reach of the queries is raised.
         """
-        tree, threads = self.index.tree, self.index.threads
-        vertex, bound = self.vertex, components.bound
-        of_position = components.of_position
-        sum_up(tree, components)
-        lower_bounds(tree, components, queries, threads)
-        bound[:] = self.ranks.min(bound)
-        ends, low = find_lightest(tree, components, queries, threads)
+        rows, vertex = self.search.rows, self.vertex
+        ends, low = self.search.lightest(components, queries)
         has = ends != queries
         found = PointEdges(
             vertex[queries],
             vertex[ends],
             np.where(has, low, np.inf),
-            np.where(has, key_of(tree.rows[queries], tree.rows[ends]), LAST_KEY),
+            np.where(has, key_of(rows[queries], rows[ends]), LAST_KEY),
         )
         # No edge of a query that is not found weighs less than its `low`.
-        for step, rank in self.index.remote.ring():
-            bound[:] = self.ranks.min(bound)
-            np.minimum(low, bound[of_position[queries]], out=low)
-            self._query_rank(step, rank, components, queries, low, found)
+        self.search.remote.improve_edges(components, vertex, queries, low, found)
         exact = found.weight <= low
         self.reach[queries] = np.where(exact, low, np.nextafter(low, np.inf))
         return found.take(found.weight < np.inf)
-
-    def _query_rank(
-        self,
-        step: int,
-        rank: int,
-        components: Components,
-        queries: np.ndarray,
-        low: np.ndarray,
-        found: PointEdges,
-    ) -> None:
-        """Search another rank's points; replace edges by earlier ones. Collective."""
-        tree, remote = self.index.tree, self.index.remote
-        gap = remote.distances_to_box(rank, self.index.coordinates(queries))
-        with np.errstate(over="ignore"):
-            limit = self.index.norm.reduced(low)
-            limit = np.minimum(limit * (1 + 1e-15) + 1e-322, np.finfo(np.float64).max)
-        asking = np.flatnonzero(gap < limit)
-        chosen = queries[asking]
-        columns = (
-            self.index.coordinates(chosen),
-            components.of_position[chosen],
-            self.cores[chosen],
-            tree.rows[chosen],
-            low[asking],
-        )
-
-        def answer(
-            points: np.ndarray,
-            component: np.ndarray,
-            core: np.ndarray,
-            row: np.ndarray,
-            bound: np.ndarray,
-        ) -> list[np.ndarray]:
-            points = points.reshape(-1, tree.low.shape[1])
-            received = RemoteQueries(points, component, core, row, bound)
-            return self._answer(components, received)
-
-        for part, (weight, end, row) in remote.query(step, columns, answer):
-            here = asking[part]
-            low[here] = np.minimum(low[here], weight)
-            key = key_of(tree.rows[queries[here]], row)
-            earlier = (weight < found.weight[here]) | (
-                (weight == found.weight[here]) & (key < found.key[here])
-            )
-            earlier &= end != NO_POSITION
-            here = here[earlier]
-            found.b[here], found.key[here] = end[earlier], key[earlier]
-            found.weight[here] = weight[earlier]
-            own = components.of_position[queries[here]]
-            np.minimum.at(components.bound, own, weight[earlier])
-
-    def _answer(
-        self, components: Components, queries: RemoteQueries
-    ) -> list[np.ndarray]:
-        """Return weights, vertices and numbers of the first edges of remote queries."""
-        tree, threads, count = self.index.tree, self.index.threads, len(queries.row)
-        ends = np.empty(count, np.uint32)
-        ranges = threads.ranges(count, LEAST_QUERIES)
-        threads.map(
-            lightest_of_queries, [(tree, components, queries, ends, *r) for r in ranges]
-        )
-        has = ends != NO_POSITION
-        vertex, rows = np.full(count, NO_POSITION), np.full(count, NO_POSITION)
-        vertex[has], rows[has] = self.vertex[ends[has]], tree.rows[ends[has]]
-        return [queries.bound, vertex, rows]
 
 
 def choose(counts: np.ndarray, points: int) -> np.ndarray:
@@ -330,41 +235,3 @@ def choose(counts: np.ndarray, points: int) -> np.ndarray:
     taking_part = np.zeros(len(counts), np.bool_)
     taking_part[order[: max((len(order) + 1) // 2, cheap)]] = True
     return taking_part
-
-
-def find_lightest(
-    tree: PointTree, components: Components, queries: np.ndarray, threads: Threads
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the far ends and weights of the lightest edges; see `lightest`.
-
-    Parameters
-    ----------
-    components : Components
-        Summed up; their bounds are lowered.
-    queries : ndarray of uint32
-        The positions to search from, ascending.
-    """
-    ends, weight = np.empty_like(queries), np.empty(len(queries))
-    work = chunks(len(queries), threads, LEAST_SEARCHES)
-    threads.map(lightest, [(tree, components, queries, ends, weight, *c) for c in work])
-    return ends, weight
-
-
-def lower_bounds(
-    tree: PointTree, components: Components, queries: np.ndarray, threads: Threads
-) -> None:
-    """Lower the bounds of components with many queries, by walks from a few."""
-    positions = guides(queries, components.of_position[queries], len(components.bound))
-    work = chunks(len(positions), threads, GUIDES)
-    threads.map(approach, [(tree, components, positions, *chunk) for chunk in work])
-
-
-def guides(queries: np.ndarray, component: np.ndarray, count: int) -> np.ndarray:
-    """Return a few of the queries of each component that has many."""
-    sizes = np.bincount(component, minlength=count)
-    many = sizes >= MANY
-    chosen = many[component]
-    positions = queries[chosen][np.argsort(component[chosen], kind="stable")]
-    ends = np.cumsum(sizes[many])
-    few = [ends - 1 - sizes[many] * i // GUIDES for i in range(GUIDES)]
-    return positions[np.concatenate(few)]

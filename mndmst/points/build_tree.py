@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.extras import optional
+from ..host.errors import optional
 from ..kernels.threads import Threads
 from .kernels.kd_tree import PointTree, fill_blocks, fill_boxes
 from .metrics import Norm

@@ -15,8 +15,8 @@ from ..cluster.condensed import scale_of
 from ..cluster.density import clusters_by_label
 from ..cluster.selection import ClusterSelection
 from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
-from ..host.counted import counted
 from ..host.errors import ConfigError, InputError
+from ..host.formatting import counted
 from .cluster_measures import (
     centroid_of,
     exemplars_of,

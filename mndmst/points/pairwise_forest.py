@@ -14,9 +14,8 @@ import numpy as np
 
 from ..api.arrays import minimum_spanning_forest
 from ..api.forest import Forest
-from ..host.counted import counted
-from ..host.errors import ConfigError, InputError
-from ..host.extras import optional
+from ..host.errors import ConfigError, InputError, optional
+from ..host.formatting import counted
 from .boruvka_rounds import key_of
 from .metrics import METRICS, Norm, prepared, shown
 from .point_forest import PointForest, forest_of_keys, points_forest

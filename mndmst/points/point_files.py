@@ -12,8 +12,8 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from ..host.counted import counted
 from ..host.errors import ConfigError, InputError, MndmstError
+from ..host.formatting import counted
 from ..io.allowance import check_room
 from ..io.formats.files import COMPRESSIONS, readable
 from ..io.formats.point_columns import names_of

@@ -28,15 +28,19 @@ from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.ahead import compile_for
-from .boruvka_rounds import BoruvkaRounds, join_certified, key_of, no_edges
+from .boruvka_rounds import BoruvkaRounds, join_certified, no_edges
 from .build_tree import build_tree
+from .coordinates import point_coordinates
 from .distribute import distribute
-from .equal_points import join_equal
+from .equal_points import Coordinates, join_equal
 from .kernels.boruvka_steps import PointEdges, join, name_components
 from .metrics import METRICS, prepared, shown
-from .neighbours import Neighbours, PointIndex, find_neighbours, index_alone
-from .remote_points import MpiPoints
+from .neighbours import Neighbours
+from .point_search import PointSearch, TreeSearch
+from .remote_points import MpiPoints, OwnedTree, key_of
 from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
+from .search_choice import check_search, choose_search, make_search
+from .search_reporter import SearchReporter
 
 # Neighbours listed beyond those of core distances, and at least. More take longer to
 # find; with fewer, fewer edges are certified.
@@ -76,11 +80,14 @@ class PointForest:
         Number of edges that the nearest neighbours alone certify.
     exact : bool
         Whether the forest is that of all distances.
+    search : str
+        The search that found it; see `search_choice`. Empty if there was none.
     """
 
     forest: Forest
     certain: int
     exact: bool
+    search: str = ""
 
 
 def points_forest(
@@ -91,13 +98,16 @@ def points_forest(
     approximate: bool = False,
     neighbours: int = 0,
     threads: int = 0,
+    search: str = "auto",
+    reporter: SearchReporter | None = None,
 ) -> PointForest:
     """Return the minimum spanning forest of the distances between all points.
 
     Parameters
     ----------
-    points : ndarray of float64, shape (points, dimensions)
-        Finite, and no larger than `point_files.LARGEST`.
+    points : ndarray of numbers, shape (points, dimensions)
+        Finite, and no larger than `point_files.LARGEST`. Searches by products make no
+        float64 copy of them.
     metric : str
         A name in `metrics.METRICS`.
     min_samples : int
@@ -112,6 +122,9 @@ def points_forest(
         the speed.
     threads : int
         0 for all cores this process may use.
+    search : {"auto", "tree", "product"}
+        See `choose_search`; it affects only the speed.
+    reporter : SearchReporter, optional
 
     Raises
     ------
@@ -126,29 +139,36 @@ def points_forest(
     if n == 0 or points.shape[1] == 0:
         raise InputError(f"the point array is empty: its shape is {points.shape}")
     _check_request(n, min_samples, neighbours)
+    check_search(search, metric)
+    reporter = reporter or SearchReporter()
     team = Threads(threads or core_count())
-    computed = prepared(points, metric)
+    computed = point_coordinates(points, metric)
     if n == 1:
-        return PointForest(
-            forest_of_keys(np.empty(0), np.empty(0, np.uint64), 1), 0, True
-        )
-    norm = METRICS[metric].norm
-    scale = scale_for(norm, *extremes(computed))
-    computed = scale.scaled(computed)
+        none = forest_of_keys(np.empty(0), np.empty(0, np.uint64), 1)
+        return PointForest(none, 0, True)
     compile_for("points")
     min_samples = min(min_samples, n - 1)
     usual = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or usual, min_samples, n)
-    index = index_alone(computed, norm, team)
-    edges, certified = _join(index, k, min_samples, approximate)
-    src, dst = _ends(edges.key)
-    scale.check(
-        edges.weight, lambda near: (computed[src[near]] != computed[dst[near]]).any(1)
+    choice = choose_search(computed, metric, search, k)
+    reporter.chosen(choice)
+    searched = make_search(computed, metric, choice, team, reporter.rows)
+
+    def coordinates(positions: np.ndarray) -> np.ndarray:
+        return computed.of(searched.rows[positions])
+
+    edges, certified = _join(
+        searched, coordinates, k, min_samples, reporter, approximate
     )
-    weight = shown(scale.original(edges.weight), metric)
+    src, dst = _ends(edges.key)
+    computed.scale.check(
+        edges.weight,
+        lambda near: (computed.of(src[near]) != computed.of(dst[near])).any(axis=1),
+    )
+    weight = shown(computed.scale.original(edges.weight), metric)
     exact = not approximate or certified == n - 1
     forest = forest_of_keys(weight, edges.key, n)
-    return PointForest(forest, certified, exact)
+    return PointForest(forest, certified, exact, choice.name)
 
 
 def distributed_forest(
@@ -208,9 +228,11 @@ def distributed_forest(
             tree = build_tree(mine.points, norm, team)
         order = tree.rows
         tree = tree._replace(rows=mine.rows[order])
-        remote = MpiPoints(owners, tree, norm, how.batch)
-        index = PointIndex(tree, mine.points, order, norm, remote, team)
-        edges, certified = _join(index, k, min_samples)
+        owned = OwnedTree(tree, mine.points, order, norm)
+        search = TreeSearch(tree, MpiPoints(owners, owned, team, how.batch), team)
+        edges, certified = _join(
+            search, owned.coordinates, k, min_samples, SearchReporter()
+        )
         owners.free()
     certified = comm.sum(certified)
     gathered = _gather(comm, edges)
@@ -220,7 +242,7 @@ def distributed_forest(
         return None
     weight = shown(scale.original(gathered.weight), metric)
     forest = forest_of_keys(weight, gathered.key, total)
-    return PointForest(forest, certified, True)
+    return PointForest(forest, certified, True, "tree")
 
 
 def _check_request(points: int, min_samples: int, neighbours: int) -> None:
@@ -232,7 +254,12 @@ def _check_request(points: int, min_samples: int, neighbours: int) -> None:
 
 
 def _join(
-    index: PointIndex, k: int, min_samples: int, approximate: bool = False
+    search: PointSearch,
+    coordinates: Coordinates,
+    k: int,
+    min_samples: int,
+    reporter: SearchReporter,
+    approximate: bool = False,
 ) -> tuple[PointEdges, int]:
     """Return this rank's share of the forest's edges. Collective.
 
@@ -243,14 +270,14 @@ def _join(
     certified : int
         Number of edges that this rank has certified.
     """
-    rows, remote = index.tree.rows, index.remote
-    found = find_neighbours(index, k, min_samples)
-    equal = join_equal(index, found)
+    rows, remote = search.rows, search.remote
+    found = search.neighbours(k, min_samples)
+    equal = join_equal(coordinates, search, found)
     cores, reach = found.cores, found.reach
     inside, cut = equal, no_edges()
     within = reach
-    if not index.alone:
-        inside, cut = _split_by_owner(index, equal, found)
+    if len(rows) < remote.total:
+        inside, cut = _split_by_owner(search, equal, found)
         within = reach.copy()
         np.minimum.at(within, cut.a, cut.weight)
     parent = _linked(inside, len(reach))
@@ -267,19 +294,20 @@ def _join(
         cut._replace(a=vertex[cut.a], b=remote.gather_values(vertex, cut.b)),
     ])  # fmt: skip
     count = remote.ranks.sum(here)
-    rounds = BoruvkaRounds(index, cores, reach, vertex, count)
+    report = reporter.components
+    rounds = BoruvkaRounds(search, cores, reach, vertex, count, report)
     edges = PointEdges.concatenate([certified, rounds.finish(known)])
     return edges, len(certified.a)
 
 
 def _split_by_owner(
-    index: PointIndex, equal: PointEdges, found: Neighbours
+    search: PointSearch, equal: PointEdges, found: Neighbours
 ) -> tuple[PointEdges, PointEdges]:
     """Return the edges of equal points inside this rank, and all edges to others."""
-    rows, n = index.tree.rows, len(found.cores)
+    rows, n = search.rows, len(found.cores)
     position, j = np.nonzero(found.positions >= n)
     far = found.positions[position, j]
-    key = key_of(rows[position], index.remote.gather_values(rows, far))
+    key = key_of(rows[position], search.remote.gather_values(rows, far))
     ends = position.astype(np.uint32), far
     listed = PointEdges(*ends, found.weight[position, j], key)
     outside = equal.b >= n

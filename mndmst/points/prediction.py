@@ -18,7 +18,7 @@ import numpy as np
 
 from ..cluster.condensed import CondensedTree, scale_of
 from ..cluster.kernels.dendrogram import merge_scales, owners
-from ..host.extras import optional
+from ..host.errors import optional
 from .metrics import METRICS, prepared, shown
 from .pairwise_forest import Metric, MetricRows, simplified
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from ..host.counted import counted
+from ..host.formatting import counted
 from .record import Record, kind_of
 
 # A share of the time that is worth a word.

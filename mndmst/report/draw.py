@@ -46,7 +46,7 @@ def timeline(axes: Any, record: Record, begin: float = 0.0) -> None:
         for span in stages(rank):
             bar(span, (row - 0.4, 0.5), kind_of(span.stage))
         for span in device_work(rank):
-            gpu = span.name.startswith(("cuda", "NVIDIA"))
+            gpu = not span.name.startswith("cpu")
             place = (row + 0.12, 0.12) if gpu else (row + 0.26, 0.12)
             bar(span, place, "GPU works" if gpu else "CPU works")
     axes.set_ylim(len(ranks) - 0.4, -0.6)

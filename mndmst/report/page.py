@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..host.counted import counted
-from ..host.extras import optional
-from ..host.version import __version__
+from ..host import __version__
+from ..host.errors import optional
+from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
 from ..io.endings import PAGE
 from ..io.picture_file import write_picture_file

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..backends import backend_names
+from ..graph.tuning import Tuning
 from ..host.errors import ConfigError, shown
 from ..io.opening import read_toml
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 # The strategies by which parts merge (`merging/choose.py`).
 MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
-CHOICES = {"backend": ("auto", "cpu", "cuda"), "merge": MERGES}
+CHOICES = {"backend": backend_names(), "merge": MERGES}
 _MOST = 1 << 62
 # More than any machine has cores: the system would refuse to start them.
 MOST_THREADS = 1 << 12
@@ -118,6 +120,8 @@ class Config:
         Seconds from one checkpoint to the next; 0 saves as often as possible.
     timeout : int
         Seconds that a host may be out of reach before the job ends; 0 waits for ever.
+    tuning : Tuning
+        Thresholds that are measured, not options; tests set them.
     """
 
     backend: str = "auto"
@@ -136,6 +140,7 @@ class Config:
     ring_gain: float = 0.1
     checkpoint_interval: float = 60.0
     timeout: int = 120
+    tuning: Tuning = field(default_factory=lambda: Tuning.default, repr=False)
 
     def __post_init__(self) -> None:
         self._read(lambda name, value: f"{name} is {shown(value)}")
@@ -160,9 +165,9 @@ class Config:
                 read_toml(file), lambda name, value: f"{file}: {name} = {value!r}"
             )
         variables = {
-            field.name: environment[variable]
-            for field in fields(cls)
-            if (variable := _variable(field.name)) in environment
+            option.name: environment[variable]
+            for option in _options()
+            if (variable := _variable(option.name)) in environment
         }
         config = config.updated(
             variables, lambda name, value: f"{_variable(name)}={value}"
@@ -184,7 +189,7 @@ class Config:
         ConfigError
             For an option that does not exist or an invalid value.
         """
-        unknown = set(values) - {option.name for option in fields(self)}
+        unknown = set(values) - {option.name for option in _options()}
         if unknown:
             name = min(unknown)
             raise ConfigError(f"{typed(name, values[name])}: there is no such option")
@@ -196,7 +201,7 @@ class Config:
 
     def _read(self, typed: Typed) -> None:
         """Replace text by values; raise a ConfigError for invalid text."""
-        for option in fields(self):
+        for option in _options():
             given = getattr(self, option.name)
             try:
                 value = _read(option.name, option.default, given)
@@ -206,7 +211,7 @@ class Config:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options as plain values, for outputs."""
-        return asdict(self)
+        return {option.name: getattr(self, option.name) for option in _options()}
 
 
 def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
@@ -223,6 +228,11 @@ def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
         mine = load()
     own = {name: getattr(mine, name) for name in OF_RANK}
     return replace(comm.bcast(mine), **own)
+
+
+def _options() -> list[Field[Any]]:
+    """Return the fields that users set."""
+    return [option for option in fields(Config) if option.name != "tuning"]
 
 
 def _variable(name: str) -> str:

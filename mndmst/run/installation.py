@@ -3,7 +3,7 @@
 import platform
 from typing import Any
 
-from ..backends import device_ids, device_names, unavailable
+from ..backends import ACCELERATORS, accelerator, find_accelerator
 from ..comm import mpi_library
 from ..comm.communicator import Comm
 from ..comm.placement import RankPlacement, locate
@@ -25,14 +25,16 @@ def describe_installation() -> dict[str, Any]:
     facts["cores"] = core_count()
     facts["threading"] = THREADING
     facts["mpi"] = _mpi_library()
-    reason = unavailable()
-    facts["cuda"] = reason or ", ".join(device_names())
+    for name in ACCELERATORS:
+        kind = accelerator(name)
+        facts[name] = kind.unavailable() or ", ".join(kind.device_names())
     return facts
 
 
 def describe_places(comm: Comm) -> list[RankPlacement] | None:
     """Return the places of all ranks on rank 0, None elsewhere. Collective."""
-    gpus = device_ids() if unavailable() is None else []
+    kind, _ = find_accelerator("auto")
+    gpus = kind.device_ids() if kind else []
     return comm.gather(locate(comm).equipped(gpus))
 
 

@@ -10,10 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..backends import accelerators
 from ..comm.communicator import Comm
-from ..host.plain_json import to_json
+from ..host import __version__
+from ..host.formatting import to_json
 from ..host.progress import Progress
-from ..host.version import __version__
 from ..io.atomic_output import AtomicOutput
 from ..io.endings import REPORT
 from ..io.layout import writing
@@ -137,7 +138,8 @@ def versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version  # takes 10 ms
 
     found = {"mndmst": __version__, "python": platform.python_version()}
-    for name in ("numpy", "numba", "h5py", "mpi4py", "cupy-cuda13x", "cupy-cuda12x"):
+    devices = [name for kind in accelerators() for name in kind.DISTRIBUTIONS]
+    for name in ("numpy", "numba", "h5py", "mpi4py", *devices):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..host.extras import optional
+from ..host.errors import optional
 
 arrow = optional("pyarrow", "serve", "The service needs")
 

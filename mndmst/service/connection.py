@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from ..host.errors import ConfigError, MndmstError
-from ..host.extras import optional
+from ..host.errors import ConfigError, MndmstError, optional
 from .batches import batches_of
 from .protocol import to_bytes
 

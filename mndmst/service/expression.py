@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError, MndmstError
-from ..host.extras import optional
+from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.edges import supported_weights
 from .protocol import MOST_INTEGER
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import ConfigError
-from ..host.extras import optional
+from ..host.errors import ConfigError, optional
 from .access import Access
 from .answer_memory import AnswerMemory
 from .batches import batches_of

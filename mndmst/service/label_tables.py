@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..host.errors import ConfigError
-from ..host.extras import optional
+from ..host.errors import ConfigError, optional
 
 arrow = optional("pyarrow", "serve", "The service needs")
 

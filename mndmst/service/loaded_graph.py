@@ -17,7 +17,7 @@ from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, Rows
-from ..graph.order import keys_to_weights
+from ..graph.order import keys_to_weights, reversed_keys
 from ..host.errors import ConfigError, InputError
 from ..host.progress import Progress
 from ..pipeline import contract
@@ -25,7 +25,7 @@ from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Run, State, Worker
 from ..steps.part_graph import part_graph
-from ..steps.workers import place
+from ..steps.split import place
 from .edge_order import EdgeOrder
 from .filters import (
     count_edges,
@@ -240,7 +240,7 @@ class LoadedGraph:
         seconds = run.comm.max(run.report.seconds - begin)
         parts = run.state.forest_edges
         if choice.maximum:
-            parts = [EdgeList(edges.u, edges.v, ~edges.key) for edges in parts]
+            parts = [EdgeList(e.u, e.v, reversed_keys(e.key)) for e in parts]
         elif choice.below is not None:
             weights = [keys_to_weights(edges.key, weighed.dtype) for edges in parts]
             light = [lighter(each, choice.below) for each in weights]
@@ -273,7 +273,7 @@ class LoadedGraph:
             workers = with_arcs(workers, keep)
         num_edges = run.comm.sum(count_edges(workers))
         if choice.maximum:
-            workers = with_keys(workers, ~joined_rows(workers).keys)
+            workers = with_keys(workers, reversed_keys(joined_rows(workers).keys))
         workers = tuple(replace(worker, placed=None) for worker in workers)
         return replace(run, workers=place(workers, run.report), num_edges=num_edges)
 

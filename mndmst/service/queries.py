@@ -13,8 +13,7 @@ from ..cluster.linkage import (
     numbered,
     single_linkage,
 )
-from ..host.errors import ConfigError
-from ..host.extras import optional
+from ..host.errors import ConfigError, optional
 from ..tree.index import ForestIndex
 from .answer_memory import AnswerMemory
 from .forest_view import ForestView

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from ..host.errors import ConfigError, MndmstError
-from ..host.extras import optional
+from ..host.errors import ConfigError, MndmstError, optional
 from .access import Access
 from .executor import Executor, check_known
 from .graph_version import StaleVersionError

@@ -34,8 +34,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ..changes.batch import OPERATIONS, Batch
-from ..host.errors import InputError
-from ..host.extras import optional
+from ..host.errors import InputError, optional
 
 arrow = optional("pyarrow", "serve", "The journal needs")
 

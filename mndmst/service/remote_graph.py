@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..api.inputs import as_column
-from ..host.errors import InputError
-from ..host.extras import optional
+from ..host.errors import InputError, optional
 from .batches import batches_of
 from .connection import Connection, OtherVersionError, version_of
 from .remote_forest import RemoteForest

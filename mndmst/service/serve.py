@@ -26,8 +26,8 @@ from ..host.signals import stop_signals
 from ..io.atomic_output import whole_file
 from ..io.endings import ADDRESS
 from ..io.replacing import json_mark
-from ..run.compile import compile_kernels
 from ..run.config import Config
+from ..run.startup import compile_kernels
 from .access import Access
 from .control_channel import ControlChannel
 from .executor import Executor, FatalError

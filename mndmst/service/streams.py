@@ -11,7 +11,7 @@ import numpy as np
 
 from ..graph.model import EdgeList
 from ..graph.order import keys_to_weights
-from ..host.extras import optional
+from ..host.errors import optional
 from .graph_version import GraphVersion
 
 arrow = optional("pyarrow", "serve", "The service needs")

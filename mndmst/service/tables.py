@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError, MndmstError
-from ..host.extras import optional
+from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
 from ..io.opening import check_regular
 

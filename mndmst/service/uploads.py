@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError
-from ..host.extras import optional
+from ..host.errors import ConfigError, InputError, optional
 from ..host.memory import MIB, free_bytes, give_back_freed
 
 # What each kind of upload has; the weights may be of any type.

@@ -1,22 +1,20 @@
-"""Light edges first: bands of weights, and what samples of the arcs tell.
+"""Bands of weights for all ranks, and the samples of arcs that decide on them.
 
-The forest of the lightest edges, about one per vertex, usually has one
-giant component. Then of all other edges only those count that leave it (`heavier.py`).
-Else the next band follows, twice as wide.
+Where a band ends and when a giant component exists is decided by the policy of
+`graph.light_edges`.
 """
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..backends.base import SPARSE_ARCS_PER_VERTEX, Band
-from ..graph.giant import most_frequent
+from ..backends.base import Band
+from ..graph import light_edges as policy
+from ..graph.light_edges import doubling_shares, first_share
 from ..run.run import Run
 
 # Sampled arcs: for keys, for the giant component, for the share of cut arcs.
 KEY_SAMPLE, GIANT_SAMPLE, CUT_SAMPLE = 8192, 1024, 8192
-# The share of arcs in rows of one component that makes it the giant one.
-GIANT_SHARE = 0.5
 
 
 def bands(run: Run, light_edges: float) -> Iterator[Band]:
@@ -50,17 +48,16 @@ def _ends(run: Run, light_edges: float) -> Iterator[int]:
             sum(worker.rows.count_occupied() for worker in run.workers),
         ])
     )  # fmt: skip
-    if arcs <= SPARSE_ARCS_PER_VERTEX * occupied:
+    first = first_share(arcs / 2, occupied, light_edges, run.config.tuning)
+    if first is None:
         return
     key_dtype = run.workers[0].rows.keys.dtype
     sample = np.sort(_sample(run, KEY_SAMPLE, arcs, key_dtype, _keys))
-    share = 2 * light_edges * occupied / arcs
-    while 0 < share < 0.5 and len(sample):
+    for share in doubling_shares(first):
         high = int(sample[int(share * len(sample))])
         if high == np.iinfo(sample.dtype).max:
-            return  # nothing can be above
+            return  # no key is above
         yield high
-        share *= 2
 
 
 def giant_component(run: Run, component: np.ndarray) -> int | None:
@@ -78,7 +75,7 @@ def giant_component(run: Run, component: np.ndarray) -> int | None:
         return component[rows.first + tails - run.directory.first]
 
     sample = _sample(run, GIANT_SAMPLE, arcs, component.dtype, labels)
-    return most_frequent(sample, GIANT_SHARE)
+    return policy.giant_component(sample, run.config.tuning)
 
 
 def _sample(

@@ -1,118 +1,302 @@
-"""What contraction does to a reduced graph: rename, merge, cut apart.
+"""Step 3: contract the parts of a rank, except across their borders (indComp).
 
-Self edges go as soon as two ends have one name. Of multi-edges all but the
-lightest close a cycle, so the cycle filter (`Backend.forest`) removes them with
-everything else that cannot be in the forest.
+A part is the rows of a worker, a reduced graph, or a piece of rows that stay in their
+file. By the cut property a component may merge along its lightest edge; if that edge
+leads to a ghost, the component waits [1]. Two observations make it cheap. Only the
+minimum spanning forest of a worker's edges matters (every other edge is the heaviest of
+a cycle), so the device's fastest forest kernel comes first and the border-excepting
+rounds run on a forest. And that filter removes multi-edges, too.
+
+When two parts merge, the border between them disappears, and both are contracted once
+more. Pieces of stored rows pass through memory one by one, each a part like that of
+another device. Little waits at the borders if a graph has locality. If it has none, the
+waiting edges take as much memory as the rows, and the memory limit is rejected.
+
+[1] Panja and Vadhiyar: MND-MST, ICPP 2018, section 3.2.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from ..graph.model import EdgeList, ReducedGraph
-from ..kernels import edge_ops
-from ..kernels.columns import taken
-from ..kernels.numbering import compact, distinct
-from ..kernels.spanning import pair_order
-from ..kernels.threads import ALONE, Threads
+from ..backends.base import Backend, Band, Growth, RowGrowth
+from ..comm.directory import present_names
+from ..graph.model import EdgeList, ReducedGraph, Rows
+from ..graph.order import id_dtype
+from ..graph.ordered import Ordered
+from ..io.stored_rows import StoredRows
+from ..kernels.columns import room_for
+from ..kernels.edge_order import in_order
+from ..run.run import Run
+from .reduced_graphs import (
+    drop_unused,
+    empty_graph,
+    merge,
+    reduced_graph,
+    rename,
+    segment,
+    without_segment,
+)
+
+# How far the components of a graph with ghosts may grow: an exception condition.
+ExceptionCondition = Callable[[Backend, ReducedGraph], Growth]
 
 
-def reduced_graph(
-    edges: EdgeList,
-    ends: tuple[np.ndarray, np.ndarray],
-    first: int,
-    last: int,
-    own: bool,
-) -> ReducedGraph:
-    """Return the reduced graph of some edges.
+class ContractedPart(NamedTuple):
+    """What independent computation has achieved.
+
+    Attributes
+    ----------
+    forest_edges : EdgeList
+        Edges of the minimum spanning forest of the whole graph.
+    old : ndarray of int64, or range
+        Components, ascending: all that are part of others now, and maybe some that
+        are not. A range stands for consecutive vertices.
+    new : ndarray of integers
+        What they are part of now.
+    graph : ReducedGraph
+        What is left.
+    """
+
+    forest_edges: EdgeList
+    old: np.ndarray | range
+    new: np.ndarray
+    graph: ReducedGraph
+
+
+def lightest_cut_edge(backend: Backend, graph: ReducedGraph) -> Growth:
+    """Stop a component whose lightest edge is a cut edge; for spanning forests."""
+    return backend.grow(graph)
+
+
+def any_cut_edge(backend: Backend, graph: ReducedGraph) -> Growth:
+    """Leave cut edges alone, and nothing else; for connected components.
+
+    No component stops growing: edges inside the part may contract in any order.
+    """
+    inside = graph.own[graph.a] & graph.own[graph.b]
+    spanning, root = backend.forest(graph.take(inside))
+    in_forest = np.zeros(len(graph), np.bool_)
+    in_forest[np.flatnonzero(inside)[spanning]] = True
+    return Growth(in_forest, root)
+
+
+def contract_rows(
+    backend: Backend,
+    rows: Rows,
+    placed: object,
+    band: Band,
+    exception: ExceptionCondition = lightest_cut_edge,
+) -> ContractedPart:
+    """Reduce a worker's rows to the forest of a band, then contract it.
 
     Parameters
     ----------
-    ends : pair of ndarray
-        The components of the edges' ends, as vertex ids.
-    first, last : int
-        The range most of them are in.
-    own : bool
-        Whether the components in the range are complete here; the others are not.
+    placed : object
+        The rows on the device, from `Backend.place`.
     """
-    labels, a, b = compact(*ends, first, last)
-    inside = (labels >= first) & (labels < last)
-    return ReducedGraph(edges, a, b, labels, inside & own)
+    if rows.complete and band == Band():
+        return _finished(*backend.msf(placed))
+    if exception is lightest_cut_edge:
+        grown = backend.grow_rows(placed, band)
+        if grown is not None:
+            return _left_of(rows, grown)
+    edges = backend.band_forest(placed, band, None)
+    ends = (edges.u, edges.v)
+    graph = reduced_graph(edges, ends, rows.first, rows.last, own=True)
+    return contract(backend, graph, exception)
 
 
-def empty_graph(edges: EdgeList) -> ReducedGraph:
-    """Return a reduced graph without edges, with the types of `edges`."""
-    nothing = EdgeList.empty(edges.u.dtype, edges.key.dtype)
-    none = np.empty(0, np.uint32)
-    return ReducedGraph(nothing, none, none, np.empty(0, np.int64), np.empty(0, bool))
+def _left_of(rows: Rows, grown: RowGrowth) -> ContractedPart:
+    """Return the contraction of rows whose components have grown."""
+    ids = id_dtype(rows.num_vertices)
+    new = grown.label.astype(ids)
+    new += ids.type(rows.first)
+    graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last, own=True)
+    return ContractedPart(grown.forest_edges, range(rows.first, rows.last), new, graph)
 
 
-def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
-    """Give components new names (one per label), drop self edges and what has none.
-
-    Components of one name become one, which is own if one of them was: own
-    components merge with own ones only.
-    """
-    alive, end_a, end_b = edge_ops.living(graph.a, graph.b, names)
-    labels, a, b = compact(end_a, end_b, 0, 0)
-    own = edge_ops.marked(graph.own, graph.a, graph.b, alive, a, b, len(labels))
-    return ReducedGraph(graph.edges.take(alive), a, b, labels, own)
+def _finished(edges: EdgeList, label: np.ndarray) -> ContractedPart:
+    """Return the contraction of a whole graph: every edge left is a forest edge."""
+    return ContractedPart(edges, range(len(label)), label, empty_graph(edges))
 
 
-def drop_unused(graph: ReducedGraph) -> ReducedGraph:
-    """Drop components without edges: their trees are finished."""
-    used, a, b = edge_ops.used_ends(graph.a, graph.b, len(graph.labels))
-    return replace(graph, a=a, b=b, labels=graph.labels[used], own=graph.own[used])
-
-
-def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGraph:
-    """Return the union of reduced graphs that use the same names.
-
-    However many there are, their edges are sorted once. An edge that several have is
-    there as often, side by side: the cycle filter drops all copies but one.
-    """
-    filled = [graph for graph in graphs if len(graph)]
-    if len(filled) < 2:
-        return filled[0] if filled else graphs[0]
-    columns = [(g.edges.u, g.edges.v, g.edges.key, g.labels, g.own) for g in filled]
-    u, v, key, labels, own = (np.concatenate(c) for c in zip(*columns, strict=True))
-    labels, position = distinct(labels, threads)
-    is_own = np.zeros(len(labels), np.bool_)
-    is_own[position[own]] = True
-    starts = np.cumsum([0, *(len(graph.labels) for graph in filled)])
-    a, b = (
-        np.concatenate(
-            [
-                taken([position[start:]], end, threads)[0]
-                for start, end in zip(starts, ends, strict=False)
-            ]
-        )
-        for ends in ([graph.a for graph in filled], [graph.b for graph in filled])
+def contract(
+    backend: Backend,
+    graph: ReducedGraph,
+    exception: ExceptionCondition = lightest_cut_edge,
+) -> ContractedPart:
+    """Merge the components of a reduced graph as far as the exception allows."""
+    growth = backend.forest(graph) if graph.complete else exception(backend, graph)
+    in_forest, root = growth
+    names = graph.labels[root]
+    renamed = np.flatnonzero(names != graph.labels)
+    return ContractedPart(
+        graph.edges.take(in_forest),
+        graph.labels[renamed],
+        names[renamed],
+        rename(graph, names),
     )
-    order = pair_order(u, v, key, threads)
-    u, v, key, a, b = taken([u, v, key, a, b], order, threads)
-    return ReducedGraph(EdgeList(u, v, key), a, b, labels, is_own)
 
 
-def segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
-    """Return some own components of a graph and their edges; all others are ghosts.
+def cycle_filter(backend: Backend, graph: ReducedGraph) -> ReducedGraph:
+    """Drop every edge that is the heaviest of a cycle in this graph."""
+    kept = backend.forest(graph).in_forest
+    return graph if kept.all() else drop_unused(graph.take(kept))
 
-    Parameters
+
+def contract_workers(
+    run: Run, band: Band, exception: ExceptionCondition
+) -> ReducedGraph:
+    """Contract a band of the rows of each worker, all at once; return the other edges.
+
+    When two workers are done the border between them disappears, so their other edges
+    are contracted once more.
+    """
+    contractions = run.at_once([
+        lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band, exception)
+        for worker in run.workers
+    ])  # fmt: skip
+    for contraction in contractions:
+        run.state.forest_edges.append(contraction.forest_edges)
+        run.directory.record_here(contraction.old, contraction.new)
+    left = joined(contractions)
+    return contract_here(run, left, exception) if len(contractions) > 1 else left
+
+
+def contract_here(
+    run: Run, graph: ReducedGraph, exception: ExceptionCondition
+) -> ReducedGraph:
+    """Contract once more what this rank's own rows have left.
+
+    This rank owns the directory entries of these rows, so it notifies no other rank.
+    They are pointed at their present names, because other ranks ask for one step only.
+    """
+    before = run.directory.parent.copy()
+    contraction = contract(run.backend, graph, exception)
+    run.state.forest_edges.append(contraction.forest_edges)
+    run.directory.record_here(contraction.old, contraction.new)
+    run.directory.step_up(before, run.threads)
+    return contraction.graph
+
+
+def contract_graph(
+    run: Run, graph: ReducedGraph, exception: ExceptionCondition
+) -> ReducedGraph:
+    """Contract a reduced graph on the better device, or on both if it is large.
+
+    The recursion of MND-MST 4.3.3: a graph of more than `recursion_edges` edges is
+    dealt to both workers once more before one device has all of it.
+    """
+    if len(run.workers) == 2 and len(graph) > run.config.recursion_edges:
+        owned = np.cumsum(graph.own)
+        chosen = graph.own & (owned <= run.ratio * owned[-1])
+        parts = segment(graph, chosen), without_segment(graph, chosen)
+        contractions = run.at_once([
+            lambda w=worker, part=part: contract(w.backend, part, exception)
+            for worker, part in zip(run.workers, parts, strict=True)
+        ])  # fmt: skip
+        for contraction in contractions:
+            keep(run, contraction)
+        graph = joined(contractions)
+    return keep(run, contract(run.backend, graph, exception))
+
+
+def keep(run: Run, contraction: ContractedPart) -> ReducedGraph:
+    """Keep the forest edges and new names of a contraction; return the other edges."""
+    run.state.forest_edges.append(contraction.forest_edges)
+    run.directory.note(np.asarray(contraction.old), contraction.new)
+    return contraction.graph
+
+
+def joined(contractions: list[ContractedPart]) -> ReducedGraph:
+    """Return what the contractions of neighbouring parts have left, as one graph."""
+    graphs = [contraction.graph for contraction in contractions]
+    if len(graphs) == 1:
+        return graphs[0]
+    old = np.concatenate([np.asarray(c.old, np.int64) for c in contractions])
+    new = np.concatenate([c.new.astype(np.int64) for c in contractions])
+    order = np.argsort(old)
+    old, new = old[order], new[order]
+    return merge([rename(g, present_names(g.labels, old, new)) for g in graphs])
+
+
+def learn_names(run: Run, graph: ReducedGraph) -> ReducedGraph:
+    """Learn the present names of ghosts, drop self edges and multi-edges.
+
+    Collective. Tells the directory what has been contracted here, asks it for the
+    names of the ghosts, and keeps the forest of the remaining edges.
+    """
+    run.directory.publish()
+    ghosts = ~graph.own
+    names = graph.labels.copy()
+    names[ghosts] = run.directory.lookup(graph.labels[ghosts])
+    if (names == graph.labels).all():
+        return graph
+    return cycle_filter(run.backend, rename(graph, names))
+
+
+def contract_stored(
+    run: Run, stored: StoredRows, exception: ExceptionCondition
+) -> ReducedGraph:
+    """Contract rows piece by piece; return the remaining edges. Collective.
+
+    Raises
+    ------
+    ConfigError
+        If the remaining edges do not fit the memory limit.
+    """
+    passing = Passing(run, stored, exception)
+    with run.comm.raise_on_all(), run.report.work(run.backend.name):
+        pieces = map(passing.contract_piece, stored.pieces())
+        left = passing.contract_again(next(pieces))
+        for piece in pieces:
+            left = passing.contract_again(passing.merged([left, piece]))
+    run.state.forest_edges.append(passing.forest_edges.edges)
+    run.directory.shorten()  # others ask for one step only
+    return left
+
+
+class Passing:
+    """What rows that pass in pieces leave behind.
+
+    The directory learns at once which component becomes part of which.
+
+    Attributes
     ----------
-    chosen : ndarray of bool
-        The components, own ones only.
+    forest_edges : Ordered
     """
-    leaves = chosen[graph.a] | chosen[graph.b]
-    return drop_unused(replace(graph.take(leaves), own=chosen))
 
+    def __init__(
+        self, run: Run, stored: StoredRows, exception: ExceptionCondition
+    ) -> None:
+        self.run, self.exception = run, exception
+        rows = stored.bounds[-1] - stored.bounds[0]  # each finds one edge at most
+        self.forest_edges = Ordered(room_for(run.workers[0].rows, rows))
 
-def without_segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
-    """Return what stays when `segment` is gone: its components are ghosts now.
+    def contract_piece(self, rows: Rows) -> ReducedGraph:
+        """Contract a piece as if all else were on other ranks."""
+        backend = self.run.backend
+        placed = backend.place(rows)
+        found = contract_rows(backend, rows, placed, Band(), self.exception)
+        return self._record(found)
 
-    An edge between one that stays and one that is gone is in both.
-    """
-    leaves = chosen[graph.a] | chosen[graph.b]
-    stays = graph.own & ~chosen
-    remains = ~leaves | stays[graph.a] | stays[graph.b]
-    return drop_unused(replace(graph.take(remains), own=stays))
+    def merged(self, graphs: list[ReducedGraph]) -> ReducedGraph:
+        """Return what neighbouring parts have left as one graph."""
+        run = self.run
+        if not run.budget.fits(sum(graph.nbytes for graph in graphs)):
+            what = "what the rows of a rank leave when they pass in pieces"
+            raise run.budget.exceeded(run.graph.path, what, run.comm.size)
+        names = [run.directory.lookup_here(graph.labels) for graph in graphs]
+        renamed = [rename(*pair) for pair in zip(graphs, names, strict=True)]
+        return cycle_filter(run.backend, merge(renamed, run.threads))
+
+    def contract_again(self, graph: ReducedGraph) -> ReducedGraph:
+        """Contract what waited at borders that have disappeared."""
+        return self._record(contract(self.run.backend, graph, self.exception))
+
+    def _record(self, found: ContractedPart) -> ReducedGraph:
+        self.forest_edges.add(in_order(found.forest_edges, self.run.threads))
+        self.run.directory.record_here(found.old, found.new)
+        return found.graph

@@ -1,6 +1,6 @@
 """Which devices a rank has. No other module of the algorithm knows CPUs from GPUs."""
 
-from ..backends import cpu_device, cuda_device, device_ids, unavailable
+from ..backends import cpu_device, find_accelerator
 from ..backends.base import Backend
 from ..backends.fallback import Fallback
 from ..comm.communicator import Comm
@@ -42,23 +42,28 @@ def make_backends(
     seconds = num_arcs / comm.size / cores * ARC_SECONDS
     measured = config.backend == "auto" and config.ratio is None
     alone = measured and seconds < GPU_SECONDS
-    without = alone or config.backend == "cpu"
-    reason = None if without else unavailable()
+    kind, reason = find_accelerator("cpu" if alone else config.backend)
     with comm.raise_on_all():
-        if config.backend == "cuda" and reason is not None:
-            raise MissingExtraError(f"--backend cuda: {reason}")
+        if config.backend != "auto" and reason is not None:
+            raise MissingExtraError(f"--backend {config.backend}: {reason}")
     if reason is not None:
         report.progress.say(f"computing on the CPU ({reason})")
-    gpus = [] if without or reason is not None else device_ids()
+    gpus = kind.device_ids() if kind else []
     place = place.equipped(gpus, config.threads)
     for warning in warnings(comm.gather(place) or []):
         report.progress.say(warning)
     keep_freed()
-    backends: list[Backend] = [cpu_device(place.threads)]
-    if place.gpus:
-        gpu = cuda_device(place.device, backends[0], config.gpu_memory, place.sharers)
+    backends: list[Backend] = [cpu_device(place.threads, config.tuning)]
+    if kind and place.gpus:
+        gpu = kind.make_device(
+            place.device,
+            backends[0],
+            config.gpu_memory,
+            place.sharers,
+            config.tuning,
+        )
         both = [Fallback(gpu, backends[0]), *backends]
-        backends = [gpu] if config.backend == "cuda" else both
+        backends = both if config.backend == "auto" else [gpu]
     devices = [backend.describe() for backend in backends]
     report.facts |= {
         "devices": devices,

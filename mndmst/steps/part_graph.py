@@ -7,13 +7,13 @@ from ..comm.directory import Directory
 from ..host.memory import Budget, resident_bytes
 from ..io.shards import open_graph
 from ..kernels.threads import Threads
-from ..run.background import start_devices
 from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Run, State
+from ..run.startup import start_devices
 from .devices import make_backends
 from .read import balanced_vtxdist, keep_to_host, read_rows
-from .workers import begin_placing, deal, place
+from .split import begin_placing, deal, place
 
 
 def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> Run:
@@ -71,5 +71,5 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     state = State(Directory(comm, vtxdist))
     return Run(
         comm, config, graph, num_edges, state, workers, ratio, budget, report,
-        one_host=one_host, stored=stored, threads=Threads(threads),
+        one_host=one_host, stored=stored, threads=Threads(threads, config.tuning),
     )  # fmt: skip

@@ -1,17 +1,35 @@
-"""Step 2: a rank's rows are divided between its GPU and its CPU by measured speed.
+"""Step 2: divide a rank's rows between its GPU and its CPU by measured speed.
 
-MND-MST (4.3.1) divides rows by the speeds of the devices. That does not say whether
-both together are faster than the better one alone: two parts have a border, which is
-contracted and merged on the host. So the time of all three arrangements is predicted,
-and the best is taken. Its ratio may be 0 or 1.
+MND-MST (4.3.1) divides rows by the speeds of the devices. That does not tell whether
+both together are faster than the better one alone: two parts have a border, which the
+host contracts and merges. So this module predicts the time of all three arrangements
+and takes the best. The ratio may be 0 or 1.
+
+MND-MST times both devices on 5 to 10 random induced subgraphs of 5 % of the vertices.
+This module times them on random runs of consecutive rows, cut edges included, because
+a worker gets such rows. A random 5 % of the vertices induces only 0.25 % of the edges:
+then the launch latency dominates. The samples are light bands, which both devices solve
+at the same time in a run. Measuring takes about 0.2 s.
 """
 
-from typing import NamedTuple
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backends.base import Backend
-from ..graph.model import Rows
+from ..backends.base import Backend, Band
+from ..graph.light_edges import first_share
+from ..graph.model import EdgeList, Rows
+from ..io.stored_rows import Look
+from ..run.config import Config
+from ..run.report import Report
+from ..run.run import Worker
+from ..run.startup import Background
+from .contract import ContractedPart, contract, joined
+from .reduced_graphs import reduced_graph
 
 # Two workers must be predicted to save this much, as predictions are uncertain.
 LEAST_GAIN = 0.1
@@ -81,3 +99,166 @@ def bounded_ratio(backend: Backend, rows: Rows, ratio: float) -> float:
     free = backend.memory().free
     needed = backend.rows_nbytes(rows)
     return min(ratio, 0.9 * free / needed) if needed else ratio
+
+
+SAMPLE = 8192  # arcs that a quantile or a share is estimated from
+RUN_ARCS = 1 << 19  # no run of rows has more, to keep measuring short
+PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
+
+
+def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
+    """Time two devices, and their host, on samples of some rows.
+
+    Parameters
+    ----------
+    config : Config
+        `ratio_samples` runs of rows, each a share `ratio_share` of the rows as far as
+        `RUN_ARCS` allows; and `light_edges` of the timed band.
+    """
+    generator = np.random.default_rng(rows.first)
+    length = min(len(rows), 1 + int(config.ratio_share * len(rows)))
+    starts = generator.integers(0, len(rows) - length + 1, config.ratio_samples)
+    runs = [_run(rows, int(start), length, RUN_ARCS) for start in starts]
+    bands = [_light_band(run, config, generator) for run in runs]
+    seconds, kept = [], 0
+    for backend in backends:
+        _forest(backend, runs[0], bands[0])  # first touches are not speed
+        begin = time.perf_counter()
+        forests = [_forest(backend, *pair) for pair in zip(runs, bands, strict=True)]
+        seconds.append(time.perf_counter() - begin)
+        kept = sum(map(len, forests))
+    arcs = sum(run.num_arcs for run in runs)
+    pair = _run(rows, int(starts[0]), length, PAIR_ARCS)
+    host = _time_host(backends[-1], split(pair, 0.5), bands[0])
+    return Speeds(seconds[0] / arcs, seconds[1] / arcs, kept / arcs, *host)
+
+
+def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, float]:
+    """Return the seconds for each edge of contracting, and of merging, two parts."""
+    forests = [_forest(backend, part, band) for part in parts]
+
+    def contract_parts() -> list[ContractedPart]:
+        return [
+            contract(backend, _graph_of(edges, part))
+            for edges, part in zip(forests, parts, strict=True)
+        ]
+
+    edges = max(1, sum(map(len, forests)))
+    contractions, first = _timed(contract_parts)
+    _, second = _timed(lambda: contract(backend, joined(contractions)))
+    return first / edges, second / edges
+
+
+def _graph_of(edges: EdgeList, rows: Rows):
+    return reduced_graph(edges, (edges.u, edges.v), rows.first, rows.last, own=True)
+
+
+def _run(rows: Rows, begin: int, length: int, arcs: int) -> Rows:
+    """Return consecutive rows from `begin` on, with few more than some arcs."""
+    most = int(np.searchsorted(rows.indptr, rows.indptr[begin] + arcs))
+    return rows.cut(begin, min(begin + length, max(most, begin + 1)))
+
+
+def _light_band(rows: Rows, config: Config, generator: np.random.Generator) -> Band:
+    share = first_share(rows.num_arcs / 2, len(rows), config.light_edges, config.tuning)
+    if share is None:
+        return Band()
+    places = generator.integers(0, rows.num_arcs, SAMPLE)
+    return Band(None, int(np.sort(rows.keys[places])[int(share * SAMPLE)]))
+
+
+def _forest(backend: Backend, rows: Rows, band: Band) -> EdgeList:
+    return backend.band_forest(backend.place(rows), band, None)
+
+
+def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
+    begin = time.perf_counter()
+    result = task()
+    return result, time.perf_counter() - begin
+
+
+# Fewer arcs go to the CPU alone: two devices would take longer, to merge.
+LEAST_ARCS = 1 << 20
+
+
+def begin_placing(
+    background: Background, backends: list[Backend], rows: Rows, config: Config
+) -> Look | None:
+    """Begin to copy all rows to the first device, if it may get them all.
+
+    Returns a callback that inspects them there, if the device can.
+    """
+    shared = len(backends) > 1
+    if shared and (isinstance(config.ratio, int | float) or rows.num_arcs < LEAST_ARCS):
+        return None
+    background.place(backends[0], rows)
+    return background.look if backends[0].looks_at_arcs else None
+
+
+def deal(
+    backends: list[Backend],
+    rows: Rows,
+    background: Background,
+    config: Config,
+    report: Report,
+) -> tuple[tuple[Worker, ...], float]:
+    """Divide a rank's rows between its devices.
+
+    Parameters
+    ----------
+    background : Background
+        May have copied all rows to the first device.
+
+    Returns
+    -------
+    workers : tuple of Worker
+        Their rows are not on the devices yet, except where `background` has them.
+    ratio : float
+        The share of the first.
+    """
+    placed = background.placed()
+    if len(backends) == 1:
+        return (Worker(backends[0], rows, placed),), 1.0
+    begin = report.seconds
+    ratio, source = _ratio(backends, rows, config, report)
+    if ratio < 1:
+        placed = None  # frees its memory
+    if placed is None:
+        ratio = bounded_ratio(backends[0], rows, ratio)
+    seconds = report.seconds - begin
+    report.facts |= {
+        "ratio": ratio, "ratio_source": source, "ratio_seconds": seconds
+    }  # fmt: skip
+    parts = zip(backends, split(rows, ratio), strict=True)
+    dealt = [(backend, part) for backend, part in parts if len(part)]
+    dealt = dealt or [(backends[-1], rows)]
+    first, *others = (Worker(*pair) for pair in dealt)
+    return (replace(first, placed=placed), *others), ratio
+
+
+def _ratio(
+    backends: list[Backend], rows: Rows, config: Config, report: Report
+) -> tuple[float, str]:
+    """Return the share of the first of two devices, and where it comes from."""
+    if isinstance(config.ratio, int | float):
+        return config.ratio, "given"
+    if rows.num_arcs < LEAST_ARCS:
+        return 0.0, "few arcs"
+    speeds = measure(backends, rows, config)
+    report.facts["speeds"] = speeds._asdict()
+    return speeds.best_ratio(rows), "measured"
+
+
+def place(workers: tuple[Worker, ...], report: Report) -> tuple[Worker, ...]:
+    """Copy every worker's rows to its device, all at once, if they are not there."""
+
+    def bring(worker: Worker) -> Worker:
+        with report.work(worker.backend.name):
+            if worker.placed is not None:
+                return worker
+            return replace(worker, placed=worker.backend.place(worker.rows))
+
+    if len(workers) == 1:
+        return (bring(workers[0]),)
+    with ThreadPoolExecutor(len(workers), "mndmst-worker") as pool:
+        return tuple(pool.map(bring, workers))

@@ -8,8 +8,8 @@ import numpy as np
 from ..comm.communicator import Comm
 from ..comm.shared_memory import SharedMemory
 from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
-from ..host.counted import counted
 from ..host.errors import ConfigError
+from ..host.formatting import counted
 from ..io.allowance import room
 from ..io.forest import ForestFile, differences
 from ..io.totals import ExactSum, PairDigest

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..host.counted import counted
-from ..host.errors import InputError
-from ..host.extras import optional
+from ..host.errors import InputError, optional
+from ..host.formatting import counted
 from ..io.forest import ForestFile, read_forest
 from ..points.metrics import METRICS, Norm, prepared, shown
 from ..points.point_files import uuid_of

@@ -13,6 +13,7 @@ from mndmst.backends import cpu_device
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
 from mndmst.graph.model import EdgeList, ReducedGraph, Rows
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import ConfigError
 
 reason = unavailable()
@@ -23,11 +24,9 @@ pytestmark = [
 
 
 @pytest.fixture
-def small(monkeypatch):
+def small(backend, monkeypatch):
     """Send small reduced graphs to the device too."""
-    from mndmst.backends.cuda import backend
-
-    monkeypatch.setattr(backend, "SMALL_EDGES", 0)
+    monkeypatch.setattr(backend, "tuning", Tuning(device_edges=0))
 
 
 @pytest.mark.parametrize("ids", IDS)
@@ -58,9 +57,8 @@ def test_msf_of_many_small_graphs(backend, seed, keys):
 def test_msf_when_lists_overflow(backend, shape, keys, monkeypatch):
     from mndmst.backends.cuda import row_solver
 
-    monkeypatch.setattr(row_solver, "SLACK", 0)
-    monkeypatch.setattr(row_solver, "SPARSE_EDGES", 0.5)
-    monkeypatch.setattr(row_solver, "LIGHT_EDGES", 0.1)
+    tuning = Tuning(listed_slack=0, dense_edges=0.5, device_light_edges=0.1)
+    monkeypatch.setattr(backend, "tuning", tuning)
     monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 48 * 1500)
     n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
     forest = backend.msf(backend.place(csr(n, u, v, key, np.uint32)))
@@ -244,8 +242,8 @@ def test_too_little_memory(backend, monkeypatch):
 
     n, u, v, key = edges_of("dense", np.random.default_rng(9), np.uint32)
     placed = backend.place(csr(n, u, v, key, np.uint32))
-    monkeypatch.setattr(row_solver, "SLACK", 1 << 40)
-    monkeypatch.setattr(row_solver, "MAX_LISTED", 1 << 40)
+    tuning = Tuning(listed_slack=1 << 40, most_listed=1 << 40)
+    monkeypatch.setattr(backend, "tuning", tuning)
     monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 1 << 48)
     with pytest.raises(ConfigError, match="too little free memory"):
         backend.msf(placed)
@@ -264,9 +262,9 @@ def test_numba_agrees(backend):
 @pytest.mark.parametrize("keys", KEYS)
 def test_start_calls_no_kernel_of_the_host(keys, whole):
     program = (
-        "import numpy as np; from mndmst.backends import cuda_device; "
+        "import numpy as np; from mndmst.backends.cuda import make_device; "
         "from mndmst.native.loader import loaded; "
-        f"cuda_device(0).start(np.dtype('u4'), np.dtype('{np.dtype(keys).str}'), "
+        f"make_device(0).start(np.dtype('u4'), np.dtype('{np.dtype(keys).str}'), "
         f"{whole}); print(loaded())"
     )
     run = subprocess.run([sys.executable, "-c", program], stdout=-1, check=True)

@@ -10,6 +10,7 @@ from shapes import KEYS, csr, edges_of
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
 from mndmst.graph.model import Rows
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import InputError
 from mndmst.kernels.read_progress import ArcsRead
 
@@ -22,7 +23,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("keys", KEYS)
 def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
-    monkeypatch.setattr("mndmst.backends.cuda.placed._COPIED", 64)
+    monkeypatch.setattr(backend, "tuning", Tuning(placed_arcs=64))
     n, u, v, key = edges_of("gnm", np.random.default_rng(7), keys)
     whole = csr(n, u, v, key, np.uint32)
     for rows in (whole, whole.cut(n // 3, n // 2)):

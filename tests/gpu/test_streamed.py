@@ -6,6 +6,7 @@ from shapes import IDS, KEYS, SHAPES, check, check_labels, csr, edges_of, kruska
 
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
+from mndmst.graph.tuning import Tuning
 
 reason = unavailable()
 pytestmark = [
@@ -14,20 +15,21 @@ pytestmark = [
 ]
 
 
+TUNING = Tuning(streamed_bytes=1 << 12)
+
+
 @pytest.fixture
-def backend(monkeypatch):
+def backend():
     """A device with hardly any memory to give: tiny pieces, the shortest list."""
-    from mndmst.backends.cuda import pieces
     from mndmst.backends.cuda.backend import CudaBackend
 
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 12)
-    return CudaBackend(limit=100_000)
+    return CudaBackend(limit=100_000, tuning=TUNING)
 
 
 def stream(rows):
     from mndmst.backends.cuda.streamed import StreamedRows
 
-    return StreamedRows.of(rows)
+    return StreamedRows.of(rows, TUNING)
 
 
 @pytest.mark.parametrize("ids", IDS)

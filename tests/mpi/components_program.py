@@ -18,14 +18,14 @@ from mndmst.backends.base import Growth
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.components import connected_components
+from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
 from mndmst.io.totals import forest_digest
-from mndmst.merging import messages, strategy
 from mndmst.pipeline import contract
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.steps import part_graph
-from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
+from mndmst.steps.contract import any_cut_edge, lightest_cut_edge
 from mndmst.steps.write import smallest_vertices
 
 
@@ -64,18 +64,17 @@ folder, stride = Path(sys.argv[1]), int(sys.argv[2])
 cases = json.loads((folder / "cases.json").read_text())
 configs = json.loads((folder / "configs.json").read_text())
 make_backends = part_graph.make_backends
-thresholds = messages.NEAR_SHARE, strategy.CUT_SHARE
 found = []
 for j, options in enumerate(configs):
     exception = options.pop("exception", None)
     forced = options.pop("near", False)
-    messages.NEAR_SHARE, strategy.CUT_SHARE = (1, 1) if forced else thresholds
+    tuning = Tuning(near_share=1, locality_share=1) if forced else Tuning()
     part_graph.make_backends = (
         (lambda *_: ([CpuBackend(1), CpuBackend(2)], 1))
         if options.pop("two_workers", False)
         else make_backends
     )
-    config = Config(**{"backend": "cpu", **options})
+    config = Config(**{"backend": "cpu", "tuning": tuning, **options})
     for i, path in enumerate(cases):
         if (i + j + comm.size) % stride:
             continue

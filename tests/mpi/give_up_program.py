@@ -18,7 +18,7 @@ from mndmst.pipeline import contract
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.run.run import State
-from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
+from mndmst.steps.contract import any_cut_edge, lightest_cut_edge
 from mndmst.steps.part_graph import part_graph
 from mndmst.steps.write import send_to_owners, smallest_vertices
 

@@ -18,10 +18,10 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
 from mndmst.io.totals import forest_digest
-from mndmst.merging.host_components import HostComponents
+from mndmst.merging.hosts import HostComponents
 from mndmst.pipeline import Targets, contract, solve
 from mndmst.run.report import Report
-from mndmst.steps.boruvka import lightest_cut_edge
+from mndmst.steps.contract import lightest_cut_edge
 from mndmst.steps.part_graph import part_graph
 from mndmst.steps.write import smallest_vertices
 

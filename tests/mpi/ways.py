@@ -27,16 +27,10 @@ from host_peer import HostPeer
 
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import Comm
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
-from mndmst.kernels import spanning, team, threads
-from mndmst.merging import (
-    host_components,
-    leaders,
-    messages,
-    strategy,
-)
 from mndmst.merging.devices import MergeOnDevices
 from mndmst.pipeline import Targets, solve
 from mndmst.run.checkpoint import Checkpoint
@@ -49,39 +43,43 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
         (part_graph, "make_backends", lambda *_: ([CpuBackend(1), CpuBackend(2)], 1))
     ],
     "no_room": lambda _: [(Budget, "fits", lambda _, nbytes: nbytes == 0)],
-    "much_left": lambda _: [(host_components, "EDGE_BYTES", 1 << 40)],
     "hosts": lambda ranks: [
         (Comm, "node", lambda comm: comm.split(comm.rank // ranks))
     ],
     "alternate": lambda count: [
         (Comm, "node", lambda comm: comm.split(comm.rank % count))
     ],
-    "team": lambda members: [
-        (spanning, "ROUNDS_FROM", members),
-        (team, "GRAIN", 1), (threads, "GRAIN", 1),
-    ],
-    "rounds": lambda _: [(leaders, "FEW_EDGES", 0)],
     "no_peer": lambda _: [(MergeOnDevices, "refuses", staticmethod(lambda *_: "no"))],
     "host_peers": lambda _: [(CpuBackend, "peer", lambda *a: HostPeer(*a))],
-    "near": lambda _: [(messages, "NEAR_SHARE", 1), (strategy, "CUT_SHARE", 1)],
     "stored": lambda rows: [(read, "cut_rows", pieces_of(rows))],
     "tight": lambda _: [
         (Budget, "RESERVE", 0), (Budget, "RANK_BYTES", 0), (Budget, "LEAST_PIECE", 1)
     ],
 }  # fmt: skip
+# Thresholds for ways that the program takes by itself on larger graphs.
+THRESHOLDS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "much_left": lambda _: {"merged_edge_bytes": 1 << 40},
+    "team": lambda members: {"rounds_from": members, "grain": 1},
+    "rounds": lambda _: {"few_edges": 0},
+    "near": lambda _: {"near_share": 1, "locality_share": 1},
+}
 
 
 @contextmanager
 def taking(way: dict[str, Any]) -> Iterator[Config]:
     """Make the program take a way, and yield the options for it."""
-    options = {name: value for name, value in way.items() if name not in WAYS}
+    changes = {**WAYS, **THRESHOLDS}
+    options = {name: value for name, value in way.items() if name not in changes}
+    tuning: dict[str, Any] = {}
+    for name in THRESHOLDS.keys() & way.keys():
+        tuning |= THRESHOLDS[name](way[name])
     if "stored" in way:
         options["memory"] = 1 << 40
     with ExitStack() as stack:
         for name in WAYS.keys() & way.keys():
             for changed in WAYS[name](way[name]):
                 stack.enter_context(patch.object(*changed))
-        yield Config(**{"backend": "cpu", **options})
+        yield Config(**{"backend": "cpu", "tuning": Tuning(**tuning), **options})
 
 
 def pieces_of(rows: int) -> Callable[..., list[int]]:

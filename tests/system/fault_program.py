@@ -27,7 +27,7 @@ from mndmst.cli import ranks
 from mndmst.comm import mpi_library, pulse
 from mndmst.comm.communicator import Comm
 from mndmst.host.launcher import launched_rank
-from mndmst.merging.host_components import HostComponents
+from mndmst.merging.hosts import HostComponents
 from mndmst.merging.messages import MergeByMessages
 from mndmst.steps import part_graph
 

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from mndmst.graph.tuning import Tuning
 from mndmst.host.signals import stop_signals
-from mndmst.kernels import threads
 
 
 @pytest.fixture(autouse=True, scope="module")
 def small_shares() -> Iterator[None]:
     """Let threads share what is in tests, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "GRAIN", 16)
+        patch.setattr(Tuning, "default", Tuning(grain=16))
         yield
 
 

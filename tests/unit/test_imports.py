@@ -71,7 +71,7 @@ def test_the_contracts_are_kept(checkout: Path) -> None:
         ("graph/order.py", "from ..run import config", "Rooms import what lies below"),
         ("io/layout.py", "from . import shards", "No circles of imports"),
         ("steps/read.py", "from ..backends.cpu import msf", "Devices are known by"),
-        ("merging/ring.py", "import numba", "Numba serves the compiler"),
+        ("merging/leaders.py", "import numba", "Numba serves the compiler"),
         ("steps/write.py", "import mpi4py.MPI", "One module loads MPI"),
     ],
 )

@@ -6,17 +6,44 @@ import numpy as np
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...graph.order import weights_to_keys
-from ...host.counted import counted
+from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
+from ...host.formatting import counted
 from ...host.memory import free_bytes
+from ...kernels import growth
+from ...kernels.borders import FINAL
+from ...kernels.minima import PairEdgeList
+from ...kernels.spanning import packed, spanning_edges
 from ...kernels.threads import Threads
 from ..base import Backend, Band, Growth, LabelledForest, Memory, RowGrowth
-from .band_forest import band_forest
+from .band_forest import band_forest, row_hooks
 from .edge_forest import forest_of_edges
 from .msf import msf
-from .reduced_graph import forest, grow
 from .row_growth import grow_rows
-from .row_hooks import row_hooks
+
+
+def forest(graph: ReducedGraph, threads: Threads) -> Growth:
+    """See `Backend.forest`."""
+    root = np.arange(len(graph.labels), dtype=np.uint32)
+    key = graph.edges.key
+    return Growth(spanning_edges(key, graph.a, graph.b, root, threads), root)
+
+
+def grow(graph: ReducedGraph, threads: Threads) -> Growth:
+    """See `Backend.grow`."""
+    count = len(graph.labels)
+    order = np.argsort(~graph.own, kind="stable")  # own components first
+    number = np.empty(count, np.uint32)
+    number[order] = np.arange(count)
+    edges = PairEdgeList(
+        graph.edges.key, packed(number[graph.a], number[graph.b], threads)
+    )
+    own = int(np.count_nonzero(graph.own))
+    fate, parent = growth.grow(edges, own, count, threads)
+    root = np.empty(count, np.uint32)
+    root[order] = order[parent]
+    return Growth(fate == FINAL, root)
+
 
 # Half of what 32 bits number, so that ghosts have room beside the rows.
 MAX_ROWS = 1 << 31
@@ -29,12 +56,13 @@ class CpuBackend(Backend):
     ----------
     threads : int
         How many threads compute at once.
+    tuning : Tuning, optional
     """
 
     name = "cpu"
 
-    def __init__(self, threads: int = 1) -> None:
-        self.threads = Threads(threads)
+    def __init__(self, threads: int = 1, tuning: Tuning | None = None) -> None:
+        self.threads = Threads(threads, tuning)
 
     def describe(self) -> str:
         """Return the number of threads."""
@@ -84,9 +112,7 @@ class CpuBackend(Backend):
         maximum: bool,
     ) -> LabelledForest:
         """See `Backend.msf_of_edges`."""
-        keys = weights_to_keys(weight.copy())
-        if maximum:
-            np.invert(keys, out=keys)
+        keys = weights_to_keys(weight.copy(), descending=maximum)
         ends = (end.astype(np.uint32, copy=False) for end in (src, dst))
         return forest_of_edges(num_vertices, *ends, keys, self.threads)
 

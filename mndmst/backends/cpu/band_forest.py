@@ -1,17 +1,17 @@
-"""The forest of a band of weights of some rows, ghosts as ordinary vertices."""
+"""Steps on the rows of a band: its forest with ghosts as vertices, and the hooks."""
 
 import numpy as np
 
 from ...graph.model import EdgeList, Rows, component_of
+from ...kernels.columns import joined, keep_in_place, without_repeats
 from ...kernels.contraction import Contraction
-from ...kernels.hooks import Hooks, hooked_and_ends
+from ...kernels.hooks import Hooks, but_hooks, hooked_and_ends
 from ...kernels.numbering import compact
 from ...kernels.spanning import spanning_edges
 from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ..base import Band
-from .bands import band_edges
-from .cuts import band_segments
+from .bands import Sample, band_chunks, band_edges, band_segments
 
 
 def band_forest(
@@ -49,3 +49,23 @@ def band_forest(
     parent = np.arange(len(labels), dtype=np.uint32)
     kept[joining] = spanning_edges(found.key[joining], a, b, parent, threads)
     return found.take(kept)
+
+
+def row_hooks(
+    rows: Rows, band: Band, threads: Threads
+) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+    """See `Backend.row_hooks`."""
+    whole = rows.as_whole()
+    hooks = Hooks.for_rows(whole)
+    parts = [
+        part._replace(begin=rows.first, end=rows.last)
+        for part in band_segments(whole, band)
+    ]
+    chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
+    columns = keep_in_place(
+        lambda u, v, key: but_hooks(u, v, key, hooks.hook),
+        joined([chunk[:3] for chunk in chunks], threads),
+        threads,
+    )
+    here = slice(rows.first, rows.last)
+    return hooks.hook[here], hooks.best[here], without_repeats(*columns)

@@ -7,20 +7,23 @@ each vertex tells, and all the bits together stay in cache.
 
 import numpy as np
 
-from ...graph.giant import most_frequent
+from ...graph.light_edges import (
+    doubling_shares,
+    first_share,
+    giant_component,
+    outside_bits,
+)
 from ...graph.model import EdgeColumns, EdgeList
+from ...graph.tuning import Tuning
 from ...kernels.edge_order import in_order
 from ...kernels.intrinsics import copy_memory, trailing_zeros
 from ...kernels.spanning import spanning_edges
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
-from ..base import SPARSE_ARCS_PER_VERTEX, LabelledForest
-from .cuts import LIGHT_EDGES_PER_VERTEX
+from ..base import LabelledForest
 from .select import BLOCK, CHUNK, masks
 
 SAMPLE = 4096
-# The share of sampled edges that begin in a component that makes it the giant one.
-GIANT_SHARE = 0.5
 
 
 def forest_of_edges(
@@ -50,7 +53,7 @@ def forest_of_edges(
     outside = np.full(num_vertices // 8 + 1, 255, np.uint8)
     found = [EdgeList.empty(src.dtype, key.dtype)]
     giant, low, largest = None, -1, int(np.iinfo(key.dtype).max)
-    for high in [*_cuts(num_vertices, key), largest]:
+    for high in [*_cuts(num_vertices, key, threads.tuning), largest]:
         if giant is not None:
             high = largest
         edges = _band(every, low, high, parent, outside, threads)
@@ -58,9 +61,9 @@ def forest_of_edges(
         found.append(edges.take(kept))
         if high == largest:
             break
-        giant, low = most_frequent(parent[_sample(src)], GIANT_SHARE), high
+        giant, low = giant_component(parent[_sample(src)], threads.tuning), high
         if giant is not None:
-            outside = np.packbits(parent != giant, bitorder="little")
+            outside = outside_bits(parent, giant)
     columns = (
         np.concatenate([getattr(edges, name) for edges in found])
         for name in ("u", "v", "key")
@@ -68,17 +71,16 @@ def forest_of_edges(
     return LabelledForest(in_order(EdgeList(*columns), threads), parent)
 
 
-def _cuts(num_vertices: int, key: np.ndarray) -> list[int]:
+def _cuts(num_vertices: int, key: np.ndarray, tuning: Tuning) -> list[int]:
     """Return the last keys of bands of growing size, but for the last band.
 
     A band ends at a key, so that no edge has equals in two bands.
     """
-    if 2 * len(key) <= SPARSE_ARCS_PER_VERTEX * num_vertices:
+    share = first_share(len(key), num_vertices, tuning.light_edges, tuning)
+    if share is None:
         return []
-    share = LIGHT_EDGES_PER_VERTEX * num_vertices / len(key)
-    shares = share * 2.0 ** np.arange(64)
-    places = (shares[shares < 0.5] * SAMPLE).astype(np.int64)
-    return np.unique(np.sort(_sample(key))[places]).tolist()
+    last = [int(share * SAMPLE) for share in doubling_shares(share)]
+    return np.unique(np.sort(_sample(key))[last]).tolist()
 
 
 def _sample(values: np.ndarray) -> np.ndarray:

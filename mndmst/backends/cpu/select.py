@@ -1,8 +1,13 @@
 """The edges of a band of weights, taken from CSR rows in one streaming pass.
 
-The keys are compared 64 at a time into a bit mask, which LLVM vectorises; only
-the set bits, a small share in a light band, touch anything else. The same pass
-hooks every row to the far end of its lightest arc, the first step of Borůvka.
+The keys are compared 64 at a time into a bit mask, which LLVM vectorises; only the set
+bits, a small share in a light band, touch anything else. The same pass hooks every row
+to the far end of its lightest arc, the first step of Borůvka.
+
+Sparse graphs, whose band has all edges, have a pass of their own. Rows of road-like
+graphs have one to four arcs. A loop over so few is mispredicted at nearly every row, so
+the pass always reads four arcs and counts the arcs of the row. Arcs to ghosts before
+the first row, which few rows have, are left to another pass.
 """
 
 from typing import NamedTuple
@@ -17,8 +22,55 @@ from ...kernels.intrinsics import (
     set_bits,
     trailing_zeros,
 )
+from ...kernels.row_order import lightest_from
 from ...native.kernel import kernel
-from .lightest import chosen, lightest_elsewhere
+
+# Rows with more arcs are looped over.
+FEW = np.uint64(4)
+
+
+@kernel
+def chosen(best, high, largest):
+    """Return whether a row has an arc in the band, which may lead to a ghost.
+
+    One with the largest key that there is has not been noticed.
+    """
+    return (best <= high) & (best != largest)
+
+
+@kernel
+def lightest_elsewhere(indices, keys, begin, end, vertex):
+    """Return the first lightest arc of a vertex that has any, but for loops, or -1."""
+    arc = np.int64(_lightest(keys, begin, end))
+    if np.uint64(indices[np.uint64(arc)]) == vertex:
+        arc = _lightest_but_loops(indices, keys, begin, end, vertex)
+    return arc
+
+
+@kernel
+def _lightest(keys, begin, end):
+    """Return the first lightest arc of a row that has any, of few without branches."""
+    if end - begin > FEW:
+        return np.uint64(lightest_from(keys, begin, end, keys.dtype.type(0)))
+    found, least = begin, keys[begin]
+    for step in range(np.uint64(1), FEW):
+        arc = min(begin + step, end - np.uint64(1))
+        lighter = keys[arc] < least
+        found = choose(lighter, arc, found)
+        least = choose(lighter, keys[arc], least)
+    return found
+
+
+@kernel
+def _lightest_but_loops(indices, keys, begin, end, vertex):
+    """Return the first lightest arc of [begin, end) that leads elsewhere, or -1."""
+    found = np.int64(-1)
+    for arc in range(begin, end):
+        loop = np.uint64(indices[arc]) == vertex
+        if not loop and (found < 0 or keys[arc] < keys[np.uint64(found)]):
+            found = np.int64(arc)
+    return found
+
 
 # Arcs a mask word stands for, and arcs between the mask pass and its use (in L2).
 BLOCK = 64
@@ -221,7 +273,7 @@ def select(csr, segment, hooks, heavier, room):
     Parameters
     ----------
     csr : Csr
-    segment : cuts.Segment
+    segment : Segment
         The rows to look at, so that threads can share them, and the band.
     hooks : Hooks
         Set to the row at the far end of each row's lightest arc of the band, and to
@@ -279,3 +331,98 @@ def select(csr, segment, hooks, heavier, room):
         upper.u[:count_upper], upper.v[:count_upper], upper.key[:count_upper],
         lower.u[:count_lower], lower.v[:count_lower], lower.key[:count_lower],
     )  # fmt: skip
+
+
+# Rows with more arcs are looped over.
+UNROLLED = np.uint64(4)
+
+
+@kernel(inline="always")
+def _lighter(arc, inside, vertex, least, head):
+    """Return the key and the far end of the lightest arc so far.
+
+    Parameters
+    ----------
+    arc : (uint64, uint64)
+        The far end of the next one, and its key.
+    inside : bool
+        Whether it is in the row; else it changes nothing.
+    """
+    other, weight = arc
+    lighter = inside & (other != vertex) & ((weight < least) | (head == vertex))
+    return choose(lighter, weight, least), choose(lighter, other, head)
+
+
+@kernel
+def all_edges(csr, begin, end, hooks, room):
+    """Return all edges of some rows to larger vertices, and hook these rows.
+
+    Parameters
+    ----------
+    csr : Csr
+        Rows with at least one arc.
+    begin, end : int
+        The rows to look at, so that threads can share them.
+    hooks : Hooks
+        Set to the row at the far end of each row's lightest arc but for loops, and to
+        the key of that arc; to the row itself if there is none, or if it leads to a
+        ghost.
+    room : EdgeColumns
+        Room for one more than the edges.
+
+    Returns
+    -------
+    u, v, key : ndarray
+        Edges from a row to a larger vertex, in (u, v) order.
+    """
+    first, indptr, indices, keys = csr
+    hook, best = hooks
+    u, v, key = room
+    used = np.uint64(0)
+    before, rows = np.uint64(first), np.uint64(len(hook))
+    final = np.uint64(len(keys) - 1)
+    start = np.uint64(indptr[begin])
+    for row in range(np.uint64(begin), np.uint64(end)):
+        vertex, stop = before + row, np.uint64(indptr[row + np.uint64(1)])
+        least, head = ~np.uint64(0), vertex
+        if stop - start <= UNROLLED:
+            for step in range(UNROLLED):
+                arc, inside = min(start + step, final), start + step < stop
+                other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
+                # Written in any case, kept by the count
+                u[used], v[used], key[used] = vertex, other, weight
+                used += np.uint64(inside & (other > vertex))
+                least, head = _lighter((other, weight), inside, vertex, least, head)
+        else:
+            for arc in range(start, stop):
+                other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
+                u[used], v[used], key[used] = vertex, other, weight
+                used += np.uint64(other > vertex)
+                least, head = _lighter((other, weight), True, vertex, least, head)
+        local = head - before  # wraps around for a smaller ghost
+        hook[row], best[row] = local if local < rows else row, least
+        start = stop
+    return u[:used], v[:used], key[:used]
+
+
+@kernel
+def lower_edges(csr, begin, end):
+    """Return all edges (ghost, row, key) of some rows to ghosts before the first row.
+
+    They are in the order of the rows; within a row ghosts come first, as ids ascend.
+    """
+    first, indptr, indices, keys = csr
+    before, count = np.uint64(first), np.uint64(0)
+    for row in range(np.uint64(begin), np.uint64(end)):
+        arc, stop = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        while arc < stop and np.uint64(indices[arc]) < before:
+            arc, count = arc + np.uint64(1), count + np.uint64(1)
+    u, v = np.empty(count, indices.dtype), np.empty(count, indices.dtype)
+    key = np.empty(count, keys.dtype)
+    count = np.uint64(0)
+    for row in range(np.uint64(begin), np.uint64(end)):
+        arc, stop = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
+        while arc < stop and np.uint64(indices[arc]) < before:
+            u[count], v[count], key[count] = indices[arc], before + row, keys[arc]
+            arc, count = arc + np.uint64(1), count + np.uint64(1)
+    return u, v, key

@@ -7,8 +7,6 @@ from ...kernels.intrinsics import choose
 from ...kernels.threads import MANY, Threads
 from ...native.kernel import kernel
 
-# So many vertices are named by one thread, for others to know their trees' names.
-NAMED_FIRST = 1024
 LINE = 64  # names in some cache lines
 
 
@@ -45,7 +43,7 @@ def tree_names(
         return component, parent, smallest, spare, begin, end, label
 
     shares = [share(spare, *r) for spare, r in zip(spares, ranges, strict=True)]
-    name_range(*share(len(parent), 0, min(NAMED_FIRST, len(component))))
+    name_range(*share(len(parent), 0, min(threads.tuning.named_first, len(component))))
     threads.map(name_range, shares)
     # By now all vertices have been seen, but not in order; and of two threads that saw
     # a tree at once the later one may have left its name.

@@ -3,9 +3,21 @@
 Importing this package is cheap; CuPy is imported by `backend.py`.
 """
 
+import ctypes
+import os
 from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["device_count", "device_ids", "device_names", "unavailable"]
+from ...host.errors import optional
+
+if TYPE_CHECKING:
+    from ...graph.tuning import Tuning
+    from ..base import Backend
+
+ARRAY_ATTRIBUTE = "__cuda_array_interface__"
+DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
 
 
 def unavailable() -> str | None:
@@ -42,3 +54,81 @@ def device_ids() -> list[str]:
 
     bus_id = cupy.cuda.runtime.deviceGetPCIBusId
     return [f"{name} at {bus_id(i)}" for i, name in enumerate(device_names())]
+
+
+def make_device(
+    device: int,
+    host: "Backend | None" = None,
+    limit: int = 0,
+    sharers: int = 1,
+    tuning: "Tuning | None" = None,
+) -> "Backend":
+    """Return a CUDA device; see `Accelerator.make_device`."""
+    from .backend import CudaBackend
+
+    return CudaBackend(device, host, limit, sharers, tuning)
+
+
+def as_arrays(*columns: Any) -> list[Any]:
+    """Return arrays of CuPy, without copies."""
+    cupy = optional("cupy", "cuda")
+    return [cupy.asarray(column) for column in columns]
+
+
+def device_of(array: Any) -> int:
+    """Return the number of an array's device, once kernels have filled the array."""
+    array.device.synchronize()
+    return int(array.device.id)
+
+
+def to_host(array: Any) -> Any:
+    """Return a copy of an array in host memory."""
+    return array.get()
+
+
+def start_driver() -> None:
+    """Begin to start the first visible device, in a thread; do nothing without one.
+
+    What is wrong with a driver is said where the device is used.
+    """
+    Thread(target=_start, name="mndmst-driver").start()
+
+
+def _start() -> None:
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return
+    if driver.cuInit(0) == 0:
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0)
+
+
+def use_private_cache() -> None:
+    """Point CuPy to a cache of kernels that no other user can change.
+
+    To be called before CuPy compiles.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    from ...host.caches import (
+        fresh_directory,
+        tell_once,
+        weak_file_in,
+        weak_place,
+    )
+
+    given = os.environ.get("CUPY_CACHE_DIR")
+    directory = Path(given) if given else Path.home() / ".cupy" / "kernel_cache"
+    try:
+        weak = weak_place(directory)
+        if weak is None and directory.exists():
+            weak = weak_file_in(directory)
+    except OSError:
+        return  # CuPy then cannot read it either
+    if weak:
+        fresh = fresh_directory()
+        os.environ["CUPY_CACHE_DIR"] = str(fresh)
+        tell_once(directory, weak, fresh)

@@ -11,27 +11,32 @@ from cupy.cuda.memory import OutOfMemoryError
 from cupy.cuda.runtime import CUDARuntimeError
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
+from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...kernels.columns import without_repeats
 from ...kernels.inspect import ArcFacts
 from ..base import Backend, Band, DeviceMemoryError, Growth, LabelledForest, Memory
 from . import unavailable
-from .band_forest import band_forest
-from .edge_forest import place_edges
-from .inspect import inspect
 from .kernels import Kernels
-from .msf import msf
 from .peer import CudaPeer
-from .placed import MAX_VERTICES, PlacedRows, place, placed_nbytes
-from .reduced_graph import forest
-from .row_hooks import list_hooks
-from .start import complete_graph
+from .placed import MAX_VERTICES, PlacedRows, place, place_edges, placed_nbytes
+from .row_steps import band_forest, forest, inspect, list_hooks, msf
+from .solver import Tools
 from .streamed import Need, StreamedRows
-from .tools import Tools
 from .transfer import Transfer
 
-# With fewer edges the host solves a reduced graph before a device has begun.
-SMALL_EDGES = 100_000
+
+def complete_graph(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
+    """Return a complete graph, dense enough for a light band."""
+    row = np.arange(size, dtype=ids)
+    indices = np.concatenate([np.delete(row, i) for i in range(size)])
+    tails = np.repeat(row, size - 1)
+    weights = (np.minimum(tails, indices) * 7 + np.maximum(tails, indices) * 3) % 31
+    # Wide keys take all of their bits, so that the sort has runs to put right.
+    spread = weights.astype(keys) << keys.type(8 * keys.itemsize - 6)
+    indptr = np.arange(size + 1, dtype=np.int64) * (size - 1)
+    return Rows(0, size, indptr, indices, spread)
+
 
 # What the CUDA runtime calls a lack of memory. It says so also where it cannot even
 # start a device, whose context takes some hundred megabytes.
@@ -58,6 +63,7 @@ class CudaBackend(Backend):
         Bytes of the device it may take; 0 is no limit.
     sharers : int
         How many ranks use the device: each leaves the others their share.
+    tuning : Tuning, optional
 
     Raises
     ------
@@ -74,7 +80,9 @@ class CudaBackend(Backend):
         host: Backend | None = None,
         limit: int = 0,
         sharers: int = 1,
+        tuning: Tuning | None = None,
     ) -> None:
+        self.tuning = tuning or Tuning.default
         reason = unavailable()
         if reason is not None:
             raise ConfigError(f"--backend cuda: {reason}")
@@ -127,7 +135,10 @@ class CudaBackend(Backend):
 
     def _tools(self, keys: np.dtype) -> Tools:
         return Tools(
-            self._kernels_for(keys), self._transfer, lambda: self.memory().free
+            self._kernels_for(keys),
+            self._transfer,
+            lambda: self.memory().free,
+            self.tuning,
         )
 
     def describe(self) -> str:
@@ -174,7 +185,7 @@ class CudaBackend(Backend):
         placed = placed_nbytes(rows)
         if placed <= self.memory().free or rows.num_vertices > MAX_VERTICES:
             return placed
-        return min(placed, Need.of(rows).nbytes)
+        return min(placed, Need.of(rows, self.tuning).nbytes)
 
     # Steps on rows
 
@@ -184,9 +195,9 @@ class CudaBackend(Backend):
         See `placed.place` and `streamed`.
         """
         if self.rows_nbytes(rows) < placed_nbytes(rows):
-            return StreamedRows.of(rows)
+            return StreamedRows.of(rows, self.tuning)
         with self._current():
-            return place(rows, self._transfer)
+            return place(rows, self._transfer, self.tuning)
 
     def look_at_arcs(
         self, rows: PlacedRows | StreamedRows, num_vertices: int
@@ -239,14 +250,14 @@ class CudaBackend(Backend):
         """Return placed rows as what merges with those on other GPUs of the host."""
         if isinstance(rows, StreamedRows) or num_vertices > MAX_VERTICES:
             return None
-        kernels = self._kernels_for(rows.keys.dtype)
-        return CudaPeer(self._current, kernels, rows, num_vertices, self._transfer)
+        tools = self._tools(rows.keys.dtype)
+        return CudaPeer(self._current, tools, rows, num_vertices)
 
     # Steps on reduced graphs
 
     def forest(self, graph: ReducedGraph) -> Growth:
         """Return the forest of a reduced graph, ghosts as ordinary vertices."""
-        if len(graph) < SMALL_EDGES:
+        if len(graph) < self.tuning.device_edges:
             return self.host.forest(graph)
         with self._current():
             return forest(graph, self._tools(graph.edges.key.dtype))
@@ -257,7 +268,7 @@ class CudaBackend(Backend):
         The contraction of a graph and that of its forest are the same (cut and
         cycle properties), so a large graph is thinned here and grown on the host.
         """
-        if len(graph) < SMALL_EDGES:
+        if len(graph) < self.tuning.device_edges:
             return self.host.grow(graph)
         kept = np.flatnonzero(self.forest(graph).in_forest)
         growth = self.host.grow(graph.take(kept))

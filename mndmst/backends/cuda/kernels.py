@@ -12,9 +12,9 @@ import cupy
 import numpy as np
 
 from ...host.errors import ConfigError
-from .cache import use_cache_of_ones_own
+from . import use_private_cache
 
-use_cache_of_ones_own()
+use_private_cache()
 
 DIRECTORY = Path(__file__).with_name("kernels")
 

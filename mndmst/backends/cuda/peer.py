@@ -13,11 +13,9 @@ import numpy as np
 
 from ...graph.model import EdgeList
 from ..base import Band, DeviceMemoryError, DevicePeer
-from .kernels import Kernels
 from .placed import PlacedRows
-from .row_solver import MAX_LISTED, RowSolver
-from .solver import DeviceEdges, Solver
-from .transfer import Transfer
+from .row_solver import RowSolver
+from .solver import DeviceEdges, Solver, Tools
 
 Result = TypeVar("Result")
 
@@ -53,17 +51,18 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
     ----------
     current : callable
         Makes device and stream current for a step.
+    tools : Tools
+        For keys of the rows' type.
     """
 
     def __init__(
         self,
         current: Callable[[], AbstractContextManager[None]],
-        kernels: Kernels,
+        tools: Tools,
         rows: PlacedRows,
         num_vertices: int,
-        transfer: Transfer,
     ) -> None:
-        self._current, self._kernels, self._transfer = current, kernels, transfer
+        self._current, self._tools, self._kernels = current, tools, tools.kernels
         self._rows, self._num_vertices = rows, num_vertices
         self._published: cupy.ndarray | None = None
         self._merged: cupy.ndarray | None = None
@@ -81,7 +80,7 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
 
     def _publish(self) -> PublishedForest:
         rows = self._rows
-        solver = RowSolver(self._kernels, rows.vertices, rows, Band())
+        solver = RowSolver(self._tools, rows.vertices, rows, Band())
         edges = solver.solve_rows(labelled=False)
         del solver
         here = edges.u >= np.uint32(rows.first)  # ghosts below are not
@@ -109,7 +108,7 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         self, published: Sequence[PublishedForest], rank: int
     ) -> MergedForest | None:
         bounds = np.cumsum([0, *(forest.edges for forest in published)]).tolist()
-        if not 0 < bounds[-1] <= MAX_LISTED:
+        if not 0 < bounds[-1] <= self._tools.tuning.most_listed:
             return None
         edges = DeviceEdges.empty(bounds[-1], self._kernels.key)
         for number, forest in enumerate(published):
@@ -139,7 +138,7 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         with _opened(merged.block, self._merged) as block:
             label = _copy(block[4 * first : 4 * last])
             kept = _copy(block[begin:end]).view(np.bool_)
-        to_host = self._transfer.to_host
+        to_host = self._tools.transfer.to_host
         columns = [to_host(c[kept]) for c in self._columns(self._published)]
         return EdgeList(*columns), to_host(label.view(np.uint32))
 

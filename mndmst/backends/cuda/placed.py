@@ -7,13 +7,14 @@ import cupy
 import numpy as np
 
 from ...graph.model import Rows
+from ...graph.order import key_dtype, reversed_keys
 from ...graph.read_progress import ReadProgress
-from ...host.errors import ConfigError
+from ...graph.tuning import Tuning
+from ...host.errors import ConfigError, InputError
 from .transfer import Fill, Transfer, copy_next, fill_from
 
 MAX_VERTICES = 1 << 30  # three levels of the stack of components in 32 bits
 _TRANSLATED = 1 << 24  # arcs that are renumbered at a time
-_COPIED = 1 << 21  # arcs that are waited for at a time
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def placed_nbytes(rows: Rows) -> int:
     return arcs * (4 + width + raw) + vertices * (200 + 8 * width)
 
 
-def place(rows: Rows, transfer: Transfer) -> PlacedRows:
+def place(rows: Rows, transfer: Transfer, tuning: Tuning) -> PlacedRows:
     """Bring rows to the current device, as they come if they are still being read.
 
     Raises
@@ -107,7 +108,7 @@ def place(rows: Rows, transfer: Transfer) -> PlacedRows:
         If rows and ghosts together are too many for one device.
     """
     indptr = transfer.to_device(np.asarray(rows.indptr, np.int64))
-    keys, ends = _arcs_of(rows, transfer)
+    keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
     ghosts = cupy.empty(0, np.int64)
     if not rows.complete:
         ghosts = _find_ghosts(ends, rows)
@@ -131,11 +132,11 @@ def place(rows: Rows, transfer: Transfer) -> PlacedRows:
     )
 
 
-def _arcs_of(rows: Rows, transfer: Transfer) -> list[cupy.ndarray]:
-    """Return copies of the keys and the indices."""
+def _arcs_of(rows: Rows, transfer: Transfer, at_once: int) -> list[cupy.ndarray]:
+    """Return copies of the keys and the indices, some arcs at once."""
     columns = rows.keys, rows.indices
     copies = [cupy.empty(len(column), column.dtype) for column in columns]
-    bounds = list(pairwise([*range(0, rows.num_arcs, _COPIED), rows.num_arcs]))
+    bounds = list(pairwise([*range(0, rows.num_arcs, at_once), rows.num_arcs]))
     filled = transfer.filled(
         ((high - low) * column.itemsize, _fill(column[low:high], high, rows.progress))
         for low, high in bounds
@@ -167,3 +168,71 @@ def _find_ghosts(ends: cupy.ndarray, rows: Rows) -> cupy.ndarray:
         outside = (piece < rows.first) | (piece >= rows.last)
         found.append(cupy.unique(piece[outside]))
     return cupy.unique(cupy.concatenate(found))
+
+
+def place_edges(
+    num_vertices: int,
+    src: cupy.ndarray,
+    dst: cupy.ndarray,
+    weight: cupy.ndarray,
+    maximum: bool,
+) -> PlacedRows:
+    """Return the rows of edges in any order and direction.
+
+    Parameters
+    ----------
+    src, dst : device array of integers, shape (edges,)
+    weight : device array of 32- or 64-bit integers or floats, shape (edges,)
+    maximum : bool
+        Reverse the order of the weights.
+
+    Raises
+    ------
+    InputError
+        If an end is no vertex or a weight is NaN.
+    """
+    if len(src) and (
+        int(cupy.minimum(src, dst).min()) < 0
+        or int(cupy.maximum(src, dst).max()) >= num_vertices
+    ):
+        raise InputError(f"the edges: an end is not among the {num_vertices} vertices")
+    keys = device_keys(weight, descending=maximum)
+    other = src != dst
+    tail = cupy.concatenate([src[other], dst[other]]).astype(np.uint64)
+    head = cupy.concatenate([dst[other], src[other]]).astype(np.uint64)
+    keys = cupy.concatenate([keys[other], keys[other]])
+    arcs = tail << np.uint64(32) | head
+    # Sorted by ends and then by key, so that of parallel arcs the lightest is first.
+    order = cupy.lexsort(cupy.stack([keys.astype(np.uint64), arcs]))
+    arcs, keys = arcs[order], keys[order]
+    first = cupy.ones(len(arcs), np.bool_)
+    first[1:] = arcs[1:] != arcs[:-1]
+    arcs, keys = arcs[first], keys[first]
+    rows = cupy.arange(num_vertices + 1, dtype=np.uint64) << np.uint64(32)
+    indptr = cupy.searchsorted(arcs, rows).astype(np.int64)
+    ends = (arcs & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    return PlacedRows(
+        indptr, ends, keys, cupy.empty(0, np.int64), 0, 0, np.dtype(np.uint32)
+    )
+
+
+def device_keys(weight: cupy.ndarray, descending: bool) -> cupy.ndarray:
+    """Return the keys that `order.weights_to_keys` makes on the host."""
+    keys = _ascending_keys(weight)
+    return reversed_keys(keys) if descending else keys
+
+
+def _ascending_keys(weight: cupy.ndarray) -> cupy.ndarray:
+    dtype = weight.dtype
+    sign = np.array(1 << (8 * dtype.itemsize - 1), key_dtype(dtype))[()]
+    if dtype.kind == "f":
+        if bool(cupy.isnan(weight).any()):
+            bad = int(cupy.isnan(weight).argmax())
+            raise InputError(
+                f"the edges: the weight of entry {bad} (from 0) is NaN, which has no "
+                "place in an order. Give it a number or leave the edge out."
+            )
+        bits = (weight + dtype.type(0)).view(key_dtype(dtype))
+        return cupy.where(bits & sign, ~bits, bits | sign)
+    bits = weight.view(key_dtype(dtype))
+    return bits ^ sign if dtype.kind == "i" else bits.copy()

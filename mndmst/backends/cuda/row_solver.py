@@ -14,32 +14,29 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
+from ...graph.light_edges import first_share
 from ..base import Band
-from .kernels import NULL, TILE, Kernels
+from .kernels import NULL, TILE
 from .placed import PlacedRows
-from .solver import DeviceEdges, Solver
-from .state import NONE, StateField
+from .solver import NONE, DeviceEdges, Solver, StateField, Tools
 
 SAMPLE = 8192  # arcs that estimate the cut
-LIGHT_EDGES = 1.25  # light edges per vertex where degrees are even
-SPARSE_EDGES = 3.0  # edges per vertex below which all are light
-MAX_LISTED = (1 << 32) - 2  # places are 32-bit in the rounds, one of them means none
-SLACK = 1 << 16  # places beyond what a sample lets expect
 
 
 class RowSolver(Solver):
     """The computation of the forest of a band of rows."""
 
     def __init__(
-        self, kernels: Kernels, vertices: int, rows: PlacedRows, band: Band
+        self, tools: Tools, vertices: int, rows: PlacedRows, band: Band
     ) -> None:
+        kernels, self._tuning = tools.kernels, tools.tuning
         super().__init__(kernels, vertices)
         self._rows, self._band = rows, band
         self._bounds = key_bounds(band, kernels.key)
         self._chosen = DeviceEdges.empty(vertices, kernels.key)
         # A listed edge takes its own bytes and a place in both lists of live edges.
         nbytes = 8 + np.dtype(kernels.key).itemsize + 32
-        self._limit = min(_free_nbytes() // nbytes, MAX_LISTED)
+        self._limit = min(_free_nbytes() // nbytes, self._tuning.most_listed)
 
     def solve_rows(self, labelled: bool) -> DeviceEdges:
         """Return the forest, in no order.
@@ -79,7 +76,9 @@ class RowSolver(Solver):
                 solved, share = share, None
                 if rows.complete:
                     choice = self._outside(int(state[StateField.OUTSIDE]))
-                capacity = min(choice.num_arcs, 4 * self.vertices + SLACK)
+                capacity = min(
+                    choice.num_arcs, 4 * self.vertices + self._tuning.listed_slack
+                )
         return self._chosen.cut(int(state[StateField.CHOSEN]))
 
     def lightest_arcs(self, high: int | None) -> tuple[cupy.ndarray, DeviceEdges]:
@@ -111,16 +110,16 @@ class RowSolver(Solver):
 
     def _light_share(self) -> float | None:
         """Return the share of the arcs that is listed first; None: all."""
-        edges = self._rows.num_arcs / 2
-        if self._band.high is not None or edges <= SPARSE_EDGES * self.vertices:
+        if self._band.high is not None:
             return None
-        return LIGHT_EDGES * self.vertices / edges
+        per_vertex, edges = self._tuning.device_light_edges, self._rows.num_arcs / 2
+        return first_share(edges, self.vertices, per_vertex, self._tuning)
 
     def _expected(self, share: float | None) -> int:
-        arcs = self._rows.num_arcs
+        arcs, slack = self._rows.num_arcs, self._tuning.listed_slack
         if share is None:
-            return min(arcs, int(SPARSE_EDGES * self.vertices) + SLACK)
-        return int(1.25 * share * arcs) + SLACK
+            return min(arcs, int(self._tuning.dense_edges * self.vertices) + slack)
+        return int(1.25 * share * arcs) + slack
 
     def _set_cut(self, share: float | None, again: bool) -> None:
         """Set the cut so that a share of the band's arcs is before it.

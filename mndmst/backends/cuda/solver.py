@@ -4,13 +4,62 @@ The rounds follow ECL-MST (Fallin, Gonzalez, Seo and Burtscher 2023), with compo
 renumbered in every round and all rounds in one launch.
 """
 
+from collections.abc import Callable
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 import cupy
 import numpy as np
 
+from ...graph.tuning import Tuning
 from .kernels import NULL, Kernels
-from .state import StateField
+from .transfer import Transfer
+
+NONE = np.uint64((1 << 64) - 1)  # NONE of common.cuh
+
+
+class StateField(IntEnum):
+    """Fields of `State` in common.cuh, in its order."""
+
+    FOUND = 0
+    CAPACITY = auto()
+    CHOSEN = auto()
+    SIZE = auto()
+    LEVEL1 = auto()
+    TOP = auto()
+    NEXT = auto()
+    LIVE = auto()
+    LIVE_OTHER = auto()
+    GIANT = auto()
+    AGAIN = auto()
+    AGAIN_1 = auto()
+    AGAIN_2 = auto()
+    ARRIVED = auto()
+    CUT_KEY = auto()
+    CUT_END = auto()
+    LEAST_KEY = auto()
+    GREATEST_KEY = auto()
+    DEGREES = auto()
+    OUTSIDE = auto()
+
+
+class Tools(NamedTuple):
+    """Tools of the steps on one device, for keys of one type.
+
+    Attributes
+    ----------
+    kernels : Kernels
+    transfer : Transfer
+        Copies to the device and back.
+    free_nbytes : callable
+        Returns the bytes that may still be taken.
+    tuning : Tuning
+    """
+
+    kernels: Kernels
+    transfer: Transfer
+    free_nbytes: Callable[[], int]
+    tuning: Tuning
 
 
 class DeviceEdges(NamedTuple):

@@ -10,24 +10,130 @@ cut, in a second one those between the components that these leave. Without ghos
 the second pass takes only the rows outside the giant component.
 """
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 import cupy
 import numpy as np
 
+from ...graph.light_edges import first_share
 from ...graph.model import Rows
+from ...graph.tuning import Tuning
+from ...kernels.rows import copy_rows
 from ..base import Band
-from .kernels import NULL, TILE, Kernels
-from .pieces import ChosenRows, PieceBuffer, longest_piece, piece_arcs
-from .row_solver import MAX_LISTED, SAMPLE, SPARSE_EDGES, key_bounds
-from .solver import DeviceEdges, Solver
-from .state import NONE, StateField
-from .transfer import Transfer
+from .kernels import NULL, TILE
+from .row_solver import SAMPLE, key_bounds
+from .solver import NONE, DeviceEdges, Solver, StateField, Tools
+from .transfer import Fill, copy_next, fill_from
 
-# Light edges per vertex: more than where rows are on the device, since every row
-# that they leave outside the giant component is copied once more.
-LIGHT_EDGES = 2.5
+_COUNTED = 1 << 18  # rows whose degrees stay in the cache
+
+
+class ChosenRows(NamedTuple):
+    """All rows, or some of a whole graph, of which each has arcs.
+
+    Attributes
+    ----------
+    offset : ndarray of int64, shape (chosen + 1,)
+        Where each row begins, if they lie side by side.
+    row : ndarray of uint32, shape (chosen,), or None
+    """
+
+    offset: np.ndarray
+    row: np.ndarray | None
+
+    def cut(self, arcs: int) -> np.ndarray:
+        """Return bounds that cut the rows by arcs; none is divided."""
+        goals = np.arange(0, self.offset[-1], arcs)
+        bounds = np.searchsorted(self.offset, goals, side="right") - 1
+        return np.unique(np.append(bounds, len(self.offset) - 1))
+
+    def sources(self, rows: Rows, bounds: np.ndarray) -> Iterator[tuple[int, Fill]]:
+        """Yield what `PieceBuffer.receive` takes, for every piece between bounds."""
+        for begin, end in pairwise(bounds):
+            low, high = (int(self.offset[row]) for row in (begin, end))
+            yield _whole(self.offset[begin : end + 1])
+            for column in (rows.indices, rows.keys):
+                fill = self._fill(rows.indptr, column, low)
+                yield (high - low) * column.itemsize, fill
+            if self.row is not None:
+                yield _whole(self.row[begin:end])
+
+    def _fill(self, indptr: np.ndarray, column: np.ndarray, first_arc: int) -> Fill:
+        """Return what copies a column of the rows from an arc on."""
+        if self.row is None:
+            return fill_from(column[first_arc:])
+
+        def fill(piece: np.ndarray, low: int) -> None:
+            out = piece.view(column.dtype)
+            arc = first_arc + low // column.itemsize
+            copy_rows(column, indptr, self.row, self.offset, arc, out)
+
+        return fill
+
+
+def _whole(array: np.ndarray) -> tuple[int, Fill]:
+    return array.nbytes, fill_from(array)
+
+
+class PieceBuffer:
+    """Room on the device for any piece of some rows, and the piece that is there.
+
+    Attributes
+    ----------
+    scanned : cupy.cuda.Event
+        When it may be replaced.
+    found : ndarray of uint64, shape ()
+        Pinned: how many edges had been found by then.
+    """
+
+    def __init__(self, rows: Rows, choice: ChosenRows, bounds: np.ndarray) -> None:
+        arcs = int(np.diff(choice.offset[bounds]).max(initial=0))
+        length = int(np.diff(bounds).max(initial=0))
+        self.scanned = cupy.cuda.Event(disable_timing=True)
+        memory = cupy.cuda.alloc_pinned_memory(8)
+        self.found = np.frombuffer(memory, np.uint64, 1).reshape(())
+        self.found[...] = 0
+        self._rows, self._choice = rows, choice
+        self._offset = cupy.empty(length + 1, np.int64)
+        self._ends = cupy.empty(arcs, rows.indices.dtype)
+        self._keys = cupy.empty(arcs, rows.keys.dtype)
+        self._vertex, self.num_arcs = None, 0
+        if choice.row is not None:
+            self._vertex = cupy.empty(length, np.uint32)
+
+    def receive(self, filled: Iterator[np.ndarray], begin: int, end: int) -> None:
+        """Copy rows [begin, end) of the choice, on the current stream."""
+        low, high = (int(self._choice.offset[row]) for row in (begin, end))
+        self.num_rows, self.num_arcs = int(end - begin), high - low
+        self.first = self._rows.first + int(begin)
+        self.offset = self._offset[: self.num_rows + 1]
+        self.keys, ends = self._keys[: self.num_arcs], self._ends[: self.num_arcs]
+        for array in (self.offset, ends, self.keys):
+            copy_next(filled, array)
+        self.offset -= low
+        self.ends = ends.astype(np.uint32, copy=False)
+        self.vertex = self._vertex
+        if self.vertex is not None:
+            copy_next(filled, self.vertex[: self.num_rows])
+
+
+def piece_arcs(rows: Rows, tuning: Tuning) -> int:
+    """Return the arcs that a piece should have."""
+    return max(1, tuning.streamed_bytes // (rows.indices.itemsize + rows.keys.itemsize))
+
+
+def longest_piece(rows: Rows, tuning: Tuning) -> int:
+    """Return the arcs that no piece exceeds: it may have a row more than it should."""
+    row = 0
+    for begin in range(0, len(rows), _COUNTED):
+        degrees = np.diff(rows.indptr[begin : begin + _COUNTED + 1])
+        row = max(row, int(degrees.max()))
+    return min(piece_arcs(rows, tuning) + row, rows.num_arcs)
+
+
+FILLED = 0.9  # of the free memory is taken where it is short; pools leave holes
 
 
 class Need(NamedTuple):
@@ -40,9 +146,9 @@ class Need(NamedTuple):
     edges: int
 
     @classmethod
-    def of(cls, rows: Rows) -> "Need":
+    def of(cls, rows: Rows, tuning: Tuning) -> "Need":
         """Return what streaming some rows needs."""
-        arcs, width = longest_piece(rows), rows.keys.itemsize
+        arcs, width = longest_piece(rows, tuning), rows.keys.itemsize
         # The solver's stack, slots and numbers; components, twice; three forests.
         vertex = 28 + 8 + 3 * (8 + width)
         piece = 8 * len(rows) + (rows.indices.itemsize + 4 + width) * arcs
@@ -69,9 +175,9 @@ class StreamedRows(NamedTuple):
     need: Need
 
     @classmethod
-    def of(cls, rows: Rows) -> "StreamedRows":
+    def of(cls, rows: Rows, tuning: Tuning) -> "StreamedRows":
         """Return rows as they are."""
-        return cls(rows, Need.of(rows))
+        return cls(rows, Need.of(rows, tuning))
 
     @property
     def keys(self) -> np.ndarray:
@@ -92,19 +198,25 @@ class StreamSolver(Solver):
         Bytes of the device it may take.
     """
 
-    def __init__(
-        self, kernels: Kernels, streamed: StreamedRows, transfer: Transfer, nbytes: int
-    ) -> None:
+    def __init__(self, tools: Tools, streamed: StreamedRows, nbytes: int) -> None:
         rows, need = streamed
+        kernels, self._tuning = tools.kernels, tools.tuning
         super().__init__(kernels, rows.num_vertices)
-        self._rows, self._transfer = rows, transfer
+        self._rows, self._transfer = rows, tools.transfer
         self._copying = cupy.cuda.Stream(non_blocking=True)
         room = (nbytes - need.fixed) // need.listed
         most = max(need.edges, min(room, rows.num_arcs + self.vertices))
-        self._listed = DeviceEdges.empty(min(most, MAX_LISTED), kernels.key)
+        self._listed = DeviceEdges.empty(
+            min(most, self._tuning.most_listed), kernels.key
+        )
         self._chosen = DeviceEdges.empty(self.vertices, kernels.key)
         self._component = cupy.arange(self.vertices, dtype=np.uint32)
         self._degree = cupy.zeros(len(rows), np.uint32)
+
+    @classmethod
+    def of(cls, rows: StreamedRows, tools: Tools) -> "StreamSolver":
+        """Return a solver that takes most of the free memory of the device."""
+        return cls(tools, rows, int(FILLED * tools.free_nbytes()))
 
     def solve_rows(self, band: Band, label: np.ndarray | None) -> DeviceEdges:
         """Return the forest, in no order; `label` as in `Backend.band_forest`."""
@@ -141,12 +253,14 @@ class StreamSolver(Solver):
         low, high = key_bounds(band, self.kernels.key)
         keys = np.sort(keys[once & (keys >= low) & (keys <= high)])
         edges = len(keys) / SAMPLE * rows.num_arcs
-        if edges <= SPARSE_EDGES * self.vertices:
+        per_vertex = self._tuning.streamed_light_edges
+        share = first_share(edges, self.vertices, per_vertex, self._tuning)
+        if share is None:
             return None, ends
         self.state[StateField.LEAST_KEY], self.state[StateField.GREATEST_KEY] = keys[
             [0, -1]
         ]
-        return int(keys[int(LIGHT_EDGES * self.vertices / edges * len(keys))]), ends
+        return int(keys[int(share * len(keys))]), ends
 
     def _outside(self, ends: np.ndarray) -> ChosenRows:
         """Choose the rows outside the component that most of some ends are in."""
@@ -163,7 +277,7 @@ class StreamSolver(Solver):
 
     def _pass(self, choice: ChosenRows, band: Band) -> DeviceEdges:
         """Return the forest of a band of chosen rows, as views into `_chosen`."""
-        bounds = choice.cut(piece_arcs(self._rows))
+        bounds = choice.cut(piece_arcs(self._rows, self._tuning))
         pieces = [PieceBuffer(self._rows, choice, bounds) for _ in range(2)]
         filled = self._transfer.filled(choice.sources(self._rows, bounds))
         computing = cupy.cuda.get_current_stream()

@@ -13,8 +13,10 @@ from ...backends.cuda.backend import CudaBackend
 from ...backends.cuda.kernels import Kernels
 from ...backends.cuda.placed import PlacedRows
 from ...backends.cuda.row_solver import RowSolver
+from ...backends.cuda.solver import Tools
 from ...backends.cuda.transfer import Transfer
 from ...graph.model import EdgeList, Rows
+from ...graph.tuning import Tuning
 from ...host.cores import core_count
 from ...kernels.spanning import pair_order
 from .gpu_graphs import KINDS, build
@@ -67,8 +69,11 @@ def measure(
     rows = build(KINDS[kind](scale, degree), np.dtype(keys))
     cupy.get_default_memory_pool().free_all_blocks()
 
+    transfer = Transfer()
+
     def solve(kernels: Kernels) -> Any:
-        return RowSolver(kernels, rows.vertices, rows, Band()).solve_rows(False)
+        tools = Tools(kernels, transfer, lambda: 0, Tuning.default)
+        return RowSolver(tools, rows.vertices, rows, Band()).solve_rows(False)
 
     kernels, timed = Kernels(rows.keys.dtype), TimedKernels(rows.keys.dtype)
     solve(kernels)

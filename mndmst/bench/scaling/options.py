@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...host.counted import counted
+from ...host.formatting import counted
 from ...run.config import CHOICES
 from ..arguments import chosen, exponent, finish, list_of, names, positive, write
 

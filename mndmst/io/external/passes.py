@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...host.counted import counted
 from ...host.errors import ConfigError
+from ...host.formatting import counted
 from ...host.memory import Budget
 from ...host.progress import Progress
 from ..destination import Destination

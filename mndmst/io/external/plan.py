@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype, stored_id_dtype
-from ...host.counted import counted
 from ...host.errors import ConfigError, InputError, OutputError
+from ...host.formatting import counted
 from ..cuts import balanced_cuts
 from ..edge_file import EdgeFile
 from ..edges import BOUND_BYTES, ROWS_ALLOWED

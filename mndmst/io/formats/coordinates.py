@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...host.counted import counted
 from ...host.errors import InputError
+from ...host.formatting import counted
 from ..kernels import tokens as kernels
 from .files import read_bytes
 from .heads import line_of

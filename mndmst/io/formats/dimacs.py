@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...host.counted import counted
 from ...host.errors import InputError
+from ...host.formatting import counted
 from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
 from .files import COMPRESSIONS, unpacked_pieces

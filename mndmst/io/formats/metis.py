@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype
-from ...host.counted import counted
 from ...host.errors import InputError
+from ...host.formatting import counted
 from ..edges import Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
 from .files import read_bytes

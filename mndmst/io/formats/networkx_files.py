@@ -16,8 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...host.errors import ConfigError, InputError, MndmstError
-from ...host.extras import optional
+from ...host.errors import ConfigError, InputError, MndmstError, optional
 from ..allowance import capped, check_room, exceeded
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, EdgesInMemory

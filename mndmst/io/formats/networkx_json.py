@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ...host.counted import counted
 from ...host.errors import ConfigError, InputError, MndmstError
+from ...host.formatting import counted
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import (

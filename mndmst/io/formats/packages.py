@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from ...host.extras import optional
+from ...host.errors import optional
 
 
 def import_extra(*modules: str) -> Any:

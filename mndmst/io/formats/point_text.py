@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...host.counted import counted
 from ...host.errors import InputError
+from ...host.formatting import counted
 from .files import read_bytes
 from .heads import read_head, read_rows
 from .point_columns import PointColumns, choose_coordinates

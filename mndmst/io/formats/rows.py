@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...graph.order import id_dtype
-from ...host.counted import counted
 from ...host.errors import InputError
+from ...host.formatting import counted
 from ..edge_file import PIECE_ENTRIES, EdgeFile, RowPiece, Rows
 from ..edges import Edges, as_ids, checked_edges, supported_weights
 from ..kernels.external import fill_tails

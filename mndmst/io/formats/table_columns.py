@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...host.counted import counted
 from ...host.errors import ConfigError, InputError
+from ...host.formatting import counted
 
 # Kinds of values. OTHER are booleans, dates and nested values; EMPTY has no values.
 NUMBER, TEXT, OTHER, EMPTY = "number", "text", "other", "empty"

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype
-from ...host.counted import counted
 from ...host.errors import InputError
+from ...host.formatting import counted
 from ..allowance import check_room
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges

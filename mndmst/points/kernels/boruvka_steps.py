@@ -38,6 +38,26 @@ class PointEdges(NamedTuple):
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
+class ComponentBounds(NamedTuple):
+    """The components of points, and bounds of the edges that leave them.
+
+    Attributes
+    ----------
+    of_position : ndarray of uint32, shape (points,)
+    cores : ndarray of float64, shape (points,)
+        Core distances; zeros for plain distances.
+    reach : ndarray of float64, shape (points,)
+        Lower bound of the weights of each point's unknown edges.
+    bound : ndarray of float64, shape (components,)
+        The weight of the lightest known edge that leaves each component.
+    """
+
+    of_position: np.ndarray
+    cores: np.ndarray
+    reach: np.ndarray
+    bound: np.ndarray
+
+
 @kernel
 def name_components(parent, of_vertex):
     """Number the components 0, 1, ... by their first vertices; return their number."""

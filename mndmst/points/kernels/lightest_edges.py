@@ -20,8 +20,8 @@ NO_POSITION = np.uint32(0xFFFFFFFF)
 STARTS = 32  # most nodes at which a search begins
 
 
-class Components(NamedTuple):
-    """The components of a tree's points.
+class TreeComponents(NamedTuple):
+    """The components of a tree's points and nodes; see `ComponentBounds`.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ def lightest_of_queries(tree, components, queries, ends, first, last):
 
     Parameters
     ----------
-    components : Components
+    components : TreeComponents
         Their bounds are lowered by the edges found, as in `lightest`.
     queries : RemoteQueries
         Each bound becomes the weight found; or a weight that all edges of the query to

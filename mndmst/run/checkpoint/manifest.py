@@ -8,8 +8,8 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...host import __version__
 from ...host.errors import ConfigError, InputError, MndmstError
-from ...host.version import __version__
 from ...io.layout import writing
 from ...io.opening import read_small
 from ...io.replacing import check_ordinary

@@ -3,9 +3,12 @@
 import graphs
 import numpy as np
 import pytest
-from test_cpu_backend import backend, expected, rows_of, triples
+from test_cpu_backend import expected, rows_of, triples
 
-from mndmst.backends.cpu import lightest_pairs, msf
+from mndmst.backends.cpu import msf
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.backends.cpu.msf import lightest_pairs
+from mndmst.graph.tuning import Tuning
 
 
 def communities(n: int, size: int, cut: int) -> graphs.Graph:
@@ -45,13 +48,15 @@ def test_hard_orders(
 
     def look(*given):
         calls.append(given)
-        return lightest_pairs.lightest_pairs(*given)
+        return lightest_pairs(*given)
 
-    monkeypatch.setattr(lightest_pairs, "EDGES_PER_VERTEX", room)
     monkeypatch.setattr(msf, "lightest_pairs", look)
-    monkeypatch.setattr(msf, "OUTSIDE_SHARE", -1.0)  # no rows are walked in order
+    # No rows are walked in order.
+    tuning = Tuning(grain=16, pairs_per_vertex=room, outside_share=-1.0)
     graph = by(kind, communities(2000, 25, 20_000))
     rows = rows_of(graph, np.uint32)
-    assert sorted(triples(backend(threads).msf(rows).edges)) == expected(graph)
+    assert sorted(triples(CpuBackend(threads, tuning).msf(rows).edges)) == expected(
+        graph
+    )
     if room < 1 and kind in ("near", "cut last"):
         assert len(calls) > 1  # what was found has been thinned out in between

@@ -11,8 +11,7 @@ from test_cpu_backend import backend, expected, rows_of, triples
 
 from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band
-from mndmst.backends.cpu.bands import edges_expected, row_ranges
-from mndmst.backends.cpu.cuts import Sample, Segment
+from mndmst.backends.cpu.bands import Sample, Segment, edges_expected, row_ranges
 from mndmst.kernels.row_order import lightest_from
 from mndmst.kernels.threads import Threads
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mndmst.backends.cpu import tree_names as module
 from mndmst.backends.cpu.tree_names import LINE, name_range, tree_names
+from mndmst.graph.tuning import Tuning
 from mndmst.kernels.threads import Threads
 
 
@@ -27,12 +27,11 @@ def smallest_of(component: np.ndarray, parent: np.ndarray) -> list[int]:
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("seed", range(5))
-def test_every_vertex_knows_the_smallest_of_its_tree(
-    monkeypatch: pytest.MonkeyPatch, seed: int, threads: int
-) -> None:
-    monkeypatch.setattr(module, "NAMED_FIRST", 3)
+def test_every_vertex_knows_the_smallest_of_its_tree(seed: int, threads: int) -> None:
     component, parent = trees(seed)
-    label, smallest = tree_names(component, parent, Threads(threads))
+    label, smallest = tree_names(
+        component, parent, Threads(threads, Tuning(grain=16, named_first=3))
+    )
     assert label.tolist() == smallest_of(component, parent)
     assert smallest[parent[component]].tolist() == label.tolist()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.backends.cuda.cache import use_cache_of_ones_own
+from mndmst.backends.cuda import use_private_cache
 from mndmst.host import caches
 from mndmst.host.caches import (
     fresh_directory,
@@ -204,10 +204,10 @@ def test_kernels_of_the_device(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CUPY_CACHE_DIR", str(place))
-    use_cache_of_ones_own()
+    use_private_cache()
     assert os.environ["CUPY_CACHE_DIR"] == str(place)
     place.chmod(0o777)
-    use_cache_of_ones_own()
+    use_private_cache()
     assert os.environ["CUPY_CACHE_DIR"] != str(place)
     assert f"others can change {place}" in capsys.readouterr().err
 
@@ -217,9 +217,9 @@ def test_a_kernel_of_the_device_that_others_can_write_to(
 ) -> None:
     monkeypatch.setenv("CUPY_CACHE_DIR", str(place))
     (place / "kernel.cubin").write_bytes(b"code")
-    use_cache_of_ones_own()
+    use_private_cache()
     assert os.environ["CUPY_CACHE_DIR"] == str(place)
     (place / "kernel.cubin").chmod(0o666)
-    use_cache_of_ones_own()
+    use_private_cache()
     assert os.environ["CUPY_CACHE_DIR"] != str(place)
     assert f"others can change {place}/kernel.cubin" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mndmst
-from mndmst.host.counted import counted
+from mndmst.host.formatting import counted
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ HARMLESS = {
     ("mndmst/changes/table.py", "_weight"),
     ("mndmst/cli/numbers.py", "plain"),
     ("mndmst/cli/numbers.py", "self"),
-    ("mndmst/host/cgroups.py", "_bounded"),
+    ("mndmst/host/memory.py", "_bounded"),
     ("mndmst/io/chunks.py", "undo"),
     ("mndmst/io/external/restart.py", "_plan_of"),
     ("mndmst/io/formats/ncol.py", "_number"),

@@ -10,8 +10,8 @@ from oracle import kruskal
 
 import mndmst
 from mndmst.host import memory
-from mndmst.host.cgroups import allowed_bytes
 from mndmst.host.errors import ConfigError
+from mndmst.host.memory import allowed_bytes
 from mndmst.steps import read
 
 GIB = 1 << 30

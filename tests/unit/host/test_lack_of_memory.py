@@ -9,8 +9,7 @@ from errno import ENOMEM
 import pytest
 
 import mndmst.__main__ as program
-from mndmst.host.errors import MissingExtraError
-from mndmst.host.extras import optional
+from mndmst.host.errors import MissingExtraError, optional
 
 MAPPED = "libllvmlite.so: failed to map segment from shared object"
 
@@ -65,10 +64,10 @@ def test_a_package_that_cannot_be_loaded_is_not_called_missing(
     def fail(module: str) -> None:
         raise ImportError(MAPPED)
 
-    monkeypatch.setattr("mndmst.host.extras.import_module", fail)
+    monkeypatch.setattr("mndmst.host.errors.import_module", fail)
     with pytest.raises(MissingExtraError, match=r"installed but cannot be loaded.*map"):
         optional("scipy.spatial", "formats")
-    monkeypatch.setattr("mndmst.host.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("mndmst.host.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match="which is not installed"):
         optional("scipy.spatial", "formats")
 

@@ -21,7 +21,7 @@ from mndmst.io.forest_writer import write_forest
 from mndmst.io.hdf5_file import hdf5_file
 from mndmst.io.labels import LabelsHeader, write_labels
 from mndmst.io.shard_writer import ShardWriter
-from mndmst.run.checkpoint import files
+from mndmst.run.checkpoint import Folder, Saved, save
 
 COMM = Comm(MPI.COMM_SELF)
 N = 3000
@@ -63,13 +63,13 @@ def shards(path: Path) -> None:
 
 def checkpoint(path: Path) -> None:
     ends = np.arange(N, dtype=np.uint32)
-    state = files.Saved(7, ends, EdgeList(ends, ends, ends))
+    state = Saved(7, ends, EdgeList(ends, ends, ends))
     graph = {
         "uuid": "u", "num_vertices": N, "num_arcs": 5, "weight_dtype": "int32"
     }  # fmt: skip
-    folder = files.Folder(COMM, path)
+    folder = Folder(COMM, path)
     try:
-        files.save(folder, graph, np.array([0, N]), state)
+        save(folder, graph, np.array([0, N]), state)
     finally:
         folder.close()
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from mndmst.graph.tuning import Tuning
 from mndmst.kernels import blocks as module
-from mndmst.kernels import team as team_module
 from mndmst.kernels.blocks import blocks_of, contract_blocks, edges_between
 from mndmst.kernels.hooks import HALF
 from mndmst.kernels.minima import PairEdgeList
@@ -52,7 +52,7 @@ def pairs_of(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def test_the_forest_is_found(
     dtype: type, distinct: int, members: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(team_module, "GRAIN", 1)
+    monkeypatch.setattr(Tuning, "default", Tuning(grain=1))
     source = np.random.default_rng(members + distinct % 7)
     a, b = close_edges(source)
     key = source.integers(0, distinct, EDGES, np.uint64).astype(dtype)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mndmst.kernels import spanning
-from mndmst.kernels import team as module
+from mndmst.graph.tuning import Tuning
 from mndmst.kernels.rounds import forest_by_rounds
 from mndmst.kernels.spanning import spanning_pairs
 from mndmst.kernels.team import Team
@@ -43,7 +42,7 @@ def keys_of(order: str, count: int, dtype: type, source: np.random.Generator):
 
 @pytest.fixture(autouse=True)
 def small_work_wakes_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GRAIN", 1)
+    monkeypatch.setattr(Tuning, "default", Tuning(grain=1))
 
 
 @pytest.mark.parametrize("members", [1, 2, 5])
@@ -72,18 +71,16 @@ def test_rounds_find_the_forest(
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
 @pytest.mark.parametrize("order", ORDERS)
-def test_light_edges_first_leave_the_forest_the_same(
-    order: str, dtype: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_light_edges_first_leave_the_forest_the_same(order: str, dtype: type) -> None:
     source = np.random.default_rng(5)
     a, b = (end % 60 for end in ends_of("random", source))
     apart = a != b
     pairs = a[apart].astype(np.uint64) << np.uint64(32) | b[apart].astype(np.uint64)
     key = keys_of(order, len(pairs), dtype, source)
     found = []
-    for many in (spanning.MANY_EDGES, len(pairs)):
-        monkeypatch.setattr(spanning, "MANY_EDGES", many)
+    for many in (1, len(pairs)):
+        alone = Threads(1, Tuning(many_edges=many))
         parent = np.arange(60, dtype=np.uint32)
-        found.append((spanning_pairs(key, pairs, parent, ALONE), parent))
+        found.append((spanning_pairs(key, pairs, parent, alone), parent))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -5,7 +5,7 @@ from threading import Barrier, Thread
 import numpy as np
 import pytest
 
-from mndmst.kernels import team as module
+from mndmst.graph.tuning import Tuning
 from mndmst.kernels.team import (
     Member,
     Team,
@@ -36,7 +36,7 @@ def add_up(member, columns):
 
 @pytest.fixture(autouse=True)
 def small_work_wakes_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "GRAIN", 1)
+    monkeypatch.setattr(Tuning, "default", Tuning(grain=1))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])

@@ -16,10 +16,10 @@ from mndmst.backends.base import Backend, Growth
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.graph.model import ReducedGraph
+from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
 from mndmst.merging.choose import AUTO, CANDIDATES, GIVEN_UP, choose
 from mndmst.merging.strategy import (
-    CUT_SHARE,
     Facts,
     NotSuitableError,
     Strategy,
@@ -30,13 +30,14 @@ from mndmst.run.config import MERGES, Config
 from mndmst.run.report import Report
 from mndmst.run.run import Run
 from mndmst.steps import part_graph as step
-from mndmst.steps.boruvka import any_cut_edge, lightest_cut_edge
+from mndmst.steps.contract import any_cut_edge, lightest_cut_edge
 
 DEVICES, HOSTS, MESSAGES = (kind.name for kind in AUTO)
 REPLICATED = "replicated"
 KINDS = {kind for kinds in CANDIDATES.values() for kind in kinds}
 GRAPH = graphs.random(60, 400, seed=1)
 # Ranks of a host, each with one device, and a graph without locality.
+CUT_SHARE = Tuning.default.locality_share
 FACTS = Facts(
     ranks=4,
     one_host=True,
@@ -46,6 +47,7 @@ FACTS = Facts(
     cut_share=0.75,
     num_vertices=1000,
     own_exception=False,
+    locality_share=CUT_SHARE,
 )
 CHOICES: list[tuple[str, dict[str, Any], str]] = [
     ("auto", {}, DEVICES),
@@ -142,7 +144,7 @@ def test_every_value_of_the_option_has_candidates() -> None:
 
 @pytest.mark.parametrize("merge", MERGES)
 def test_the_last_candidate_serves_every_run(merge: str) -> None:
-    hardest = Facts(1000, False, 2, True, True, 1.0, 1 << 40, True)
+    hardest = Facts(1000, False, 2, True, True, 1.0, 1 << 40, True, CUT_SHARE)
     *others, last = CANDIDATES[merge]
     assert last.refuses(hardest) is None
     reasons = {kind.name: kind.refuses(hardest) for kind in others}
@@ -186,7 +188,9 @@ def test_one_that_gives_up_lets_the_next_take_over(choose_by: Callable) -> None:
 def test_the_facts_of_a_rank_alone(
     run: Callable[..., Run], exception: Callable[..., Growth]
 ) -> None:
-    assert Facts.of(run(), exception) == Facts(1, True, 1, False, False, 0, 60, False)
+    assert Facts.of(run(), exception) == Facts(
+        1, True, 1, False, False, 0, 60, False, CUT_SHARE
+    )
 
 
 def test_an_exception_of_ones_own_is_called_at_borders_between_devices(

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mndmst.graph.model import EdgeList, ReducedGraph
-from mndmst.merging.parcels import pack, unpack
-from mndmst.steps.contract import empty_graph, reduced_graph
+from mndmst.merging.leaders import pack, unpack
+from mndmst.steps.reduced_graphs import empty_graph, reduced_graph
 
 FAR = 2**48  # beyond 32 bits
 SMALL, LARGE = np.dtype(np.uint32), np.dtype(np.int64)

@@ -11,7 +11,7 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.points.density_clusters import single_linkage
 from mndmst.points.estimator import HDBSCAN
 from mndmst.points.metrics import Norm
-from mndmst.points.neighbours import neighbour_graph
+from mndmst.points.neighbour_graph import neighbour_graph
 from mndmst.points.point_files import checked_points, named_points, read_points
 from mndmst.points.point_forest import points_forest
 from mndmst.points.scale import Scale, extremes, scale_for

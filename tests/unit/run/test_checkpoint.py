@@ -10,7 +10,8 @@ import pytest
 from checkpoints import COMM, keep, part, read, same, state
 
 from mndmst.host.errors import ConfigError, OutputError
-from mndmst.run.checkpoint import Checkpoint, files
+from mndmst.run import checkpoint
+from mndmst.run.checkpoint import Checkpoint
 from mndmst.run.checkpoint.folder import LOCK, Folder
 from mndmst.run.checkpoint.manifest import MANIFEST
 
@@ -128,7 +129,7 @@ def test_one_that_fails_leaves_the_one_before(
         raise OSError(28, "No space left on device")
 
     before = names(folder)
-    monkeypatch.setattr(files, failing, full)
+    monkeypatch.setattr(checkpoint, failing, full)
     with pytest.raises(OutputError, match="No space left"):
         keep(folder, state(100))
     monkeypatch.undo()

@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mndmst.host.errors import InputError
-from mndmst.run.checkpoint import files
-from mndmst.run.checkpoint.files import load
+from mndmst.run.checkpoint import file_digest, load
 from mndmst.run.checkpoint.manifest import MANIFEST, _digest
 
 
@@ -146,7 +145,7 @@ def test_a_part_that_lies(folder: Path, name: str, values: np.ndarray | None) ->
         del file[name]
         if values is not None:
             file[name] = values
-    digest = files.file_digest(path)
+    digest = file_digest(path)
     rewrite(folder, lambda content: content["parts"][0].update(digest=digest))
     with pytest.raises(InputError, match=path.name):
         read(folder)

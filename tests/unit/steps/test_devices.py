@@ -6,6 +6,7 @@ import pytest
 from graphs import random, write_graph
 
 import mndmst
+from mndmst.backends import cuda
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.graph.model import Rows
@@ -20,9 +21,9 @@ from mndmst.steps import devices as module
 
 @pytest.fixture(autouse=True)
 def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "unavailable", lambda: None)
-    monkeypatch.setattr(module, "device_ids", lambda: ["GPU at 0"])
-    monkeypatch.setattr(module, "cuda_device", lambda *_: CpuBackend(1))
+    monkeypatch.setattr(cuda, "unavailable", lambda: None)
+    monkeypatch.setattr(cuda, "device_ids", lambda: ["GPU at 0"])
+    monkeypatch.setattr(cuda, "make_device", lambda *_: CpuBackend(1))
 
 
 def devices(num_arcs: int, **options: object) -> int:
@@ -48,7 +49,7 @@ def test_a_gpu_that_is_asked_for_is_used(options: dict) -> None:
 def test_without_a_gpu_that_is_asked_for_there_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "unavailable", lambda: "no driver")
+    monkeypatch.setattr(cuda, "unavailable", lambda: "no driver")
     assert devices(10) == devices(1 << 40) == 1
     with pytest.raises(MissingExtraError, match="--backend cuda: no driver"):
         devices(10, backend="cuda")
@@ -80,7 +81,7 @@ def test_a_device_looks_at_the_arcs_that_it_gets(
 ) -> None:
     device = Looking(2)
     device.looked = []
-    monkeypatch.setattr(module, "cuda_device", lambda *_: device)
+    monkeypatch.setattr(cuda, "make_device", lambda *_: device)
     graph = write_graph(tmp_path / "graph", random(2000, 9000, 4), parts=3)
     expected = mndmst.solve(graph, backend="cpu")
     for turn in (1, 2):  # then the host looks

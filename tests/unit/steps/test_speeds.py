@@ -6,12 +6,10 @@ import pytest
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import Rows
 from mndmst.host.progress import Progress
-from mndmst.run.background import Background
 from mndmst.run.config import Config
 from mndmst.run.report import Report
-from mndmst.steps.speeds import measure
-from mndmst.steps.split import Speeds, bounded_ratio, split
-from mndmst.steps.workers import deal
+from mndmst.run.startup import Background
+from mndmst.steps.split import Speeds, bounded_ratio, deal, measure, split
 
 
 def ring(n: int, degree: int) -> Rows:
@@ -69,7 +67,7 @@ def test_the_ratio_keeps_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("rows", (GRAPH, GRAPH.cut(100, 60_000), ring(3, 2)))
 def test_what_is_measured(rows: Rows) -> None:
-    speeds = measure(backends(), rows, 2, 0.3, 1.3)
+    speeds = measure(backends(), rows, Config(ratio_samples=2, ratio_share=0.3))
     assert all(value > 0 for value in speeds)
     assert 0 < speeds.kept <= 1
 

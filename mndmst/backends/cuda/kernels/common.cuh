@@ -19,7 +19,7 @@ const u32 NOBODY = ~0u;   // no vertex
 const u64 NONE = ~0ull;   // no place
 
 // Counters and bounds that kernels hand to each other without asking the host.
-// state.py mirrors the order of the fields.
+// solver.py mirrors the order of the fields.
 struct State {
     u64 found;                     // edges listed; more than capacity: not all fitted
     u64 capacity;                  // places in the list

@@ -1,8 +1,17 @@
-"""JSON that every reader takes: numbers it has no words for become text."""
+"""Format values: numbers with their nouns, and JSON that every reader accepts."""
 
 import json
 import math
 from typing import Any
+
+_PLURALS = {"vertex": "vertices", "entry": "entries"}
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 tree, 2,000 trees."""
+    if number != 1:
+        noun = _PLURALS.get(noun, f"{noun}s")
+    return f"{number:,} {noun}"
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

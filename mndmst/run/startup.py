@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+import numpy as np
+
 from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..graph.model import Rows
@@ -10,7 +12,33 @@ from ..graph.order import id_dtype, key_dtype
 from ..host.progress import Progress
 from ..io.shards import ShardedGraph
 from ..kernels.inspect import ArcFacts
-from .compile import compile_kernels
+from ..native.ahead import compile_side_by_side, uncompiled
+
+
+def compile_kernels(
+    comm: Comm, user: str, weights: np.dtype | None, say: Callable[[str], object]
+) -> None:
+    """Compile kernels; the ranks of a host divide them, and use all of its cores.
+
+    Collective.
+
+    Parameters
+    ----------
+    user, weights
+        See `registry.entries`.
+    say : callable
+        Writes a message if there is anything to compile.
+    """
+    node = comm.node()
+    left = uncompiled(user, weights)
+    if node.max(len(left)):
+        say("compiling kernels, once on this machine")
+        cores = len(node.cores())
+        sharers = min(node.size, cores)
+        share = left[node.rank :: sharers] if node.rank < sharers else []
+        compile_side_by_side(share, cores // sharers)
+        node.barrier(politely=True)
+    node.free()
 
 
 class Background:

@@ -1,0 +1,126 @@
+"""The steps of the backend on placed or streamed rows, and on reduced graphs."""
+
+import cupy
+import numpy as np
+
+from ...graph.model import EdgeList, ReducedGraph
+from ...kernels.inspect import ArcFacts
+from ..base import Band, Growth, LabelledForest
+from .kernels import NULL, TILE, Kernels
+from .placed import PlacedRows
+from .row_solver import RowSolver
+from .solver import NONE, DeviceEdges, Solver, Tools
+from .streamed import StreamedRows, StreamSolver
+
+
+def inspect(rows: PlacedRows, num_vertices: int, kernels: Kernels) -> ArcFacts | None:
+    """Return the facts of all arcs; None if an id is wrong (`Backend.look_at_arcs`)."""
+    if rows.num_arcs == 0:
+        return ArcFacts(0, 0)
+    tiles, arcs = -(-rows.num_arcs // TILE), np.uint64(rows.num_arcs)
+    tile_row = cupy.empty(tiles + 1, np.uint32)
+    kernels.launch(
+        "find_tiles", tiles + 1, rows.indptr, np.uint64(rows.own), arcs, tile_row,
+        np.uint64(tiles),
+    )  # fmt: skip
+    found = cupy.zeros(3, np.uint64)
+    kernels.launch(
+        "inspect_arcs", tiles * 256, rows.indptr, arcs, np.uint32(rows.first),
+        np.uint64(rows.own), np.uint64(rows.first_global),
+        NULL if rows.complete else rows.ghosts, np.uint64(num_vertices), rows.ends,
+        rows.keys, tile_row, found,
+    )  # fmt: skip
+    wrong, edges, balance = found.tolist()
+    return None if wrong else ArcFacts(edges, balance)
+
+
+def msf(rows: PlacedRows | StreamedRows, tools: Tools) -> LabelledForest:
+    """See `Backend.msf`."""
+    solver: RowSolver | StreamSolver
+    if isinstance(rows, StreamedRows):
+        solver = StreamSolver.of(rows, tools)
+        edges = solver.solve_rows(Band(), None)
+    else:
+        solver = RowSolver(tools, rows.vertices, rows, Band())
+        edges = solver.solve_rows(labelled=False)
+    label = rows.to_global(solver.labels())
+    return LabelledForest(edge_list(rows, tools, edges), tools.transfer.to_host(label))
+
+
+def band_forest(
+    rows: PlacedRows | StreamedRows,
+    band: Band,
+    label: np.ndarray | None,
+    tools: Tools,
+) -> EdgeList:
+    """See `Backend.band_forest`."""
+    if isinstance(rows, StreamedRows):
+        streamed = StreamSolver.of(rows, tools)
+        return edge_list(rows, tools, streamed.solve_rows(band, label))
+    if label is None:
+        solver = RowSolver(tools, rows.vertices, rows, band)
+    else:
+        component, count = _components(rows, label, tools)
+        solver = RowSolver(tools, count, rows, band)
+        solver.start_from(component)
+    return edge_list(rows, tools, solver.solve_rows(label is not None))
+
+
+def _components(
+    rows: PlacedRows, label: np.ndarray, tools: Tools
+) -> tuple[cupy.ndarray, int]:
+    """Return a component for each local vertex, and how many numbers it takes.
+
+    A label that is a vertex here gets that vertex's number, so that it meets the ghost
+    of the same id; other labels are numbered after the vertices.
+    """
+    ids = tools.transfer.to_device(np.asarray(label, np.int64))
+    local = rows.to_local(ids)
+    known = rows.to_global(cupy.minimum(local, rows.vertices - 1)) == ids
+    others = cupy.unique(ids[~known])
+    number = rows.vertices + cupy.searchsorted(others, ids)
+    count = rows.vertices + len(others)
+    component = cupy.arange(count, dtype=np.uint32)
+    component[rows.first : rows.first + rows.own] = cupy.where(known, local, number)
+    return component, count
+
+
+def list_hooks(
+    rows: PlacedRows, band: Band, tools: Tools
+) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+    """See `Backend.row_hooks`; of parallel edges all are listed, side by side."""
+    solver = RowSolver(tools, rows.vertices, rows, Band())
+    best, edges = solver.lightest_arcs(band.high)
+    far = cupy.arange(rows.own, dtype=np.uint32)
+    far += np.uint32(rows.first)
+    key = cupy.zeros(rows.own, rows.keys.dtype)
+    some = best != NONE
+    arc = best[some].astype(np.int64)
+    far[some] = rows.ends[arc]
+    key[some] = rows.keys[arc]
+    others = edges.v != far[edges.u - np.uint32(rows.first)]
+    edges = DeviceEdges(*(column[others] for column in edges))
+    to_host = tools.transfer.to_host
+    hook = to_host(rows.to_global(far).astype(np.uint32))
+    return hook, to_host(key), edge_list(rows, tools, edges)
+
+
+def forest(graph: ReducedGraph, tools: Tools) -> Growth:
+    """See `Backend.forest`."""
+    to_device, to_host = tools.transfer.to_device, tools.transfer.to_host
+    a, b = (to_device(ends.astype(np.uint32)) for ends in (graph.a, graph.b))
+    edges = DeviceEdges(a, b, to_device(graph.edges.key))
+    solver = Solver(tools.kernels, len(graph.labels))
+    in_forest = to_host(solver.solve(edges)).view(bool)
+    return Growth(in_forest, to_host(solver.labels()).astype(graph.a.dtype))
+
+
+def edge_list(
+    rows: PlacedRows | StreamedRows, tools: Tools, edges: DeviceEdges
+) -> EdgeList:
+    """Bring edges to the host, sorted by their ends."""
+    u, v, key = edges.in_order()
+    to_host = tools.transfer.to_host
+    return EdgeList(
+        to_host(rows.to_global(u)), to_host(rows.to_global(v)), to_host(key)
+    )

@@ -1,0 +1,129 @@
+"""The choice between the search by a k-d tree and that by matrix products.
+
+A walk of the tree visits few points where these have few dimensions, or lie near a
+surface of few dimensions in a space of many; else it visits nearly all. A product
+visits all points, at a fraction of the time for each. So a probe builds trees of
+samples of two sizes, counts the points that a few queries must visit, and extends the
+power law through both counts to the number of points.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..host.errors import ConfigError
+from ..kernels.threads import Threads
+from .build_tree import build_tree
+from .coordinates import PointCoordinates
+from .kernels.visits import count_visited
+from .metrics import METRICS, Norm, check_metric
+from .point_search import PointSearch, tree_search
+from .product_search import ProductSearch
+from .search_steps import Report
+
+SEARCHES = ("auto", "tree", "product")
+# Fewer coordinates than this in all, or dimensions, take the tree without a probe.
+FEW_POINTS, FEW_DIMENSIONS = 1 << 11, 4
+# Points of the samples, and queries. Smaller samples overstate what trees visit.
+SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
+# How much longer a visit of a tree takes than an inner product. Measured with 2 to 384
+# dimensions on processors with AVX-512; a product has fixed costs in few dimensions.
+VISIT, FIXED = 12.0, 24.0
+SEED = 7
+
+
+@dataclass(frozen=True)
+class SearchChoice:
+    """Which search is taken, and why.
+
+    Attributes
+    ----------
+    name : {"tree", "product"}
+    reason : str
+        Goes into a sentence after "because".
+    """
+
+    name: str
+    reason: str
+
+
+def check_search(search: str, metric: str) -> None:
+    """Raise ConfigError if there is no such search, or it has no such metric."""
+    check_metric(metric)
+    if search not in SEARCHES:
+        raise ConfigError(f"no search '{search}'; give one of {', '.join(SEARCHES)}")
+    if search == "product" and METRICS[metric].norm != Norm.EUCLIDEAN:
+        raise ConfigError(
+            "--search product takes the metrics euclidean, cosine, correlation and "
+            f"haversine; {metric} distances are not inner products. Leave --search out."
+        )
+
+
+def choose_search(
+    points: PointCoordinates, metric: str, search: str, neighbours: int
+) -> SearchChoice:
+    """Return which search finds the neighbours of points sooner.
+
+    Parameters
+    ----------
+    search : {"auto", "tree", "product"}
+    neighbours : int
+        How many are listed for each point.
+    """
+    check_search(search, metric)
+    if search != "auto":
+        return SearchChoice(search, "the user asks for it")
+    count, dimensions = points.values.shape
+    if METRICS[metric].norm != Norm.EUCLIDEAN:
+        return SearchChoice("tree", f"{metric} distances are not inner products")
+    if dimensions <= FEW_DIMENSIONS:
+        return SearchChoice("tree", f"points have at most {FEW_DIMENSIONS} dimensions")
+    if count < FEW_POINTS:
+        return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
+    visited = visits(points, neighbours)
+    share = visited / count
+    worth = (1 + FIXED / dimensions) / VISIT
+    name = "product" if share > worth else "tree"
+    text = f"a query of the tree visits {share:.2%} of the points, and a product is "
+    text += f"worth it from {worth:.1%} on"
+    return SearchChoice(name, text)
+
+
+def make_search(
+    points: PointCoordinates,
+    metric: str,
+    choice: SearchChoice,
+    threads: Threads,
+    report: Report,
+) -> PointSearch:
+    """Return the search of a choice."""
+    if choice.name == "tree":
+        return tree_search(points.all(), METRICS[metric].norm, threads, report)
+    divisors = points.largest, points.length
+    return ProductSearch(points.values, *divisors, threads, report)
+
+
+def visits(points: PointCoordinates, neighbours: int) -> float:
+    """Return how many points a query of the tree visits, estimated by samples."""
+    count = len(points.values)
+    order = np.random.default_rng(SEED).permutation(count)
+    sizes = [min(size, count) for size in SAMPLES]
+    found = [_visits_of(points.of(order[:size]), neighbours) for size in sizes]
+    if sizes[0] == sizes[1] or count == sizes[1]:
+        return found[1]
+    steps = [math.log(larger / smaller) for smaller, larger in pairwise(sizes)]
+    power = math.log(found[1] / found[0]) / steps[0]
+    return float(found[1] * (count / sizes[1]) ** min(max(power, 0.0), 1.0))
+
+
+def _visits_of(sample: np.ndarray, neighbours: int) -> float:
+    """Return how many points of a sample a query visits at least, on average."""
+    tree = build_tree(sample, Norm.EUCLIDEAN, Threads(1))
+    queries = sample[:QUERIES]
+    square = (sample * sample).sum(axis=1)
+    apart = square - 2 * (queries @ sample.T) + square[:QUERIES, None]
+    k = min(neighbours, len(sample) - 1)
+    radius = np.partition(apart, k, axis=1)[:, k]
+    return count_visited(tree, queries, np.maximum(radius, 0)) / len(queries)

@@ -1,0 +1,34 @@
+"""Progress of the search of a forest of points."""
+
+from ..host.formatting import counted
+from ..host.progress import Progress
+from .search_choice import SearchChoice
+
+
+class SearchReporter:
+    """Writes how far a search is to a `Progress`; nothing without one.
+
+    Parameters
+    ----------
+    progress : Progress, optional
+    """
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.progress = progress
+        self.phase = "neighbours"
+
+    def chosen(self, choice: SearchChoice) -> None:
+        """Write which search is taken, in a verbose run."""
+        if self.progress is not None:
+            self.progress.detail(f"search by {choice.name}: {choice.reason}")
+
+    def rows(self, done: int, total: int) -> None:
+        """Write how many rows of a phase are searched."""
+        if self.progress is not None:
+            self.progress.stage(f"{self.phase}: {done:,} of {counted(total, 'row')}")
+
+    def components(self, left: int) -> None:
+        """Write how many components are left to join."""
+        self.phase = f"joining, {counted(left, 'component')} left"
+        if self.progress is not None:
+            self.progress.stage(self.phase)

@@ -1,0 +1,72 @@
+"""Long searches in short steps: between two, Python hears signals and reports."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from threading import Event, Thread
+from typing import Any
+
+from ..kernels.threads import Threads
+
+# Seconds that a step is to take; the time of each sets the length of the next, which
+# grows by at most GROWTH.
+STEP, GROWTH = 0.2, 8
+PIECES = 32  # of a step for each thread; some take longer than others
+
+# Takes how many elements of a search are done, and how many there are.
+Report = Callable[[int, int], object]
+
+
+def no_report(done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def in_steps(
+    threads: Threads,
+    function: Callable[..., Any],
+    given: tuple[Any, ...],
+    length: int,
+    least: int,
+    report: Report,
+) -> None:
+    """Call function(*given, begin, end) by all threads for pieces of [0, length).
+
+    Parameters
+    ----------
+    least : int
+        Elements that are worth a piece of their own.
+    """
+    begin, size = 0, least * threads.count * GROWTH
+    while begin < length:
+        report(begin, length)
+        end = min(begin + size, length)
+        started = time.perf_counter()
+        ranges = threads.ranges(end - begin, least, each=PIECES)
+        pieces = [(*given, begin + b, begin + e) for b, e in ranges]
+        heard(partial(threads.map, function, pieces))
+        seconds = max(time.perf_counter() - started, 1e-6)
+        size = max(least, int((end - begin) * min(STEP / seconds, GROWTH)))
+        begin = end
+    report(length, length)
+
+
+def heard(work: Callable[[], Any]) -> None:
+    """Do some work in another thread, so that this one hears signals meanwhile.
+
+    A signal's exception leaves the work to end by itself: a step of a search.
+    """
+    done = Event()
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # raised below, by the thread that waits
+            failed.append(error)
+        finally:
+            done.set()
+
+    Thread(target=run, daemon=True, name="mndmst-step").start()
+    done.wait()
+    if failed:
+        raise failed[0]

@@ -1,0 +1,118 @@
+"""Operations on reduced graphs: rename, merge, cut into segments.
+
+Self edges go as soon as two ends have one name. Of multi-edges all but the
+lightest close a cycle, so the cycle filter (`Backend.forest`) removes them with
+every other edge that cannot be in the forest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..graph.model import EdgeList, ReducedGraph
+from ..kernels import edge_ops
+from ..kernels.columns import taken
+from ..kernels.numbering import compact, distinct
+from ..kernels.spanning import pair_order
+from ..kernels.threads import ALONE, Threads
+
+
+def reduced_graph(
+    edges: EdgeList,
+    ends: tuple[np.ndarray, np.ndarray],
+    first: int,
+    last: int,
+    own: bool,
+) -> ReducedGraph:
+    """Return the reduced graph of some edges.
+
+    Parameters
+    ----------
+    ends : pair of ndarray
+        The components of the edges' ends, as vertex ids.
+    first, last : int
+        The range most of them are in.
+    own : bool
+        Whether the components in the range are complete here; the others are not.
+    """
+    labels, a, b = compact(*ends, first, last)
+    inside = (labels >= first) & (labels < last)
+    return ReducedGraph(edges, a, b, labels, inside & own)
+
+
+def empty_graph(edges: EdgeList) -> ReducedGraph:
+    """Return a reduced graph without edges, with the types of `edges`."""
+    nothing = EdgeList.empty(edges.u.dtype, edges.key.dtype)
+    none = np.empty(0, np.uint32)
+    return ReducedGraph(nothing, none, none, np.empty(0, np.int64), np.empty(0, bool))
+
+
+def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
+    """Give components new names (one per label), drop self edges and what has none.
+
+    Components of one name become one, which is own if one of them was: own
+    components merge with own ones only.
+    """
+    alive, end_a, end_b = edge_ops.living(graph.a, graph.b, names)
+    labels, a, b = compact(end_a, end_b, 0, 0)
+    own = edge_ops.marked(graph.own, graph.a, graph.b, alive, a, b, len(labels))
+    return ReducedGraph(graph.edges.take(alive), a, b, labels, own)
+
+
+def drop_unused(graph: ReducedGraph) -> ReducedGraph:
+    """Drop components without edges: their trees are finished."""
+    used, a, b = edge_ops.used_ends(graph.a, graph.b, len(graph.labels))
+    return replace(graph, a=a, b=b, labels=graph.labels[used], own=graph.own[used])
+
+
+def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGraph:
+    """Return the union of reduced graphs that use the same names.
+
+    However many there are, their edges are sorted once. An edge that several have is
+    there as often, side by side: the cycle filter drops all copies but one.
+    """
+    filled = [graph for graph in graphs if len(graph)]
+    if len(filled) < 2:
+        return filled[0] if filled else graphs[0]
+    columns = [(g.edges.u, g.edges.v, g.edges.key, g.labels, g.own) for g in filled]
+    u, v, key, labels, own = (np.concatenate(c) for c in zip(*columns, strict=True))
+    labels, position = distinct(labels, threads)
+    is_own = np.zeros(len(labels), np.bool_)
+    is_own[position[own]] = True
+    starts = np.cumsum([0, *(len(graph.labels) for graph in filled)])
+    a, b = (
+        np.concatenate(
+            [
+                taken([position[start:]], end, threads)[0]
+                for start, end in zip(starts, ends, strict=False)
+            ]
+        )
+        for ends in ([graph.a for graph in filled], [graph.b for graph in filled])
+    )
+    order = pair_order(u, v, key, threads)
+    u, v, key, a, b = taken([u, v, key, a, b], order, threads)
+    return ReducedGraph(EdgeList(u, v, key), a, b, labels, is_own)
+
+
+def segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
+    """Return some own components of a graph and their edges; all others are ghosts.
+
+    Parameters
+    ----------
+    chosen : ndarray of bool
+        The components, own ones only.
+    """
+    leaves = chosen[graph.a] | chosen[graph.b]
+    return drop_unused(replace(graph.take(leaves), own=chosen))
+
+
+def without_segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
+    """Return what stays when `segment` is gone: its components are ghosts now.
+
+    An edge between one that stays and one that is gone is in both.
+    """
+    leaves = chosen[graph.a] | chosen[graph.b]
+    stays = graph.own & ~chosen
+    remains = ~leaves | stays[graph.a] | stays[graph.b]
+    return drop_unused(replace(graph.take(remains), own=stays))

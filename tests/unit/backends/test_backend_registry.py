@@ -1,0 +1,85 @@
+"""A backend costs its package and one line of the registry.
+
+The test adds an accelerator that computes on the CPU, by such a line, and finds it in
+the options, in the devices of a rank, in reports and behind arrays.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import graphs
+import numpy as np
+import pytest
+
+from mndmst.backends import (
+    ACCELERATORS,
+    backend_names,
+    find_accelerator,
+    holder_of,
+)
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.communicator import world
+from mndmst.host.errors import ConfigError, MissingExtraError
+from mndmst.host.progress import Progress
+from mndmst.pipeline import Targets, solve
+from mndmst.run.config import CHOICES, Config
+from mndmst.run.installation import describe_installation
+
+
+class TwinBackend(CpuBackend):
+    """A device of the kind `twin`."""
+
+    name = "twin"
+
+
+@pytest.fixture
+def twin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """Register a kind of accelerator; yield its package."""
+    package = ModuleType("twin_accelerator")
+    package.ARRAY_ATTRIBUTE = "__twin_array__"
+    package.DISTRIBUTIONS = ("twin-driver",)
+    package.unavailable = lambda: None
+    package.device_names = lambda: ["Twin 1"]
+    package.device_ids = lambda: ["Twin 1 at 0"]
+    package.start_driver = lambda: None
+    package.make_device = lambda *_: TwinBackend()
+    monkeypatch.setitem(sys.modules, package.__name__, package)
+    monkeypatch.setitem(ACCELERATORS, "twin", package.__name__)
+    monkeypatch.setitem(CHOICES, "backend", backend_names())
+    return package
+
+
+def test_options_reports_and_arrays_follow_the_registry(twin: ModuleType) -> None:
+    assert Config(backend="twin").backend == "twin"
+    assert describe_installation()["twin"] == "Twin 1"
+    assert find_accelerator("twin") == (twin, None)
+    array = np.zeros(3).view(type("Array", (np.ndarray,), {"__twin_array__": 1}))
+    assert holder_of(array) is twin
+    assert holder_of(np.zeros(3)) is None
+
+
+def test_a_registered_device_solves(twin: ModuleType, tmp_path: Path) -> None:
+    path = graphs.write_graph(tmp_path / "graph", graphs.path(5))
+    config = Config(backend="twin")
+    found = solve(world(), path, config, Targets(), Progress(False))
+    assert found.forest_edges == 4
+    assert found.report is not None
+    work = [w["device"] for s in found.report["ranks"][0]["stages"]
+            for w in s.get("work", ())]  # fmt: skip
+    assert set(work) == {"twin"}
+
+
+def test_an_unavailable_device_is_refused_with_its_reason(
+    twin: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(twin, "unavailable", lambda: "no twin; load its driver")
+    path = graphs.write_graph(tmp_path / "graph", graphs.path(5))
+    with pytest.raises(MissingExtraError, match="--backend twin: no twin; load its"):
+        solve(world(), path, Config(backend="twin"), Targets(), Progress(False))
+
+
+def test_an_unregistered_device_is_no_option() -> None:
+    with pytest.raises(ConfigError, match="auto, cpu, cuda"):
+        Config(backend="twin")

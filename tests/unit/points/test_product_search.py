@@ -1,0 +1,155 @@
+"""The search by matrix products finds the forest of the tree, bit for bit."""
+
+import numpy as np
+import pytest
+
+from mndmst.host.errors import ConfigError
+from mndmst.kernels.threads import Threads
+from mndmst.points.coordinates import point_coordinates
+from mndmst.points.point_forest import points_forest
+from mndmst.points.product_search import ProductSearch
+from mndmst.points.search_choice import choose_search
+from mndmst.points.search_steps import no_report
+
+pytest.importorskip("scipy")
+
+
+def prim(points, metric, min_samples):
+    """Return the forest's edges by an O(n^2) Prim over float64 distances."""
+    x = point_coordinates(points, metric).all()
+    n = len(x)
+    square = np.zeros((n, n))
+    for column in x.T:  # in the order of the dimensions, as searches add them up
+        square += (column[:, None] - column) ** 2
+    weight = np.sqrt(square)
+    if min_samples:
+        order = min(min_samples, n - 1)
+        core = np.sort(weight, axis=1)[:, order]
+        weight = np.maximum(weight, np.maximum(core[:, None], core))
+    number = np.arange(n)
+    low = np.minimum(number[:, None], number)
+    high = np.maximum(number[:, None], number)
+    key = low * n + high
+    outside = np.ones(n, bool)
+    best, edge = np.full(n, np.inf), np.full(n, n * n)
+    here, edges = 0, []
+    for _ in range(n - 1):
+        outside[here] = False
+        nearer = (weight[here] < best) | ((weight[here] == best) & (key[here] < edge))
+        nearer &= outside
+        best[nearer], edge[nearer] = weight[here][nearer], key[here][nearer]
+        rest = np.flatnonzero(outside)
+        here = rest[np.lexsort((edge[rest], best[rest]))[0]]
+        edges.append((edge[here] // n, edge[here] % n))
+    return np.array(sorted(edges)).reshape(-1, 2)
+
+
+def edges_of(points, metric, min_samples, **options):
+    forest = points_forest(points, metric, min_samples, **options).forest
+    return np.stack([forest.src, forest.dst], axis=1), forest.weight
+
+
+SHAPES = {
+    "line": lambda r: np.outer(np.arange(150.0), np.ones(7)),
+    "grid": lambda r: r.integers(0, 3, (300, 5)).astype(float),
+    "equal": lambda r: np.ones((90, 4)),
+    "copies": lambda r: np.repeat(r.standard_normal((12, 20)), 25, axis=0),
+    "zeros and far": lambda r: np.r_[
+        np.zeros((99, 6)), 1e-9 * r.standard_normal((99, 6)), 1e6 * np.eye(6)
+    ],
+    "tiny": lambda r: 1e-150 * r.standard_normal((150, 12)),
+    "huge": lambda r: 1e149 * r.uniform(-1, 1, (150, 12)),
+    "off centre": lambda r: 1e4 + 1e-3 * r.standard_normal((200, 30)),
+    "blobs": lambda r: (
+        np.repeat(r.standard_normal((5, 400)), 40, axis=0)
+        + 0.1 * r.standard_normal((200, 400))
+    ),
+    "two dimensions": lambda r: r.standard_normal((400, 2)),
+}
+
+
+@pytest.mark.parametrize("min_samples", [0, 1, 5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_searches_find_the_forest_of_prim(shape, min_samples):
+    points = SHAPES[shape](np.random.default_rng(3))
+    tree, weight = edges_of(points, "euclidean", min_samples, search="tree")
+    found, same = edges_of(points, "euclidean", min_samples, search="product")
+    np.testing.assert_array_equal(found, tree)
+    np.testing.assert_array_equal(same, weight)
+    np.testing.assert_array_equal(found, prim(points, "euclidean", min_samples))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i4"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_points_of_any_type_have_the_forest_of_their_float64_values(metric, dtype):
+    points = (9 * np.random.default_rng(5).standard_normal((300, 16))).astype(dtype)
+    points[:, 0] += 30  # no point is zero
+    found = edges_of(points, metric, 4, search="product")
+    tree = edges_of(points.astype(np.float64), metric, 4, search="tree")
+    np.testing.assert_array_equal(found[0], tree[0])
+    np.testing.assert_array_equal(found[1], tree[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_points_of_random_shapes(seed):
+    r = np.random.default_rng(seed)
+    count, dimensions = int(r.integers(2, 400)), int(r.integers(1, 401))
+    points = r.standard_normal((count, dimensions)) * r.choice([1e-3, 1, 1e5])
+    points[r.integers(0, count, count // 3)] = points[0]
+    samples = int(r.integers(0, 9))
+    found, _ = edges_of(points, "euclidean", samples, search="product", threads=2)
+    np.testing.assert_array_equal(found, prim(points, "euclidean", samples))
+
+
+def test_near_ties_below_the_bound_are_told_apart():
+    """All distances from a point differ by less than float32 products can tell."""
+    r = np.random.default_rng(7)
+    directions = r.standard_normal((300, 64))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    points = directions * (1 + 1e-12 * r.permutation(300))[:, None]
+    points = np.r_[np.zeros((1, 64)), points, points * (1 + 3e-13)]
+    search = ProductSearch(points, np.empty(0), np.empty(0), Threads(1), no_report)
+    width = 2 * search.bounds.gamma / search.bounds.unit
+    spread = np.ptp((points[1:301] ** 2).sum(axis=1))
+    assert spread < width
+    for samples in (0, 3, 70):
+        found, _ = edges_of(points, "euclidean", samples, search="product")
+        np.testing.assert_array_equal(found, prim(points, "euclidean", samples))
+
+
+def test_scores_are_within_their_bound():
+    """The computed score is off by no more than the proof says."""
+    r = np.random.default_rng(9)
+    for dimensions in (2, 31, 384):
+        points = r.standard_normal((257, dimensions)) + 5
+        search = ProductSearch(points, np.empty(0), np.empty(0), Threads(1), no_report)
+        bounds, square = search.bounds, search.bounds.square
+        product = search.points @ search.points.T
+        score = (product - bounds.half).astype(np.float64)
+        x = points[search.rows]
+        distance = ((x[:, None, :] - x) ** 2).sum(axis=2) * bounds.unit
+        true = (square[:, None] - distance) / 2
+        above = true - score
+        limit = bounds.gamma / 2 * square[:, None] + bounds.absolute
+        assert (above <= limit).all()
+        assert (above >= -limit - bounds.gamma * square).all()
+
+
+def test_the_probe_chooses_by_what_a_tree_visits():
+    r = np.random.default_rng(11)
+    wide = r.standard_normal((4000, 100))
+    flat = r.standard_normal((4000, 2)) @ r.standard_normal((2, 100))
+    choices = {
+        name: choose_search(point_coordinates(x, "euclidean"), "euclidean", "auto", 9)
+        for name, x in (("wide", wide), ("flat", flat))
+    }
+    assert choices["wide"].name == "product"
+    assert choices["flat"].name == "tree"
+    assert "visits" in choices["wide"].reason
+
+
+def test_a_search_that_does_not_suit_is_refused():
+    with pytest.raises(ConfigError, match="no search 'hash'"):
+        points_forest(np.eye(3), search="hash")
+    with pytest.raises(ConfigError, match="manhattan"):
+        points_forest(np.eye(3), "manhattan", search="product")
