@@ -15,12 +15,12 @@ from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
 from .io.atomic_output import AtomicOutput
-from .io.endings import LABELS, REPORT
-from .io.labels import LabelsHeader, write_labels, write_labels_table
-from .io.outputs import check_on_all
-from .io.rank_tables import SEPARATORS
-from .io.totals import forest_digest
-from .io.vertex_names import names_of_graph
+from .io.file_suffixes import LABELS, REPORT
+from .io.output_checks import check_on_all
+from .io.results.digest_and_total import forest_digest
+from .io.results.graph_names import names_of_graph
+from .io.results.labels_file import LabelsHeader, write_labels, write_labels_table
+from .io.results.text_tables import SEPARATORS
 from .pipeline import contract
 from .run.config import Config
 from .run.report import Report, write_report

@@ -85,11 +85,11 @@ def partition(
         If `out` is not empty or cannot be written.
     """
     from .host.memory import free_bytes
-    from .io.allowance import allow
-    from .io.external import Options, check_place
-    from .io.external import partition as partition_edges
-    from .io.external.builders import Alone
-    from .io.weights import open_weighed
+    from .io.memory_limit import allow
+    from .io.partitioner import Options, check_place
+    from .io.partitioner import partition as partition_edges
+    from .io.partitioner.builders import Alone
+    from .io.partitioner.weights import open_weighed
 
     limit = _bytes(memory) or free_bytes() // 2
     options = Options(
@@ -256,7 +256,7 @@ def verify(
         On every rank, if a file cannot be read.
     """
     from .comm.placement import locate
-    from .io.shards import open_graph
+    from .io.shards.sharded_graph import open_graph
     from .run.startup import compile_kernels
     from .verify.certificate import verify as verify_shards
 
@@ -321,7 +321,7 @@ def update(
     """
     from .comm.placement import locate
     from .host.progress import Progress
-    from .io.shards import open_graph
+    from .io.shards.sharded_graph import open_graph
     from .run.startup import compile_kernels
     from .update import Files
     from .update import update as update_shards

@@ -20,15 +20,15 @@ from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
 from .io.atomic_output import AtomicOutput
-from .io.endings import FOREST
-from .io.forest import ForestHeader, NamesPlace, read_forest
-from .io.forest_writer import write_forest
-from .io.outputs import check_on_all
-from .io.rows_writer import check_new, graph_uuid, write_rows
-from .io.shard_writer import OriginalIds
-from .io.shards import ShardedGraph, open_graph
-from .io.totals import exact_total, forest_digest
-from .io.vertex_names import GraphNames, names_place, vertex_ids
+from .io.file_suffixes import FOREST
+from .io.output_checks import check_on_all
+from .io.partitioner.rows_writer import check_new, graph_uuid, write_rows
+from .io.results.digest_and_total import exact_total, forest_digest
+from .io.results.forest_file import ForestHeader, NamesPlace, read_forest
+from .io.results.forest_writer import write_forest
+from .io.results.graph_names import GraphNames, names_place, vertex_ids
+from .io.shards.shard_writer import OriginalIds
+from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
 from .steps.read import balanced_vtxdist, keep_to_host, read_rows
 from .steps.write import Summary

@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 import graphs
 
 from mndmst.graph.order import WEIGHT_DTYPES
-from mndmst.native.places import directories
-from mndmst.native.registry import FILE
-from mndmst.native.store import RUNTIME_NAME, find
+from mndmst.native.cache_dirs import directories
+from mndmst.native.code_store import RUNTIME_NAME, find
+from mndmst.native.precompile import FILE
 
 PROGRAM = Path(__file__).parent / "mpi" / "kernels_program.py"
 RANKS = (1, 2, 3, 5)
@@ -30,17 +30,23 @@ RANKS = (1, 2, 3, 5)
 # to close vertices; by whom, and for weights of so many bytes.
 SOLVE, BOTH = ("solve",), ("arrays", "solve")
 BLOCKS = (
-    "mndmst.kernels.team.Member(i8,i8,i8[]),mndmst.kernels.minima.Edges({0}[],u8[]),"
+    "mndmst.kernels.team.Member(i8,i8,i8[]),mndmst.kernels.kruskal.PairEdgeList({0}[],u8[]),"
     "mndmst.kernels.borders.Bordered(u4[],u8[],b1[]),"
-    "mndmst.kernels.blocks.Blocks(i8[],i8[]),"
-    "mndmst.kernels.blocks.Packing({0},i8,i8),u8[]"
+    "mndmst.kernels.block_contraction.Blocks(i8[],i8[]),"
+    "mndmst.kernels.block_contraction.Packing({0},i8,i8),u8[]"
 )
 AT_TIMES = {
     ("mndmst.kernels.read_progress._wait", "i8[],i8,i8"): (SOLVE, (4, 8)),
-    ("mndmst.kernels.edge_ops.compact", "u4[],u4[],i8,i8"): (SOLVE, (4, 8)),
+    ("mndmst.kernels.numbering.compact_by_hash", "u4[],u4[],i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.sorting.order_runs", "u8[],u8[],i8,i8,i8"): (SOLVE, (4, 8)),
-    ("mndmst.kernels.blocks.contract_inside", BLOCKS.format("u4")): (BOTH, (4,)),
-    ("mndmst.kernels.blocks.contract_inside", BLOCKS.format("u8")): (BOTH, (8,)),
+    ("mndmst.kernels.block_contraction.contract_inside", BLOCKS.format("u4")): (
+        BOTH,
+        (4,),
+    ),
+    ("mndmst.kernels.block_contraction.contract_inside", BLOCKS.format("u8")): (
+        BOTH,
+        (8,),
+    ),
 }
 TESTS = {
     "points": ("tests/unit/points", "tests/mpi/test_points.py"),

@@ -11,10 +11,10 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.forest import ForestHeader
-from mndmst.io.forest_writer import write_forest
-from mndmst.io.shards import open_graph
-from mndmst.io.totals import exact_total, forest_digest
+from mndmst.io.results.digest_and_total import exact_total, forest_digest
+from mndmst.io.results.forest_file import ForestHeader
+from mndmst.io.results.forest_writer import write_forest
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.verify import Verdict, verify
 
 COMM = Comm(MPI.COMM_SELF)

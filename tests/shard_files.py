@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mndmst.io.destination import Destination
-from mndmst.io.shards import ShardWriter
+from mndmst.io.shards.graph_directory import Destination
+from mndmst.io.shards.sharded_graph import ShardWriter
 
 UUID = "00000000-0000-0000-0000-000000000001"
 

@@ -11,7 +11,7 @@ from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError, InputTypeError, optional
 from ..io.edges import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
-from ..native.ahead import compile_for
+from ..native.precompile import compile_for
 from .forest import Forest
 from .graph_columns import GraphColumns
 from .input_edges import InputEdges

@@ -14,7 +14,7 @@ from .inputs import as_path
 from .queries import Queries
 
 if TYPE_CHECKING:
-    from ..io.forest import ForestFile
+    from ..io.results.forest_file import ForestFile
     from .input_edges import ForestColumns, InputEdges
 
 
@@ -98,7 +98,7 @@ class Forest(Queries):
     @cached_property
     def total_weight(self) -> int | float:
         """The sum of the weights: exact for integers, else correctly rounded."""
-        from ..io.totals import ExactSum
+        from ..io.results.digest_and_total import ExactSum
 
         total = ExactSum(self.weight.dtype)
         total.add(self.weight)
@@ -107,7 +107,7 @@ class Forest(Queries):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the sorted (src, dst) pairs, as `mndmst solve` prints it."""
-        from ..io.totals import PairDigest
+        from ..io.results.digest_and_total import PairDigest
 
         digest = PairDigest()
         digest.add(self.src, self.dst)
@@ -185,7 +185,7 @@ class Forest(Queries):
         InputError
             If the file is missing, damaged or no forest.
         """
-        from ..io.forest import read_forest
+        from ..io.results.forest_file import read_forest
 
         return cls.of_file(read_forest(as_path(path, "path")))
 
@@ -226,8 +226,8 @@ class Forest(Queries):
         OutputError
             If the file cannot be written, or would replace something else.
         """
-        from ..io.endings import EDGES, FOREST
-        from ..io.outputs import check_outputs
+        from ..io.file_suffixes import EDGES, FOREST
+        from ..io.output_checks import check_outputs
 
         path = as_path(path, "path")
         kind = FOREST if path.suffix == ".h5" else EDGES
@@ -241,8 +241,8 @@ class Forest(Queries):
             columns = self.src, self.dst, self.weight
             write_edges(Edges(self.num_vertices, *columns, False), path)
             return
-        from ..io.forest import ForestHeader
-        from ..io.forest_writer import write_forest_alone
+        from ..io.results.forest_file import ForestHeader
+        from ..io.results.forest_writer import write_forest_alone
 
         header = ForestHeader(
             self.graph_uuid, self.num_vertices, self.total_weight, self.digest
@@ -286,6 +286,6 @@ class Forest(Queries):
 
 def labels_of(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     """Return for each vertex the smallest vertex of its tree (int64)."""
-    from ..kernels.components import cut
+    from ..kernels.kruskal import component_labels
 
-    return cut(src, dst, np.ones(len(src), np.bool_), num_vertices)
+    return component_labels(src, dst, np.ones(len(src), np.bool_), num_vertices)

@@ -10,9 +10,9 @@ from ..graph.model import Csr, Rows
 from ..graph.order import id_dtype, key_rule
 from ..host.errors import InputError, InputTypeError
 from ..io.edges import Edges, as_ids, supported_weights
-from ..kernels.inspect import FINE, inspect_rows
+from ..kernels.arc_inspection import FINE, inspect_rows
 from ..kernels.threads import Threads
-from ..native.ahead import compile_for
+from ..native.precompile import compile_for
 from .inputs import NUMBERS, on_device
 
 # Formats of blocks or diagonals, which store zeros where there is no entry.

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..host.errors import ConfigError
-from ..kernels.inspect import ArcFacts
+from ..kernels.arc_inspection import ArcFacts
 
 
 class Band(NamedTuple):

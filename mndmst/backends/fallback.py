@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..graph.model import EdgeList, ReducedGraph, Rows
-from ..kernels.inspect import ArcFacts
+from ..kernels.arc_inspection import ArcFacts
 from .base import (
     Backend,
     Band,

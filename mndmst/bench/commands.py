@@ -13,7 +13,7 @@ def run_start(arguments: argparse.Namespace) -> int:
     """Print where the seconds of a whole command go."""
     from dataclasses import asdict
 
-    from ..io.demo import demo_graph
+    from ..io.shards.demo_graph import demo_graph
     from .start import measure, text
     from .table import machine
 

@@ -16,8 +16,8 @@ from ..graph.model import Rows
 from ..graph.order import keys_to_weights
 from ..host.cores import own_cores
 from ..host.formatting import counted
-from ..io.totals import ExactSum
-from ..kernels.heap import keep_freed
+from ..io.results.digest_and_total import ExactSum
+from ..kernels.freed_memory import keep_freed
 from .contender import Answer, Contender
 
 RANKS = 2

@@ -19,9 +19,9 @@ from ..backends.cuda import device_names, make_device, unavailable
 from ..host.cores import core_count
 from ..host.errors import ConfigError
 from ..host.memory import free_bytes
-from ..io.build import symmetric_rows
-from ..io.generate import generate_edges
-from ..io.recipe import Recipe, load_recipe, open_recipe
+from ..io.partitioner.build import symmetric_rows
+from ..io.partitioner.generate import generate_edges
+from ..io.partitioner.recipe import Recipe, load_recipe, open_recipe
 from .contender import Answer, Contender
 from .graphs import BenchGraph
 from .ours import KernelContender

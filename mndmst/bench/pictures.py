@@ -5,7 +5,7 @@ from typing import Any
 
 from ..host.errors import optional
 from ..io.atomic_output import AtomicOutput
-from ..io.endings import BENCH_PICTURE
+from ..io.file_suffixes import BENCH_PICTURE
 from ..io.picture_file import write_picture_file
 from .results import Case
 

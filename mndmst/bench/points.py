@@ -18,7 +18,7 @@ import numpy as np
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
-from ..io.endings import BENCH_PICTURE
+from ..io.file_suffixes import BENCH_PICTURE
 from ..io.picture_file import write_picture_file
 
 Points = np.ndarray

@@ -11,8 +11,8 @@ from ..host.cores import core_count
 from ..host.errors import ConfigError, MndmstError
 from ..host.formatting import counted
 from ..host.launcher import find_mpirun
-from ..io.build import build_shards
 from ..io.edges import Edges
+from ..io.partitioner.build import build_shards
 from .graphs import BenchGraph
 
 _PACKAGE_PARENT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..host.formatting import counted
-from ..io.shards import open_graph
+from ..io.shards.sharded_graph import open_graph
 from .scaling.jobs import environment, launcher
 
 # What any program of this kind does before it can begin.

@@ -17,7 +17,7 @@ import numpy as np
 from ..host.errors import InputError
 from ..io.formats.files import read_bytes
 from ..io.names import is_cell_of, names_of_cells, shown
-from ..io.vertex_names import GraphNames
+from ..io.results.graph_names import GraphNames
 from .batch import DELETE, OPERATIONS, Batch
 
 # The first change stands in the second line.

@@ -10,7 +10,7 @@ from .options import add_new_graph, add_quiet, tell_notes
 from .parser import Parser, size
 
 if TYPE_CHECKING:
-    from ..io.external import Options
+    from ..io.partitioner import Options
 
 
 def add_building(parser: Parser) -> None:
@@ -75,9 +75,9 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     """
     from ..host.launcher import launched_processes
     from ..host.memory import free_bytes
-    from ..io.allowance import allow
-    from ..io.external import check_place, partition
-    from ..io.external.builders import Alone, Builders, Ranks, run_forked
+    from ..io.memory_limit import allow
+    from ..io.partitioner import check_place, partition
+    from ..io.partitioner.builders import Alone, Builders, Ranks, run_forked
 
     builders: Builders = Alone()
     processes = 1
@@ -114,7 +114,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":
     """Return how to partition, from the options that a command has."""
-    from ..io.external import Options
+    from ..io.partitioner import Options
 
     names = (
         *("symmetrize", "reorder", "num_vertices", "compact_ids"),

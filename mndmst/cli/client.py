@@ -108,7 +108,7 @@ def _add_store(store: argparse.ArgumentParser) -> None:
 
 def _client(arguments: argparse.Namespace) -> int:
     from ..host.errors import InputError, MndmstError
-    from ..io.opening import read_small
+    from ..io.regular_files import read_small
     from ..service.client import connect
 
     url, token_file = arguments.url, arguments.token_file
@@ -178,8 +178,8 @@ def _check_table(
     inputs: Iterable[Path | None], output: Path | None, overwrite: bool
 ) -> None:
     """Make sure, before the service is asked, that a table can be written."""
-    from ..io.endings import TABLE
-    from ..io.outputs import check_outputs
+    from ..io.file_suffixes import TABLE
+    from ..io.output_checks import check_outputs
 
     check_outputs(inputs, [(output, TABLE)], overwrite=overwrite)
 

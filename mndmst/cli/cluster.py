@@ -88,10 +88,10 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
     from ..io.atomic_output import AtomicOutput
-    from ..io.clusters import write_clusters
-    from ..io.endings import CLUSTERS, PICTURE
-    from ..io.forest import read_forest
-    from ..io.outputs import check_outputs
+    from ..io.file_suffixes import CLUSTERS, PICTURE
+    from ..io.output_checks import check_outputs
+    from ..io.results.clusters_file import write_clusters
+    from ..io.results.forest_file import read_forest
 
     if (arguments.plot is None) != (arguments.points is None):
         raise ConfigError("--plot draws the points that --points gives; give both")
@@ -142,7 +142,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
 
 
 def _names(arguments: argparse.Namespace) -> "NameSource | None":
-    from ..io.vertex_names import names_of_forest
+    from ..io.results.graph_names import names_of_forest
 
     if arguments.numbers:
         return None

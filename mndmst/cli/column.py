@@ -29,8 +29,8 @@ def add(commands: Any) -> None:
 
 
 def _column(arguments: argparse.Namespace) -> int:
-    from ..io.shards import open_graph
-    from ..io.weight_columns import weights_of_same_edges, write_column
+    from ..io.shards.sharded_graph import open_graph
+    from ..io.shards.weight_columns import weights_of_same_edges, write_column
 
     graph, other = open_graph(arguments.graph), open_graph(arguments.other)
     weights = weights_of_same_edges(graph, other)

@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from ..native.levels import NAMES
+from ..native.processor_levels import NAMES
 from .numbers import threads
 
 
@@ -42,10 +42,9 @@ def add(commands: Any) -> None:
 
 def _compile(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
-    from ..native import places
-    from ..native.ahead import compile_side_by_side
-    from ..native.levels import NATIVE, best_level
-    from ..native.registry import entries, missing
+    from ..native import cache_dirs
+    from ..native.precompile import compile_side_by_side, listed_kernels, without_code
+    from ..native.processor_levels import NATIVE, best_level
 
     level = arguments.level or best_level()
     if level not in (NATIVE, best_level()):
@@ -53,11 +52,11 @@ def _compile(arguments: argparse.Namespace) -> int:
             f"--level {level}: this processor ({platform.machine()}) does not run "
             "code of this level. Use --level native, or another machine."
         )
-    directory = places.place_for(arguments.into, level)
-    wanted = entries()
-    todo = missing(wanted, [directory])
+    directory = cache_dirs.place_for(arguments.into, level)
+    wanted = listed_kernels()
+    todo = without_code(wanted, [directory])
     compile_side_by_side(todo, arguments.jobs, directory, level)
-    left = len(missing(wanted, [directory]))
+    left = len(without_code(wanted, [directory]))
     if left:
         raise ConfigError(
             f"{directory}: {left} of {len(wanted)} kernels could not be compiled or "

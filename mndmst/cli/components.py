@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
 
 def _components(arguments: argparse.Namespace) -> int:
     from ..components import connected_components
-    from ..io.endings import LABELS, REPORT
+    from ..io.file_suffixes import LABELS, REPORT
     from ..run.report import text
     from .ranks import begin
 

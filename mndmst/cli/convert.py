@@ -57,10 +57,10 @@ def add(commands: Any) -> None:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    from ..io.allowance import allow
-    from ..io.endings import EDGES
+    from ..io.file_suffixes import EDGES
     from ..io.formats import check_writer, write_edges
-    from ..io.outputs import check_outputs
+    from ..io.memory_limit import allow
+    from ..io.output_checks import check_outputs
 
     inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
@@ -77,9 +77,9 @@ def _read(arguments: argparse.Namespace) -> "Edges":
     """Read the graph or the forest, with the names of its vertices if it has any."""
     from ..io.formats import open_edges, shards
     from ..io.formats.forests import is_forest
-    from ..io.original_ids import with_vertex_ids
-    from ..io.shards import open_graph
-    from ..io.vertex_names import graph_of_forest, names_of_forest
+    from ..io.results.graph_names import graph_of_forest, names_of_forest
+    from ..io.shards.original_ids import with_vertex_ids
+    from ..io.shards.sharded_graph import open_graph
 
     file, given = arguments.file, arguments.format in (None, "h5")
     own = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))

@@ -61,7 +61,7 @@ def add(commands: Any) -> None:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from ..io.generate import open_random
+    from ..io.partitioner.generate import open_random
 
     names = [name.replace("-", "_") for name, _, _ in PARAMETERS]
     given = {name: getattr(arguments, name) for name in names}

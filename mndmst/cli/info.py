@@ -61,12 +61,12 @@ def _describe_installation(as_json: bool) -> int:
 
 def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
     """Print the facts of a graph or a forest; return 1 if it is damaged."""
-    from ..io import describe as facts_of
+    from ..io import file_info as facts_of
 
     facts = facts_of.describe(path)
     if check and facts.get("kind") == "graph":
-        from ..io.check import check_graph
-        from ..io.shards import open_graph
+        from ..io.file_info import check_graph
+        from ..io.shards.sharded_graph import open_graph
 
         facts |= check_graph(open_graph(path))
     _print(facts, as_json)
@@ -75,7 +75,7 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
 
 def tell_graph(path: Path, quiet: bool = False) -> int:
     """Print the facts of a graph that has been made, and the line RESULT."""
-    from ..io.build import describe as facts_of_graph
+    from ..io.partitioner.build import describe as facts_of_graph
 
     facts = facts_of_graph(path)
     if not quiet:

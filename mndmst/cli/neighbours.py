@@ -49,9 +49,9 @@ def add(commands: Any) -> None:
 def _neighbours(arguments: argparse.Namespace) -> int:
     from ..host.errors import OutputError
     from ..io.atomic_output import AtomicOutput
-    from ..io.build import build_shards, check_new_graph
-    from ..io.endings import POINTS
-    from ..io.outputs import check_outputs
+    from ..io.file_suffixes import POINTS
+    from ..io.output_checks import check_outputs
+    from ..io.partitioner.build import build_shards, check_new_graph
     from ..points.neighbour_graph import neighbour_graph
 
     outputs = [(arguments.save, POINTS)]

@@ -81,8 +81,8 @@ def _partition(arguments: argparse.Namespace) -> int:
 
 def _partition_input(arguments: argparse.Namespace) -> int:
     from ..host.launcher import launched_processes
-    from ..io.external import check_place
-    from ..io.standard_input import NAME, stored
+    from ..io.partitioner import check_place
+    from ..io.partitioner.standard_input import NAME, stored
 
     if launched_processes() > 1:  # then all ranks refuse together
         return build(arguments, partial(_refuse, "mpirun", "only one rank can read it"))
@@ -101,7 +101,7 @@ def _partition_input(arguments: argparse.Namespace) -> int:
 
 def _refuse(what: str, why: str) -> Source:
     from ..host.errors import ConfigError
-    from ..io.standard_input import NAME
+    from ..io.partitioner.standard_input import NAME
 
     raise ConfigError(f"{NAME} does not go with {what}: {why}. Give a file.")
 
@@ -115,8 +115,8 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
         For options that only go with a recipe, or without one.
     """
     from ..host.errors import ConfigError
-    from ..io.recipe import check_shards, load_recipe, open_recipe
-    from ..io.weights import open_weighed
+    from ..io.partitioner.recipe import check_shards, load_recipe, open_recipe
+    from ..io.partitioner.weights import open_weighed
 
     rule = arguments.weights
     if path.suffix != ".toml":

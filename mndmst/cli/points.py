@@ -183,8 +183,8 @@ def _with_ranks(
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
-    from ..io.endings import CLUSTERS, FOREST, PICTURE, POINTS
-    from ..io.outputs import check_outputs
+    from ..io.file_suffixes import CLUSTERS, FOREST, PICTURE, POINTS
+    from ..io.output_checks import check_outputs
 
     outputs = (
         (arguments.output, CLUSTERS),
@@ -197,7 +197,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
 
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
-    from ..io.allowance import check_room
+    from ..io.memory_limit import check_room
     from ..points.metrics import check_metric
 
     check_metric(arguments.metric)
@@ -240,9 +240,9 @@ def write(
     """
     from ..cluster.picture import draw
     from ..io.atomic_output import AtomicOutput
-    from ..io.clusters import write_clusters
-    from ..io.forest import ForestHeader
-    from ..io.forest_writer import write_forest_in
+    from ..io.results.clusters_file import write_clusters
+    from ..io.results.forest_file import ForestHeader
+    from ..io.results.forest_writer import write_forest_in
     from ..points.point_files import uuid_of
 
     forest, (facts, columns) = found.forest, clusters
@@ -280,7 +280,7 @@ def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") 
     """Write points to a file, if there is to be one."""
     import numpy as np
 
-    from ..io.endings import POINTS
+    from ..io.file_suffixes import POINTS
 
     if path is not None:
         with files.file(path, POINTS) as temporary, temporary.open("wb") as file:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..comm.communicator import Comm, world
 from ..comm.watchdog import watch
 from ..host.progress import Progress, process_start
-from ..io.outputs import Output, check_outputs
+from ..io.output_checks import Output, check_outputs
 from ..run.config import Config, on_all_ranks
 
 
@@ -41,7 +41,7 @@ def begin(
     ConfigError
         On every rank, for invalid options, or outputs whose names say another format.
     OutputError
-        On every rank, if an output would replace what it may not (`io.replacing`).
+        On every rank, if an output would replace what it may not (`io.overwrite_rule`).
     """
     given = vars(arguments)
     inputs = [given.get(name) for name in ("graph", "config")]

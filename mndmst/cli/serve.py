@@ -88,7 +88,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
     from ..comm.mpi_library import forgo_memory_events
-    from ..io.endings import ADDRESS
+    from ..io.file_suffixes import ADDRESS
     from ..service.serve import Setting, serve
     from .ranks import begin
 

@@ -75,7 +75,7 @@ def _add_thresholds(parser: Any) -> None:
 def _solve(arguments: argparse.Namespace) -> int:
     from ..backends import ACCELERATORS, accelerator
     from ..host.launcher import launched_processes
-    from ..io.endings import FOREST_OR_TABLE, REPORT
+    from ..io.file_suffixes import FOREST_OR_TABLE, REPORT
 
     # Several ranks may get other devices than the first one
     if arguments.backend in ACCELERATORS and launched_processes() == 1:
@@ -115,7 +115,7 @@ def _run(job: "Job", arguments: argparse.Namespace) -> int:
 
 def demo(arguments: argparse.Namespace) -> int:
     """Solve the small graph that comes with the program."""
-    from ..io.demo import demo_graph
+    from ..io.shards.demo_graph import demo_graph
     from .ranks import begin
 
     given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))

@@ -57,8 +57,8 @@ def add(commands: Any) -> None:
 
 def _update(arguments: argparse.Namespace) -> int:
     from ..comm.placement import locate
-    from ..io.endings import FOREST
-    from ..io.shards import open_graph
+    from ..io.file_suffixes import FOREST
+    from ..io.shards.sharded_graph import open_graph
     from ..run.startup import compile_kernels
     from ..update import Files, update
     from .ranks import begin

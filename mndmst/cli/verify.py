@@ -49,8 +49,8 @@ def _verify(arguments: argparse.Namespace) -> int:
         )
 
     from ..comm.placement import locate
-    from ..io.shards import open_graph
-    from ..io.vertex_names import names_of_graph
+    from ..io.results.graph_names import names_of_graph
+    from ..io.shards.sharded_graph import open_graph
     from ..run.startup import compile_kernels
     from ..verify import verify
     from .ranks import begin

@@ -9,7 +9,7 @@ from ..graph.order import check_threshold, weights_to_keys
 from ..host.cores import core_count
 from ..host.errors import ConfigError
 from ..host.formatting import counted
-from ..kernels.components import cut
+from ..kernels.kruskal import component_labels
 from ..kernels.sorting import sort_positions
 from ..kernels.threads import Threads
 from .kernels.linkage import link
@@ -68,7 +68,7 @@ def single_linkage(forest: Forest) -> np.ndarray:
         raise ConfigError("a graph without vertices has no clusters")
     # Not as a file may say: an edge too few or too many would leave the tree.
     every = np.ones(len(forest), np.bool_)
-    labels = cut(forest.src, forest.dst, every, forest.num_vertices)
+    labels = component_labels(forest.src, forest.dst, every, forest.num_vertices)
     roots = np.flatnonzero(labels == np.arange(forest.num_vertices))
     if len(roots) + len(forest) != forest.num_vertices:
         raise ConfigError(
@@ -101,7 +101,7 @@ def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
     if forest.weight.dtype.kind in "iu" and not math.isinf(threshold):
         threshold = math.floor(threshold)  # as a float64 it would round the weights
     kept = forest.weight <= threshold
-    return cut(forest.src, forest.dst, kept, forest.num_vertices)
+    return component_labels(forest.src, forest.dst, kept, forest.num_vertices)
 
 
 def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
@@ -120,7 +120,7 @@ def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
         )
     kept = np.zeros(len(forest), np.bool_)
     kept[ascending(forest)[: forest.num_vertices - count]] = True
-    return cut(forest.src, forest.dst, kept, forest.num_vertices)
+    return component_labels(forest.src, forest.dst, kept, forest.num_vertices)
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:

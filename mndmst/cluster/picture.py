@@ -7,7 +7,7 @@ import numpy as np
 from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
-from ..io.endings import PICTURE, check_ending
+from ..io.file_suffixes import PICTURE, check_ending
 from ..io.picture_file import write_picture_file
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..host.errors import optional
-from ..kernels.components import cut
+from ..kernels.kruskal import component_labels
 from .condensed import CondensedTree
 from .density import number_clusters
 from .linkage import Forest
@@ -138,7 +138,7 @@ class SingleLinkageTree:
         parts = self.linkage[:kept, :2].astype(np.int64).ravel()
         merged = np.repeat(np.arange(count, count + kept), 2)
         every = np.ones(2 * kept, np.bool_)
-        cluster = cut(parts, merged, every, count + kept)[:count]
+        cluster = component_labels(parts, merged, every, count + kept)[:count]
         sizes = np.bincount(cluster)
         return number_clusters(np.where(sizes[cluster] < min_cluster_size, -1, cluster))
 

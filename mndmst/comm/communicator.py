@@ -14,12 +14,12 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..comm import messages, mpi_library
 from ..host.cores import own_cores
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import launched_processes
-from . import bulk, mpi_library
-from .binding import widen_binding
-from .exchange import Coded, exchange
+from .core_binding import widen_binding
+from .messages import Coded, exchange
 
 # Set in tests of programs with several threads: a call of MPI from another thread than
 # the main one ends the process.
@@ -61,11 +61,11 @@ class Comm:
         from the same world.
     """
 
-    def __init__(self, mpi: Any, shared: bulk.Shared | None = None) -> None:
+    def __init__(self, mpi: Any, shared: messages.Shared | None = None) -> None:
         self._mpi = mpi
         self.rank: int = mpi.rank
         self.size: int = mpi.size
-        self._shared = shared or bulk.Shared()
+        self._shared = shared or messages.Shared()
 
     @classmethod
     def dup(cls, mpi: Any, polite: bool = False) -> "Comm":
@@ -160,13 +160,13 @@ class Comm:
     def allgatherv(self, array: np.ndarray) -> np.ndarray:
         """Return the arrays of all ranks, one after the other, on every rank.
 
-        For what every rank has room for; no rank sends more than `bulk.PIECE_BYTES` at
-        a time.
+        Every rank must have memory for the whole result. Arrays are sent in pieces of
+        at most `messages.PIECE_BYTES`.
         """
         array, counts = np.ascontiguousarray(array), self.allgather(len(array))
         ends = np.cumsum(counts)
         result = np.empty(ends[-1], array.dtype)
-        length = bulk.piece_length(array)
+        length = messages.piece_length(array)
         for low in range(0, counts.max(), length):
             piece, sizes = array[low : low + length], np.clip(counts - low, 0, length)
             begins = np.minimum(ends - counts + low, ends)
@@ -250,21 +250,21 @@ class Comm:
         Notes
         -----
         Data moves between those pairs of ranks only that have something to send, in
-        messages of at most `bulk.PIECE_BYTES`.
+        messages of at most `messages.PIECE_BYTES`.
         """
         return exchange(self, counts, columns)
 
     def send(self, arrays: Sequence[np.ndarray], dest: int) -> None:
         """Send arrays of any length to a rank that calls `recv`."""
         with self._shared.waiting():
-            self.mpi.send(bulk.kinds(arrays), dest)
-        self.wait(bulk.send(self.mpi, arrays, dest, self.count))
+            self.mpi.send(messages.kinds(arrays), dest)
+        self.wait(messages.send(self.mpi, arrays, dest, self.count))
 
     def recv(self, source: int) -> list[np.ndarray]:
         """Return the arrays that a rank sends with `send`."""
         with self._shared.waiting():
             arriving = self.mpi.recv(source=source)
-        results, requests = bulk.recv(self.mpi, arriving, source)
+        results, requests = messages.recv(self.mpi, arriving, source)
         self.wait(requests)
         return results
 
@@ -285,9 +285,9 @@ class Comm:
             Waits for the end of the exchange, and returns what has arrived.
         """
         with self._shared.waiting():
-            arriving = self.mpi.sendrecv(bulk.kinds(arrays), dest, source=source)
-        results, requests = bulk.recv(self.mpi, arriving, source)
-        requests += bulk.send(self.mpi, arrays, dest, self.count)
+            arriving = self.mpi.sendrecv(messages.kinds(arrays), dest, source=source)
+        results, requests = messages.recv(self.mpi, arriving, source)
+        requests += messages.send(self.mpi, arrays, dest, self.count)
 
         def finish() -> list[np.ndarray]:
             self.wait(requests)
@@ -297,7 +297,7 @@ class Comm:
 
     def wait(self, requests: list[Any]) -> None:
         """Wait for requests of MPI, politely where ranks share cores."""
-        bulk.wait(requests, self._shared)
+        messages.wait(requests, self._shared)
 
     def progress(self) -> None:
         """Let MPI deliver messages, while this rank waits for something else."""
@@ -309,7 +309,7 @@ class Comm:
         """Do a collective of MPI; a nonblocking one where ranks share cores."""
         if self._shared.polite:
             request = getattr(self.mpi, f"I{name.lower()}")(*arguments, **more)
-            bulk.wait([request], self._shared, idle)
+            messages.wait([request], self._shared, idle)
         else:
             with self._shared.waiting():
                 getattr(self.mpi, name)(*arguments, **more)

@@ -15,7 +15,12 @@ from ..graph.order import id_dtype
 from ..kernels.numbering import distinct
 from ..kernels.pointer_jumping import follow, leading_away, step_up
 from ..kernels.threads import Threads
-from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
+from ..kernels.varint_ids import (
+    decode_ascending,
+    decode_near,
+    encode_ascending,
+    encode_near,
+)
 from .communicator import Coded, Comm
 
 # Names asked for in one phase, so that requests never need much memory.

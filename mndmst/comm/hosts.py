@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..kernels.columns import Shape
+from ..kernels.edge_columns import Shape
 from ..kernels.team import Team, words_for
 from ..kernels.threads import Threads
 from .communicator import Comm

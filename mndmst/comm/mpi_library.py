@@ -15,7 +15,7 @@ from ..host.launcher import (
     slurm_started_nodes,
     without_networks,
 )
-from .leftovers import remove_leftovers
+from .stale_shared_memory import remove_leftovers
 
 
 @cache

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..host.errors import ConfigError
-from ..kernels.columns import PAGE, STAGGER, Shape, read_pages
+from ..kernels.edge_columns import PAGE, STAGGER, Shape, read_pages
 from ..kernels.threads import ALONE, Threads
 from .communicator import Comm
 
@@ -162,7 +162,7 @@ def _lay_over(block: mmap.mmap, place: int, nbytes: int, descriptor: int) -> Non
 def _places(shapes: Sequence[Shape]) -> list[int]:
     """Return where arrays begin that lie one after the other, and the end.
 
-    They begin at different places of a page; see `kernels.columns.allocate_staggered`.
+    They begin at different offsets of a page; see `allocate_staggered`.
     """
     places = [0]
     for number, (length, dtype) in enumerate(shapes, 1):

@@ -7,7 +7,7 @@ whose host or network has failed is, and the connection of a killed rank closes.
 rank that learns of it first says so and tells its neighbours, which pass it on: the job
 ends everywhere, whatever the launcher does.
 
-A rank that was suspended may continue later, and does not end the job (`pulse.py`).
+A rank that was suspended may continue later, and does not end the job (`heartbeat.py`).
 """
 
 import atexit
@@ -23,9 +23,15 @@ from threading import Thread
 from typing import NoReturn
 
 from ..host.launcher import end_launcher
+from .authenticated_links import (
+    TOKEN_BYTES,
+    RankAddress,
+    accept,
+    connect,
+    listen,
+    own_address,
+)
 from .communicator import Comm
-from .meeting import TOKEN_BYTES, RankAddress, accept, connect, listen, own_address
-from .pulse import RUNNING, Link, Pulse
 
 # A launcher that has noticed by itself ends the job before a word of ours is needed.
 GRACE_SECONDS = 2.0
@@ -33,6 +39,81 @@ GRACE_SECONDS = 2.0
 LONGEST_PAUSE = 32767
 LEAVING, LOST = b".", b"!"
 SILENT = b"?"  # local only; never sent
+
+
+RUNNING = b"~"
+
+
+BEAT_SECONDS = 10.0
+
+
+QUIET_SECONDS = 60.0
+
+
+Link = tuple[socket.socket, RankAddress]
+
+
+class Heartbeat:
+    """What the neighbours of a rank have said of themselves.
+
+    Parameters
+    ----------
+    links : list of (socket, Peer)
+        Connections to the rank after this one, which is told of, and to the one
+        before.
+    """
+
+    def __init__(self, links: list[Link]) -> None:
+        self._links = links
+        self._missed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        now = time.monotonic()
+        self._due = now + BEAT_SECONDS
+        self._heard = [now] * len(self._links)
+
+    def pause(self) -> float:
+        """Return the seconds until the next `beat`."""
+        return max(0.0, self._due - time.monotonic())
+
+    def hear(self, number: int) -> None:
+        """Note that a neighbour runs."""
+        self._heard[number] = time.monotonic()
+        if self._missed and number == 0:
+            self._missed = False
+            _say(f"rank {self._links[0][1].rank} runs again")
+
+    def beat(self) -> None:
+        """Send a heartbeat if one is due, and report ranks without heartbeats."""
+        late = time.monotonic() - self._due
+        if late < 0:
+            return
+        if late > BEAT_SECONDS:
+            self._begin()  # this process was stopped, and received nothing
+        self._due = time.monotonic() + BEAT_SECONDS
+        for number, (link, _) in enumerate(self._links):
+            # Unread heartbeats would stay in the network, and the kernel's patience
+            # with that has an end.
+            if not self._quiet(number):
+                with contextlib.suppress(OSError):
+                    link.send(RUNNING)
+        if self._quiet(0) and not self._missed:
+            self._missed = True
+            peer = self._links[0][1]
+            _say(
+                f"rank {peer.rank} on {peer.host} has not run for {QUIET_SECONDS:g} s: "
+                "it was stopped, or its machine is busy with something else. The other "
+                f"ranks wait for it; there, kill -CONT {peer.process} lets it go on"
+            )
+
+    def _quiet(self, number: int) -> bool:
+        return time.monotonic() - self._heard[number] > QUIET_SECONDS
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        os.write(sys.stderr.fileno(), f"mndmst: {text}\n".encode())
 
 
 def watch(comm: Comm, seconds: int) -> str:
@@ -139,19 +220,19 @@ class Watchdog:
         selector = selectors.DefaultSelector()
         for number, (link, _) in enumerate(self.links):
             selector.register(link, selectors.EVENT_READ, number)
-        pulse = Pulse(self.links)
+        heartbeat = Heartbeat(self.links)
         while selector.get_map():
-            for key, _ in selector.select(pulse.pause()):
+            for key, _ in selector.select(heartbeat.pause()):
                 news = _next_news(self.links[key.data][0])
                 if news == RUNNING:
-                    pulse.hear(key.data)
+                    heartbeat.hear(key.data)
                     continue
                 message = self._reason(key.data, news)
                 if message is not None and not self._dismissed:
                     self._tell(LOST)
                     self._end(message)
                 selector.unregister(key.fileobj)
-            pulse.beat()
+            heartbeat.beat()
 
     def _reason(self, number: int, news: bytes) -> str | None:
         """Return why the job must end, or None if a neighbour has ended normally."""

@@ -14,7 +14,7 @@ For spanning forests this is filter-Kruskal [1]; for connected components, where
 edge is as good as any, it is the sampling of Afforest [2].
 
 The rows of a rank (`backends/cpu`, `backends/cuda`), lists of edges (`edge_forest.py`,
-`kernels/spanning.py`, `kernels/rounds.py`) and the bands of all ranks
+`kernels/spanning_forest.py`, `kernels/boruvka_rounds.py`) and the bands of all ranks
 (`steps/bands.py`) differ in how they take a portion, not in these rules.
 
 [1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,

@@ -3,7 +3,7 @@
 A file is made beside its target under a new random name, is put on disk, and is then
 renamed. So no existing file is written to: no other program's file, and nothing that a
 symbolic link points to. A command that fails removes the files it has made itself, and
-no others. `replacing` says which existing file loses its name.
+no others. `overwrite_rule` says which existing file loses its name.
 """
 
 import os
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ..host.errors import OutputError
-from .endings import Kind
-from .layout import flush_to_disk, writing
-from .replacing import check_ordinary, check_replaceable
+from .file_errors import flush_to_disk, writing
+from .file_suffixes import Kind
+from .overwrite_rule import check_ordinary, check_replaceable
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm

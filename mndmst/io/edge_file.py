@@ -17,7 +17,7 @@ import numpy as np
 
 from ..host.errors import InputError
 from ..host.formatting import counted
-from . import allowance
+from . import memory_limit
 from .edges import Edges, check_exact, joined_edges, narrow_integers
 from .names import Names
 
@@ -226,7 +226,7 @@ class EdgeFile(EntryFile):
 
     def _kept(self, pieces: Iterator[Edges]) -> list[Edges]:
         """Return all pieces; count on, without keeping them, if they do not fit."""
-        room = allowance.room()
+        room = memory_limit.room()
         kept: list[Edges] = []
         nbytes = 0
         for piece in pieces:
@@ -240,7 +240,9 @@ class EdgeFile(EntryFile):
                 kept.clear()
         if nbytes > room:
             least = " at least" if nbytes > FAR * room else ""
-            raise allowance.exceeded(self.name, nbytes, "the list of its edges", least)
+            raise memory_limit.exceeded(
+                self.name, nbytes, "the list of its edges", least
+            )
         return kept
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..host.errors import InputError
-from .kernels.texts import find_texts
+from .kernels.text_search import find_texts
 
 # Bytes of UTF-8: more is not a name, but a damaged table.
 LONGEST_NAME = 1 << 16

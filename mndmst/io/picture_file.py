@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from .atomic_output import AtomicOutput
-from .endings import Kind
-from .replacing import text_mark
+from .file_suffixes import Kind
+from .overwrite_rule import text_mark
 
 # Where each format has the name of the program.
 _PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeColumns
-from .columns import copy_parts, joined
+from .edge_columns import copy_parts, joined
 from .hooks import (
     climb,
     count_up,
@@ -25,7 +25,7 @@ from .hooks import (
     replace_by_parents,
     rooted,
 )
-from .spanning import spanning_forest
+from .spanning_forest import spanning_forest
 from .team import Team
 
 Range = tuple[int, int]

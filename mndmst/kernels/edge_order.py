@@ -9,10 +9,9 @@ import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
 from ..native.kernel import kernel
-from .ascents import merge_ascents
-from .columns import joined
+from .edge_columns import joined
 from .intrinsics import prefetch
-from .sorting import SHORT_RUN, sort_positions
+from .sorting import SHORT_RUN, merge_ascents, sort_positions
 from .threads import ALONE, Threads
 
 # How many edges ahead columns are fetched.
@@ -122,3 +121,56 @@ def in_row_order(src, dst):
             (tails[i] == tails_before[i]) & (heads[i] <= heads_before[i])
         )
     return wrong == 0
+
+
+@kernel
+def repeats(u, v):
+    """Return whether two neighbours in a list are the same pair."""
+    found = False
+    for i in range(np.uint64(1), np.uint64(len(u))):
+        before = i - np.uint64(1)
+        found |= (u[i] == u[before]) & (v[i] == v[before])
+    return found
+
+
+@kernel
+def first_of_pairs(order, u, v, key):
+    """Mark, of the edges in `order`, the lightest of each run of equal (u, v)."""
+    kept = np.zeros(len(order), np.bool_)
+    best = 0
+    for i in range(len(order)):
+        edge, lightest = order[i], order[best]
+        if u[edge] != u[lightest] or v[edge] != v[lightest]:
+            kept[best] = True
+            best = i
+        elif key[edge] < key[lightest]:
+            best = i
+    if len(order):
+        kept[best] = True
+    return kept
+
+
+def without_repeats(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:
+    """Drop all but the lightest of parallel edges, which stand side by side."""
+    edges = EdgeList(u, v, key)
+    if repeats(u, v):
+        positions = np.arange(len(key), dtype=np.uint64)
+        return edges.take(first_of_pairs(positions, u, v, key))
+    return edges
+
+
+def pair_order(
+    u: np.ndarray, v: np.ndarray, key: np.ndarray, threads: Threads = ALONE
+) -> np.ndarray:
+    """Return positions in (u, v) order, only the lightest of parallel edges."""
+    if len(u) == 0:
+        return np.empty(0, np.uint64)
+    bits = int(v.max()).bit_length()  # u < v
+    if bits > 32:
+        order = np.lexsort((v, u)).astype(np.uint64)
+    else:
+        wide = u.astype(np.uint64)
+        wide <<= np.uint64(bits)
+        wide |= v.astype(np.uint64)
+        order = sort_positions(wide, threads)
+    return order[first_of_pairs(order, u, v, key)]

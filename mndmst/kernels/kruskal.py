@@ -5,6 +5,8 @@ smaller positions (Rem's algorithm with splicing, Dijkstra 1976; measured fastes
 by Patwary, Blair and Manne, SEA 2010).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..native.kernel import kernel
@@ -153,3 +155,30 @@ def heavy_positions(key, above, pairs, parent):
         found[count] = i
         count += np.uint64(apart & (key[i] > above))
     return found[:count]
+
+
+@kernel
+def component_labels(src, dst, kept, num_vertices):
+    """Return for each vertex the smallest vertex of its component along kept edges."""
+    parent = np.arange(num_vertices)
+    for i in range(len(src)):
+        if kept[i]:
+            x, y = find(parent, np.uint64(src[i])), find(parent, np.uint64(dst[i]))
+            parent[max(x, y)] = min(x, y)
+    for v in range(num_vertices):
+        parent[v] = parent[parent[v]]
+    return parent
+
+
+class PairEdgeList(NamedTuple):
+    """Edges between components.
+
+    Attributes
+    ----------
+    key : ndarray of uint32 or uint64
+    pairs : ndarray of uint64
+        The components at both ends of each, in one word.
+    """
+
+    key: np.ndarray
+    pairs: np.ndarray

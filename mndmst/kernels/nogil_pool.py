@@ -8,14 +8,15 @@ and wakes the workers, and all threads take call after call.
 import ctypes
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
 
-from ..native.call import Call
-from ..native.kernel import kernel
+from ..native.arguments import pack
+from ..native.compiled_kernel import CompiledKernel, QueuedCall
+from ..native.kernel import Kernel, kernel
 from .intrinsics import (
     add_atomic,
     load_atomic,
@@ -66,7 +67,7 @@ class NogilPool:
             _end(self._words)  # the threads that have started
             raise
 
-    def submit(self, calls: Sequence[Call]) -> list[Any]:
+    def submit(self, calls: Sequence[QueuedCall]) -> list[Any]:
         """Make calls, and return their results in order.
 
         As many calls run at once as there are threads: if there are no more calls than
@@ -152,3 +153,39 @@ def _take(words):
         make_call(load_word(load_atomic(words, _PLACE) + 8 * number))
         if add_atomic(words, _DONE, 1) == count - 1:
             wake(words, _DONE, EVERYONE)
+
+
+def queue_calls(kernel: Kernel, calls: Sequence[tuple]) -> list[QueuedCall] | None:
+    """Return a call for each tuple of arguments.
+
+    An argument that is the one of the call before is not looked at again, so that
+    calls which differ in a range of their work cost little more than that range.
+
+    Returns
+    -------
+    list of QueuedCall or None
+        None if only the interpreter can make these calls: their types differ, or are
+        such as no call can be put down for.
+    """
+    first = calls[0]
+    words: list[list[Any]] = [[] for _ in first]
+    keys = [_key(*pair) for pair in zip(first, words, strict=True)]
+    entry = kernel.code(tuple(keys), first)
+    if not isinstance(entry, CompiledKernel) or not entry.can_be_queued:
+        return None
+    put, before = [], first
+    for arguments in calls:
+        for place, argument in enumerate(arguments):
+            if argument is not before[place]:
+                words[place] = []
+                if _key(argument, words[place]) != keys[place]:
+                    return None
+        put.append(entry.queue([word for part in words for word in part], arguments))
+        before = arguments
+    return put
+
+
+def _key(argument: Any, words: list[Any]) -> Hashable:
+    """Append the words of an argument; return what its type has alone."""
+    (key,) = pack((argument,), words)
+    return key

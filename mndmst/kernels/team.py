@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..native.kernel import kernel
-from .columns import Shape, allocate_staggered
+from .edge_columns import Shape, allocate_staggered
 from .intrinsics import add_atomic, load_atomic, sleep_while, wake
 from .nogil_pool import EVERYONE, LINE, SPIN_COUNT
 from .threads import Threads

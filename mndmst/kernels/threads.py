@@ -7,9 +7,8 @@ from threading import Event, Lock
 from typing import Any
 
 from ..graph.tuning import Tuning
-from ..native.calls import put_down
 from ..native.kernel import Kernel
-from .nogil_pool import nogil_pool
+from .nogil_pool import nogil_pool, queue_calls
 
 # With this many threads, a shared algorithm may do more work in all than the algorithm
 # for one thread.
@@ -100,7 +99,7 @@ class Threads:
         self, function: Callable[..., Any], calls: Sequence[tuple]
     ) -> list[Any] | None:
         """Return the results of calls of a kernel; None if they must be made here."""
-        put = put_down(function, calls) if isinstance(function, Kernel) else None
+        put = queue_calls(function, calls) if isinstance(function, Kernel) else None
         return None if put is None else nogil_pool(self.count).submit(put)
 
     def ranges(

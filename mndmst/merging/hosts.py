@@ -19,8 +19,8 @@ from ..backends.base import Band
 from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ..host.errors import ConfigError
-from ..kernels.columns import add_marked, joined
 from ..kernels.contraction import Contraction, JoiningEdges
+from ..kernels.edge_columns import add_marked, joined
 from ..kernels.heavier_arcs import GiantComponent, heavier_edges
 from ..kernels.hooks import HALF, NUMBER, outside_of, write_names
 from ..kernels.kruskal import LOW

@@ -19,7 +19,12 @@ import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.model import EdgeList, ReducedGraph
-from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
+from ..kernels.varint_ids import (
+    decode_ascending,
+    decode_near,
+    encode_ascending,
+    encode_near,
+)
 from ..run.run import Run
 from ..steps.contract import (
     ExceptionCondition,

@@ -15,10 +15,14 @@ import numpy as np
 
 from ..comm.communicator import Coded
 from ..graph.model import EdgeList, ReducedGraph
-from ..kernels.edge_ops import lightest_edges
-from ..kernels.group_by_owner import lightest_proposals
-from ..kernels.shared_pairs import in_both
-from ..kernels.wire import decode_ascending, decode_near, encode_ascending, encode_near
+from ..kernels.group_by_owner import in_both, lightest_proposals
+from ..kernels.reduced_edges import lightest_edges
+from ..kernels.varint_ids import (
+    decode_ascending,
+    decode_near,
+    encode_ascending,
+    encode_near,
+)
 from ..run.run import Run
 from ..steps.contract import cycle_filter, learn_names
 from ..steps.reduced_graphs import drop_unused

@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .levels import NATIVE, level_named
+from .code_store import RELEASE, RUNTIME, Code
 from .linker import undefined_symbols
-from .store import RELEASE, RUNTIME, Code
+from .processor_levels import NATIVE, level_named
 
 _BLAS = "scipy.linalg.cython_blas"
 
@@ -41,7 +41,7 @@ from numba.core import codegen, compiler, registry  # noqa: E402
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.runtime import nrtdynmod  # noqa: E402
 
-from .signature import NONE, Array, Scalar, Tuple, Type, named, parse  # noqa: E402
+from .arguments import NONE, Array, Scalar, Tuple, Type, named, parse  # noqa: E402
 
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 

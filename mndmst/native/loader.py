@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from ..host.launcher import launched_rank
-from .call import Entry
-from .levels import best_level
-from .places import directories, writable
-from .store import RUNTIME_NAME, Code, find, keep
+from .cache_dirs import directories, writable
+from .code_store import RUNTIME_NAME, Code, find, keep
+from .compiled_kernel import CompiledKernel
+from .processor_levels import best_level
 
 # A file of the store; each of its bytes is a lock of some kernels.
 LOCK = "lock"
@@ -36,7 +36,7 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
 
         plain = dispatcher_of(function, "never", alone=True)
         return lambda words, arguments: plain(*arguments)
-    return Entry(name, code, signature, _runtime())
+    return CompiledKernel(name, code, signature, _runtime())
 
 
 def _compile(name: str, function: Callable[..., Any], signature: str) -> Code | None:
@@ -93,13 +93,13 @@ def _compiler_serves() -> bool:
     What is used of Numba is not all its public interface, and a version that this
     program does not know may have changed it.
     """
-    from .proof import EXPECTED, GIVEN, NAME, TYPES, proof
+    from .self_test import EXPECTED, GIVEN, NAME, TYPES, proof
 
     try:
         from .compiler import compile_kernel
 
         code = compile_kernel(proof, TYPES, best_level())
-        call = Entry(NAME, code, TYPES, _runtime())
+        call = CompiledKernel(NAME, code, TYPES, _runtime())
         if call(*GIVEN) == EXPECTED:
             return True
         reason = "a kernel returned something else than it should"

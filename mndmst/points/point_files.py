@@ -14,13 +14,13 @@ import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.formatting import counted
-from ..io.allowance import check_room
 from ..io.formats.files import COMPRESSIONS, readable
 from ..io.formats.point_columns import names_of
 from ..io.formats.point_text import read_point_text
 from ..io.formats.typed_points import read_typed_points
 from ..io.formats.typed_tables import ArrowTable, ParquetTable
-from ..io.opening import opened
+from ..io.memory_limit import check_room
+from ..io.regular_files import opened
 
 ARRAY_COPIES = 3
 EXAMPLES = ("rings", "blobs")

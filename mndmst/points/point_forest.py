@@ -27,7 +27,7 @@ from ..comm.communicator import Comm
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
-from ..native.ahead import compile_for
+from ..native.precompile import compile_for
 from .boruvka_rounds import BoruvkaRounds, join_certified, no_edges
 from .build_tree import build_tree
 from .coordinates import point_coordinates
@@ -380,7 +380,7 @@ def forest_of_keys(weight: np.ndarray, key: np.ndarray, points: int) -> Forest:
     src, dst = _ends(key[order])
     labels = np.zeros(points, np.int64)
     if len(order) + 1 < points:
-        from ..kernels.components import cut
+        from ..kernels.kruskal import component_labels
 
-        labels = cut(src, dst, np.ones(len(order), np.bool_), points)
+        labels = component_labels(src, dst, np.ones(len(order), np.bool_), points)
     return Forest(src, dst, weight[order], labels)

@@ -13,9 +13,9 @@ from ..host import __version__
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
-from ..io.endings import PAGE
+from ..io.file_suffixes import PAGE
+from ..io.overwrite_rule import text_mark
 from ..io.picture_file import write_picture_file
-from ..io.replacing import text_mark
 from . import draw
 from .advice import advice
 from .facts import command, options, stage_rows

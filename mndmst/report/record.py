@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..host.errors import InputError, MndmstError
-from ..io.opening import read_small
+from ..io.regular_files import read_small
 from ..run.report import SCHEMA
 
 Record = dict[str, Any]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..io.atomic_output import AtomicOutput
-from ..io.endings import TRACE
-from ..io.replacing import json_mark
+from ..io.file_suffixes import TRACE
+from ..io.overwrite_rule import json_mark
 from .facts import meanings
 from .record import Record, Span, device_work, kind_of, stages
 

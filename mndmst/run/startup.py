@@ -10,9 +10,9 @@ from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..graph.order import id_dtype, key_dtype
 from ..host.progress import Progress
-from ..io.shards import ShardedGraph
-from ..kernels.inspect import ArcFacts
-from ..native.ahead import compile_side_by_side, uncompiled
+from ..io.shards.sharded_graph import ShardedGraph
+from ..kernels.arc_inspection import ArcFacts
+from ..native.precompile import compile_side_by_side, uncompiled
 
 
 def compile_kernels(
@@ -69,7 +69,7 @@ class Background:
         self._placing = self._thread.submit(place)
 
     def look(self) -> ArcFacts | None:
-        """Wait for what the device has found of the arcs; see `io.stored_rows.Look`."""
+        """Wait for what the device has found of the arcs; see `stored_rows.Look`."""
         return self._placing.result()[1] if self._placing else None
 
     def finish(self) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..host.errors import ConfigError
-from ..io.opening import opened
+from ..io.regular_files import opened
 
 LEAST_TOKEN, MOST_TOKEN = 16, 1024
 MOST_PEM_BYTES = 1 << 20
@@ -86,7 +86,7 @@ class Access:
     def _own_host(self) -> str:
         if self.certificate:  # which names a host, not its address
             return socket.gethostname()
-        from ..comm.meeting import own_address  # clients do without MPI
+        from ..comm.authenticated_links import own_address
 
         return own_address() or self.host
 

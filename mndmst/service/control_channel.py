@@ -17,8 +17,7 @@ from collections.abc import Callable
 from threading import Lock, Thread
 from typing import Any
 
-from ..comm.communicator import Comm
-from ..comm.meeting import (
+from ..comm.authenticated_links import (
     TOKEN_BYTES,
     RankAddress,
     accept,
@@ -26,6 +25,7 @@ from ..comm.meeting import (
     listen,
     own_address,
 )
+from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
 from ..host.errors import ConfigError, MndmstError
 from .stall_watch import ACTIVITY_BYTES, Activity, StallWatch, pause_of

@@ -9,7 +9,7 @@ from ..changes.batch import Batch
 from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..io.edges import supported_weights
-from ..io.weight_columns import OWN
+from ..io.shards.weight_columns import OWN
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, Job, JobProgress
 from .loaded_graph import EdgeChoice, Weighed, lighter

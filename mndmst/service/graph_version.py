@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..host.errors import ConfigError
-from ..io.weight_columns import OWN, WeightColumn
+from ..io.shards.weight_columns import OWN, WeightColumn
 from .edge_order import EdgeOrder
 from .forest_view import ForestView
 from .loaded_graph import Weighed

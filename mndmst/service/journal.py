@@ -28,10 +28,10 @@ from typing import BinaryIO, NamedTuple
 from ..changes.batch import Batch
 from ..host.errors import InputError, MndmstError
 from ..io.atomic_output import whole_file
-from ..io.destination import new_token, remove_shards
-from ..io.layout import flush_to_disk, writing
-from ..io.opening import read_small
-from ..io.shards import open_graph
+from ..io.file_errors import flush_to_disk, writing
+from ..io.regular_files import read_small
+from ..io.shards.graph_directory import new_token, remove_shards
+from ..io.shards.sharded_graph import open_graph
 from .lease import Lease
 from .records import (
     MAGIC,

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from ..host.errors import OutputError
-from ..io.layout import writing
+from ..io.file_errors import writing
 
 NAME = "lease"
 MOST_BYTES = 1000

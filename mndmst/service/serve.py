@@ -24,8 +24,8 @@ from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
 from ..io.atomic_output import whole_file
-from ..io.endings import ADDRESS
-from ..io.replacing import json_mark
+from ..io.file_suffixes import ADDRESS
+from ..io.overwrite_rule import json_mark
 from ..run.config import Config
 from ..run.startup import compile_kernels
 from .access import Access

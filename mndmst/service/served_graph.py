@@ -24,7 +24,7 @@ from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
-from ..io.weight_columns import OWN, WeightColumn, find_columns
+from ..io.shards.weight_columns import OWN, WeightColumn, find_columns
 from ..run.config import Config
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder

@@ -7,9 +7,9 @@ from pathlib import Path
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights, stored_id_dtype
 from ..host.errors import OutputError
-from ..io.destination import Destination, remove_shards
-from ..io.shard_writer import ShardWriter
-from ..io.vertex_names import vertex_ids
+from ..io.results.graph_names import vertex_ids
+from ..io.shards.graph_directory import Destination, remove_shards
+from ..io.shards.shard_writer import ShardWriter
 from .served_graph import ServedGraph
 
 

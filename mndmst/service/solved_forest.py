@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..graph.model import EdgeList
-from ..io.totals import forest_digest, total_of_keys
+from ..io.results.digest_and_total import forest_digest, total_of_keys
 from ..run.run import Run
 from ..steps.write import send_to_owners
 

@@ -25,8 +25,8 @@ from ..comm.directory import present_names
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..graph.order import id_dtype
 from ..graph.ordered import Ordered
-from ..io.stored_rows import StoredRows
-from ..kernels.columns import room_for
+from ..io.shards.stored_rows import StoredRows
+from ..kernels.edge_columns import room_for
 from ..kernels.edge_order import in_order
 from ..run.run import Run
 from .reduced_graphs import (

@@ -6,7 +6,7 @@ from ..backends.fallback import Fallback
 from ..comm.communicator import Comm
 from ..comm.placement import locate, ranges, warnings
 from ..host.errors import MissingExtraError
-from ..kernels.heap import keep_freed
+from ..kernels.freed_memory import keep_freed
 from ..run.config import Config
 from ..run.report import Report
 

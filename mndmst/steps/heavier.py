@@ -21,10 +21,10 @@ from ..backends.base import Band
 from ..comm.directory import NO_OWNER
 from ..graph.light_edges import giant_component
 from ..graph.model import EdgeList, ReducedGraph, Rows, component_of
+from ..kernels.edge_order import pair_order
 from ..kernels.heavier_arcs import UNKNOWN, Arcs, GiantComponent, cut_arcs, heavier_arcs
 from ..kernels.hooks import outside_of
 from ..kernels.pointer_jumping import step_up
-from ..kernels.spanning import pair_order
 from ..run.run import Run
 from .bands import GIANT_SAMPLE, cut_share
 from .contract import ExceptionCondition, contract_here, cycle_filter

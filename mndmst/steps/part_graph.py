@@ -5,7 +5,7 @@ from pathlib import Path
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..host.memory import Budget, resident_bytes
-from ..io.shards import open_graph
+from ..io.shards.sharded_graph import open_graph
 from ..kernels.threads import Threads
 from ..run.config import Config
 from ..run.report import Report

@@ -3,7 +3,7 @@
 The numbers of shards and of ranks are independent. Every rank gets consecutive rows
 with about the same number of arcs, each vertex counted as `VERTEX_COST` arcs; this
 keeps the locality of a graph. Rows that `--memory` does not hold are read in pieces,
-and stay in their file (`io/stored_rows.py`).
+and stay in their file (`io/shards/stored_rows.py`).
 """
 
 from collections.abc import Callable, Iterable
@@ -16,10 +16,10 @@ from ..graph.model import Rows
 from ..graph.order import keys_to_weights
 from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
-from ..io.shards import ShardedGraph
-from ..io.stored_rows import Clock, Look, StoredRows, load_rows
-from ..kernels.heap import keep_freed, keep_nothing
-from ..kernels.inspect import add_to_buckets, arcs_of_bucket
+from ..io.shards.sharded_graph import ShardedGraph
+from ..io.shards.stored_rows import Clock, Look, StoredRows, load_rows
+from ..kernels.arc_inspection import add_to_buckets, arcs_of_bucket
+from ..kernels.freed_memory import keep_freed, keep_nothing
 from ..kernels.threads import Threads
 
 VERTEX_COST = 28

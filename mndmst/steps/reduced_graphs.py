@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..graph.model import EdgeList, ReducedGraph
-from ..kernels import edge_ops
-from ..kernels.columns import taken
+from ..kernels import reduced_edges
+from ..kernels.edge_columns import taken
+from ..kernels.edge_order import pair_order
 from ..kernels.numbering import compact, distinct
-from ..kernels.spanning import pair_order
 from ..kernels.threads import ALONE, Threads
 
 
@@ -54,23 +54,22 @@ def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
     Components of one name become one, which is own if one of them was: own
     components merge with own ones only.
     """
-    alive, end_a, end_b = edge_ops.living(graph.a, graph.b, names)
+    alive, end_a, end_b = reduced_edges.living(graph.a, graph.b, names)
     labels, a, b = compact(end_a, end_b, 0, 0)
-    own = edge_ops.marked(graph.own, graph.a, graph.b, alive, a, b, len(labels))
+    own = reduced_edges.marked(graph.own, graph.a, graph.b, alive, a, b, len(labels))
     return ReducedGraph(graph.edges.take(alive), a, b, labels, own)
 
 
 def drop_unused(graph: ReducedGraph) -> ReducedGraph:
     """Drop components without edges: their trees are finished."""
-    used, a, b = edge_ops.used_ends(graph.a, graph.b, len(graph.labels))
+    used, a, b = reduced_edges.used_ends(graph.a, graph.b, len(graph.labels))
     return replace(graph, a=a, b=b, labels=graph.labels[used], own=graph.own[used])
 
 
 def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGraph:
     """Return the union of reduced graphs that use the same names.
 
-    However many there are, their edges are sorted once. An edge that several have is
-    there as often, side by side: the cycle filter drops all copies but one.
+    The edges of all graphs are sorted once. An edge of several graphs is kept once.
     """
     filled = [graph for graph in graphs if len(graph)]
     if len(filled) < 2:

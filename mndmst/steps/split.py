@@ -23,7 +23,7 @@ import numpy as np
 from ..backends.base import Backend, Band
 from ..graph.light_edges import first_share
 from ..graph.model import EdgeList, Rows
-from ..io.stored_rows import Look
+from ..io.shards.stored_rows import Look
 from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Worker

@@ -17,13 +17,13 @@ from ..graph.model import EdgeList
 from ..graph.order import keys_to_weights
 from ..graph.ordered import places_among
 from ..io.atomic_output import AtomicOutput
-from ..io.forest import ForestHeader
-from ..io.forest_writer import write_forest as write_forest_file
-from ..io.forest_writer import write_forest_table
-from ..io.rank_tables import SEPARATORS
-from ..io.totals import begin_digest, exact_total
-from ..io.vertex_names import names_of_graph, names_place
-from ..kernels.columns import joined, taken
+from ..io.results.digest_and_total import begin_digest, exact_total
+from ..io.results.forest_file import ForestHeader
+from ..io.results.forest_writer import write_forest as write_forest_file
+from ..io.results.forest_writer import write_forest_table
+from ..io.results.graph_names import names_of_graph, names_place
+from ..io.results.text_tables import SEPARATORS
+from ..kernels.edge_columns import joined, taken
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.group_by_owner import by_owner
 from ..kernels.threads import ALONE, Threads

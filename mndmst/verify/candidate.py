@@ -10,9 +10,9 @@ from ..comm.shared_memory import SharedMemory
 from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
 from ..host.errors import ConfigError
 from ..host.formatting import counted
-from ..io.allowance import room
-from ..io.forest import ForestFile, differences
-from ..io.totals import ExactSum, PairDigest
+from ..io.memory_limit import room
+from ..io.results.digest_and_total import ExactSum, PairDigest
+from ..io.results.forest_file import ForestFile, differences
 from .kernels import build_links, smallest_nodes
 
 LIMIT = 10  # problems of one kind that are named

@@ -18,9 +18,9 @@ import numpy as np
 
 from ..comm.communicator import Comm
 from ..host.errors import ConfigError, InputError
-from ..io.forest import ForestFile, read_forest
 from ..io.names import NameSource, shown
-from ..io.shards import ShardedGraph
+from ..io.results.forest_file import ForestFile, read_forest
+from ..io.shards.sharded_graph import ShardedGraph
 from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine, unlike
 from .rows import KINDS, Findings, check_rows, merge, pieces
 

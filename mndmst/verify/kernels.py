@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.search import first_above
+from ..kernels.binary_search import first_above
 from ..native.kernel import kernel
 
 FINE, APART, LIGHTER, MISSING, UNEQUAL = range(5)  # what can be wrong with an edge

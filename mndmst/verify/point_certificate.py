@@ -22,7 +22,7 @@ import numpy as np
 
 from ..host.errors import InputError, optional
 from ..host.formatting import counted
-from ..io.forest import ForestFile, read_forest
+from ..io.results.forest_file import ForestFile, read_forest
 from ..points.metrics import METRICS, Norm, prepared, shown
 from ..points.point_files import uuid_of
 from ..points.scale import extremes, scale_for

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..graph.model import Csr
 from ..graph.order import weights_to_keys
-from ..io.forest import ForestFile
-from ..io.shards import ShardedGraph
+from ..io.results.forest_file import ForestFile
+from ..io.shards.sharded_graph import ShardedGraph
 from .candidate import LIMIT, Candidate, weight
 from .kernels import (
     APART,

@@ -10,8 +10,8 @@ from graphs import Graph, write_graph
 from oracle import kruskal
 from processes import Run, finish, on_ranks, start
 
-from mndmst.io.forest import file_digest
-from mndmst.io.shards import open_graph
+from mndmst.io.results.forest_file import file_digest
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.run.checkpoint.folder import LOCK
 
 from . import TESTS

@@ -26,8 +26,8 @@ from mndmst.comm.communicator import Comm, world
 from mndmst.host.errors import ConfigError, MndmstError
 from mndmst.host.memory import MIB, held_bytes
 from mndmst.host.progress import Progress
-from mndmst.io.forest import read_forest
-from mndmst.io.shards import open_graph
+from mndmst.io.results.forest_file import read_forest
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.pipeline import Targets, solve
 from mndmst.steps.write import Summary
 from mndmst.verify import verify

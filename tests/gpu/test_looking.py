@@ -11,7 +11,7 @@ from shard_files import symmetric_rows, write
 
 from mndmst.backends.cuda import unavailable
 from mndmst.graph.order import key_rule
-from mndmst.kernels.inspect import inspect_rows
+from mndmst.kernels.arc_inspection import inspect_rows
 
 reason = unavailable()
 pytestmark = [

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from mndmst.comm import bulk
+from mndmst.comm import messages
 from mndmst.comm.communicator import Coded, Comm, world
 from mndmst.comm.directory import Directory
 from mndmst.comm.shared_memory import SharedMemory
@@ -59,7 +59,7 @@ def matrices(size: int) -> dict[str, np.ndarray]:
 
 def check_alltoallv(comm: Comm) -> None:
     for counts in matrices(comm.size).values():
-        for bulk.PIECE_BYTES in (1, 100, 64 << 20):
+        for messages.PIECE_BYTES in (1, 100, 64 << 20):
             sent = exchange(comm, counts)
             others = counts[comm.rank].sum() - counts[comm.rank, comm.rank]
             assert sent == 9 * others + 3 * 8 * (comm.size - 1)
@@ -88,7 +88,7 @@ def check_alltoallv_of_bytes(comm: Comm) -> None:
 def check_sendrecv(comm: Comm) -> None:
     left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
     arrays = [np.full(1000 + comm.rank, comm.rank), np.empty(0, np.uint8)]
-    for bulk.PIECE_BYTES in (100, 64 << 20):
+    for messages.PIECE_BYTES in (100, 64 << 20):
         got = comm.sendrecv(arrays, left, right)
         np.testing.assert_array_equal(got[0], np.full(1000 + right, right))
         assert (len(got[1]), got[1].dtype) == (0, np.uint8)
@@ -113,7 +113,7 @@ def check_waiting_politely(comm: Comm) -> None:
 def check_send_and_receive(comm: Comm) -> None:
     arrays = [np.arange(1000, dtype=np.uint32), np.linspace(0, 1, 77)]
     arrays += [np.empty(0, np.int64), np.arange(100, dtype=np.int64)[::3]]
-    for bulk.PIECE_BYTES in (1, 64, 64 << 20):
+    for messages.PIECE_BYTES in (1, 64, 64 << 20):
         if comm.rank + 1 < comm.size and comm.rank % 2 == 0:
             comm.send(arrays, comm.rank + 1)
         elif comm.rank % 2:
@@ -263,10 +263,10 @@ def check_raise_on_all(comm: Comm) -> None:
 def main() -> None:
     """Run all checks, in the order of the file, and name them."""
     comm = world()
-    piece = bulk.PIECE_BYTES
+    piece = messages.PIECE_BYTES
     for name, check in list(globals().items()):
         if name.startswith("check_"):
-            bulk.PIECE_BYTES = piece
+            messages.PIECE_BYTES = piece
             check(comm)
             comm.barrier()
             if comm.rank == 0:

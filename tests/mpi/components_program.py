@@ -20,7 +20,7 @@ from mndmst.comm.communicator import world
 from mndmst.components import connected_components
 from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
-from mndmst.io.totals import forest_digest
+from mndmst.io.results.digest_and_total import forest_digest
 from mndmst.pipeline import contract
 from mndmst.run.config import Config
 from mndmst.run.report import Report

@@ -11,8 +11,8 @@ from unittest.mock import patch
 from mndmst.comm.communicator import world
 from mndmst.components import connected_components
 from mndmst.host.progress import Progress
-from mndmst.io.forest import read_forest
-from mndmst.io.shards import open_graph
+from mndmst.io.results.forest_file import read_forest
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.kernels import sorting
 from mndmst.native.loader import loaded
 from mndmst.pipeline import Targets, solve

@@ -15,7 +15,7 @@ from ways import stop_early, taking
 
 from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
-from mndmst.io.forest import read_forest
+from mndmst.io.results.forest_file import read_forest
 from mndmst.pipeline import Targets, solve
 
 comm = world()

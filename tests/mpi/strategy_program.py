@@ -17,7 +17,7 @@ from ways import taking
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
-from mndmst.io.totals import forest_digest
+from mndmst.io.results.digest_and_total import forest_digest
 from mndmst.merging.hosts import HostComponents
 from mndmst.pipeline import Targets, contract, solve
 from mndmst.run.report import Report

@@ -9,7 +9,7 @@ from processes import finish, python, start
 PROGRAM = Path(__file__).with_name("hook_program.py")
 LIMIT = 30
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 
 def errors(text: str) -> list[str]:

@@ -8,13 +8,13 @@ import numpy as np
 import oracle
 import pytest
 
-from mndmst.io.build import build_shards
 from mndmst.io.edges import Edges
-from mndmst.io.forest import read_forest
-from mndmst.io.shards import open_graph
+from mndmst.io.partitioner.build import build_shards
+from mndmst.io.results.forest_file import read_forest
+from mndmst.io.shards.sharded_graph import open_graph
 
 PROGRAM = Path(__file__).with_name("changes_program.py")
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from services import served
 
-from mndmst.io.endings import ADDRESS
-from mndmst.io.replacing import is_earlier_result
+from mndmst.io.file_suffixes import ADDRESS
+from mndmst.io.overwrite_rule import is_earlier_result
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

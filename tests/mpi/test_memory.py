@@ -12,7 +12,7 @@ import pytest
 from oracle import kruskal
 from processes import Run
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 RANKS = 4
 EDGES = 2_000_000

@@ -8,9 +8,9 @@ import pytest
 from called_kernels import write_graphs
 
 from mndmst.graph.order import WEIGHT_DTYPES
-from mndmst.native.registry import entries
+from mndmst.native.precompile import listed_kernels
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(("ranks", "weights"), [(1, "int32"), (3, "float64")])
@@ -25,12 +25,12 @@ def test_commands_call_nothing_that_is_not_registered(
         assert run.returncode == 0, run.stderr[-3000:]
         called = {tuple(entry) for entry in json.loads(run.stdout)}
         assert called
-        assert called <= set(entries(user, dtype))
+        assert called <= set(listed_kernels(user, dtype))
 
 
 def test_types_of_weights_share_what_they_can() -> None:
-    narrow, wide = (set(entries("solve", dtype)) for dtype in WEIGHT_DTYPES[:2])
-    every = set(entries())
+    narrow, wide = (set(listed_kernels("solve", dtype)) for dtype in WEIGHT_DTYPES[:2])
+    every = set(listed_kernels())
     assert len(WEIGHT_DTYPES) == 6
     assert narrow < every
     assert wide < every

@@ -15,11 +15,11 @@ from services import Served, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
-from mndmst.io.shards import open_graph
-from mndmst.io.weight_columns import write_column
+from mndmst.io.shards.sharded_graph import open_graph
+from mndmst.io.shards.weight_columns import write_column
 from mndmst.service.connection import ServiceError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 RANKS = (1, 2, 3, 4)
 BATCHES = int(os.environ.get("MNDMST_SERVICE_BATCHES", "20"))

@@ -14,7 +14,7 @@ from mndmst.host.errors import ConfigError
 from mndmst.service.client import connect
 from mndmst.service.connection import ServiceError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N = 30
 

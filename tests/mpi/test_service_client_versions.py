@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
 from mndmst.host.errors import InputError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N = 30
 

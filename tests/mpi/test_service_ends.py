@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 from mndmst.service.client import connect
 from mndmst.service.connection import ServiceError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N = 30
 

@@ -17,7 +17,7 @@ from mndmst.changes.batch import DELETE, Batch
 from mndmst.service import records
 from mndmst.service.connection import ServiceError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N = 30
 

@@ -19,7 +19,7 @@ from pyarrow import flight
 
 from mndmst.service.connection import ServiceError
 
-pytestmark = [pytest.mark.mpi, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.mpi, pytest.mark.timeout(300)]
 
 TYPES = ("int32", "uint64", "float32", "float64")
 NUMBERS = (

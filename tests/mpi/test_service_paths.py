@@ -14,7 +14,7 @@ import pyarrow as arrow
 import pyarrow.compute
 from pyarrow import flight
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N, PAIRS, MIB = 20_000, 1500, 1 << 20
 # All paths take more than this many bytes, of which the service may hold this share.

@@ -24,7 +24,7 @@ from pyarrow import flight
 from mndmst.service.client import connect
 from mndmst.service.connection import ServiceError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N = 30
 

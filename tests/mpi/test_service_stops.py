@@ -25,7 +25,7 @@ from pyarrow import flight
 
 from mndmst.service.connection import ServiceError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N = 30
 PLANTED = ROOT / "tests/mpi/planted_program.py"

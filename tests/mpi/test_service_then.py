@@ -16,7 +16,7 @@ from pyarrow import flight
 from mndmst.host.errors import InputError
 from mndmst.service.connection import ServiceError
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N = 30
 CHANGES = arrow.table({"src": [0], "dst": [N - 1], "weight": [1]})

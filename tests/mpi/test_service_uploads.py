@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 import pyarrow as arrow
 from pyarrow import flight
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N = 30
 

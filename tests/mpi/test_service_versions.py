@@ -24,7 +24,7 @@ from pyarrow import flight
 
 from mndmst.service.connection import OtherVersionError, ServiceError, version_of
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 N, M, GONE = 4000, 24_000, 50
 

@@ -3,7 +3,7 @@
 import pytest
 from processes import ROOT
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 DEMO = ROOT / "partitions/demo"
 

@@ -17,11 +17,11 @@ from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.forest import ForestHeader
-from mndmst.io.forest_writer import write_forest
-from mndmst.io.outputs import check_writable
-from mndmst.io.shards import ShardedGraph, open_graph
-from mndmst.io.totals import exact_total, forest_digest
+from mndmst.io.output_checks import check_writable
+from mndmst.io.results.digest_and_total import exact_total, forest_digest
+from mndmst.io.results.forest_file import ForestHeader
+from mndmst.io.results.forest_writer import write_forest
+from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.verify import candidate, verify
 
 

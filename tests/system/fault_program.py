@@ -24,7 +24,7 @@ from mndmst import pipeline
 from mndmst.__main__ import main
 from mndmst.cli import main as cli
 from mndmst.cli import ranks
-from mndmst.comm import mpi_library, pulse
+from mndmst.comm import mpi_library, watchdog
 from mndmst.comm.communicator import Comm
 from mndmst.host.launcher import launched_rank
 from mndmst.merging.hosts import HostComponents
@@ -155,7 +155,7 @@ def run() -> int:
     if rank == RANK and EVENT in begin:
         after_call(begin[EVENT], EVENT)
     if FAULT in ("stop", "pause"):
-        pulse.BEAT_SECONDS, pulse.QUIET_SECONDS = 0.2, 1.0
+        watchdog.BEAT_SECONDS, watchdog.QUIET_SECONDS = 0.2, 1.0
     sys.argv[1:4] = []
     status = main()
     if FAULT == "count":

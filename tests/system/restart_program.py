@@ -22,14 +22,14 @@ import h5py
 import numpy as np
 
 from mndmst.host.errors import MndmstError
-from mndmst.io.build import symmetric_rows
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, partition
-from mndmst.io.external.builders import run_forked
 from mndmst.io.formats import open_edges, write_edges
-from mndmst.io.generate import open_random
-from mndmst.io.layout import MADE_FROM
-from mndmst.io.shards import open_graph
+from mndmst.io.partitioner import Options, partition
+from mndmst.io.partitioner.build import symmetric_rows
+from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.generate import open_random
+from mndmst.io.shards.shard_layout import MADE_FROM
+from mndmst.io.shards.sharded_graph import open_graph
 
 CANARIES = ("notes.txt", "part-00099.h5", "part-00001.h5.tmp", "graph.tmp")
 CHAIN = 4  # kills of one run, one after the other

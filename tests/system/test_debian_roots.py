@@ -32,7 +32,7 @@ emulated = pytest.mark.skipif(
 
 QUICK = ("unit/cli", "unit/host", "unit/graph", "unit/changes", "unit/points")
 OF_KERNELS = (
-    "unit/native/test_levels.py", "unit/native/test_linker.py",
+    "unit/native/test_processor_levels.py", "unit/native/test_linker.py",
     "unit/native/test_kernel.py", "unit/kernels", "unit/points/test_points_forest.py",
     "unit/points/test_scale.py",
 )  # fmt: skip

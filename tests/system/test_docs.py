@@ -70,11 +70,13 @@ def test_tutorial(checkout: Path) -> None:
 
 
 def test_python_pages(checkout: Path) -> None:
-    """The blocks of two pages, then the one of files.md on a forest they wrote."""
+    """The blocks of three pages, then the one of files.md on a forest they wrote."""
     for package in ("scipy", "networkx", "pandas"):
         pytest.importorskip(package, reason=f"the page needs {package}")
-    pages = "python.md", "from-scipy-and-networkx.md"
-    found = [block for page in pages for block in blocks(DOCS / page, "python")]
+    pages = (
+        ROOT / "README.md", DOCS / "python.md", DOCS / "from-scipy-and-networkx.md"
+    )  # fmt: skip
+    found = [block for page in pages for block in blocks(page, "python")]
     if "mndmst" not in __import__("networkx").utils.backends.backends:
         found = [block for block in found if 'backend="mndmst"' not in block]
     assert len(found) >= 4
@@ -127,7 +129,8 @@ def test_newcomers_path_is_in_the_readme(checkout: Path) -> None:
     for package in ("scipy", "matplotlib"):
         pytest.importorskip(package, reason=f"clustering points needs {package}")
     text = (ROOT / "README.md").read_text()
-    block = next(b for b in re.findall(r"```\n(.*?)```", text, re.S) if "rings" in b)
+    fenced = re.findall(r"^```\w*\n(.*?)^```$", text, re.S | re.M)
+    block = next(block for block in fenced if "rings" in block)
     commands = [line for line in block.splitlines() if "mndmst " in line]
     assert len(block.splitlines()) <= 5
     for line in commands:
@@ -137,3 +140,42 @@ def test_newcomers_path_is_in_the_readme(checkout: Path) -> None:
     few = "--count 6000 --min-samples 8 --min-cluster-size 300"
     assert "clusters=3 " in run(f"mndmst hdbscan rings {few} -o c.h5", checkout)
     assert "num_clusters  3" in run("mndmst info c.h5", checkout)
+
+
+def test_a_newcomer_reads_the_readme_in_one_go() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 150
+
+
+# Three screens of sixty lines. Generated pages and references are looked up, not read.
+USER_PAGES = (
+    "consistency.md", "embeddings.md", "from-hdbscan-and-scikit-learn.md",
+    "from-scipy-and-networkx.md", "install.md", "my-data.md",
+    "names.md", "options.md", "promises.md", "tutorial.md",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", USER_PAGES)
+def test_a_page_fits_three_screens(name: str) -> None:
+    if not (DOCS / name).exists():
+        pytest.skip(f"{name} is not written yet")
+    assert len((DOCS / name).read_text().splitlines()) <= 180
+
+
+HISTORY = re.compile(
+    r"\bold and new\b|\b(?:earlier|previous) versions? of mndmst\b|\bversion before\b"
+    r"|\bother programs used\b|\ba later run\b",
+    re.I,
+)
+
+
+def test_pages_of_users_tell_no_history() -> None:
+    pages = [ROOT / "README.md", *ROOT.glob("*/README.md"), *DOCS.glob("*.md")]
+    found = [
+        f"{page.name}:{number}: {line}"
+        for page in pages
+        if page.name != "experiments.md"
+        for number, line in enumerate(page.read_text().splitlines(), 1)
+        if HISTORY.search(line)
+    ]
+    assert found == []

@@ -222,7 +222,7 @@ def test_a_rank_that_is_killed(tmp_path: Path, graph: Graph, forest: Path) -> No
     while not compilers and job.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
         below = {pid: words_of(pid) for pid in descendants(job.pid)}
-        compilers = [pid for pid in below if "mndmst.native.ahead" in below[pid]]
+        compilers = [pid for pid in below if "mndmst.native.precompile" in below[pid]]
     ranks = [
         pid
         for pid, words in below.items()

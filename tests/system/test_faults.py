@@ -19,8 +19,8 @@ from graphs import Graph, random, write_graph
 from oracle import kruskal
 from processes import Run, finish, on_ranks, start
 
-from mndmst.comm.leftovers import remove_leftovers
-from mndmst.io.forest import file_digest
+from mndmst.comm.stale_shared_memory import remove_leftovers
+from mndmst.io.results.forest_file import file_digest
 from mndmst.run.checkpoint.folder import LOCK
 
 PROGRAM = Path(__file__).with_name("fault_program.py")

@@ -17,7 +17,7 @@ from graphs import Graph, random, write_graph
 from oracle import kruskal
 from processes import Run
 
-from mndmst.io.forest import file_digest
+from mndmst.io.results.forest_file import file_digest
 from mndmst.run.checkpoint.folder import LOCK
 
 PROGRAM = Path(__file__).with_name("fault_program.py")

@@ -1,6 +1,5 @@
 """The scripts that start ranks, and what all ranks say before MPI has started."""
 
-import ast
 import json
 import subprocess
 import sys
@@ -80,17 +79,6 @@ def test_info_for_machines(mpirun: Callable) -> None:
         (0, 2),
         (1, 2),
     ]
-
-
-def test_what_info_says_of_threading_is_true() -> None:
-    for module in (ROOT / "mndmst").glob("**/*.py"):
-        names = {
-            keyword.arg
-            for node in ast.walk(ast.parse(module.read_text()))
-            if isinstance(node, ast.Call)
-            for keyword in node.keywords
-        }
-        assert "parallel" not in names, module
 
 
 def test_a_wrong_command_is_told_once(mpirun: Callable) -> None:

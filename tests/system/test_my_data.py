@@ -1,4 +1,4 @@
-"""The page "My data": its files are written, its commands run, its lines compared."""
+"""Pages on data of users: their files are written, commands run, lines compared."""
 
 import os
 import re
@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 from processes import ROOT
 
-PAGE = ROOT / "mndmst/docs/my-data.md"
+PAGES = "my-data.md", "from-programs.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.S | re.M)
 
 
 def sections() -> dict[str, list[tuple[str, str, str]]]:
     """Return the blocks of each section: language, name of a file, and text."""
-    parts = re.split(r"^## ", PAGE.read_text(), flags=re.M)
-    titles = ["the beginning", *(part.partition("\n")[0] for part in parts[1:])]
-    return dict(zip(titles, map(BLOCK.findall, parts), strict=True))
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for name in PAGES:
+        parts = re.split(r"^## ", (ROOT / "mndmst/docs" / name).read_text(), flags=re.M)
+        titles = [name, *(part.partition("\n")[0] for part in parts[1:])]
+        found |= zip(titles, map(BLOCK.findall, parts), strict=True)
+    return found
 
 
 def shell(command: str, folder: Path) -> str:
@@ -56,6 +59,6 @@ def test_section(title: str, tmp_path: Path) -> None:
 
 def test_each_program_has_a_section_that_ends_in_a_forest() -> None:
     programs = ["pandas", "OSMnx", "pgRouting", "Gephi", "NetworkX", "igraph", "R"]
-    for title in ("the beginning", *programs, "Neo4j"):
+    for title in ("my-data.md", *programs, "Neo4j"):
         text = "".join(block[2] for block in sections()[title])
         assert "edges=2 trees=1 weight=4.0" in text, title

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from processes import Run
 
-from mndmst.io.forest import read_forest
-from mndmst.io.shards import open_graph
+from mndmst.io.results.forest_file import read_forest
+from mndmst.io.shards.sharded_graph import open_graph
 
 pytestmark = pytest.mark.mpi
 

@@ -1,4 +1,4 @@
-"""The page about names does what it says, with the files of every program it names."""
+"""The page about names does what it says, with the files that its examples write."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ EXAMPLES = re.findall(
 
 
 def test_every_script_of_the_page_is_an_example() -> None:
-    assert len(EXAMPLES) == PAGE.count("```sh") == 9
+    assert len(EXAMPLES) == PAGE.count("```sh") == 5
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from graphs import NASTY, Graph, graphs, write_graph
 from hypothesis import given
 from oracle import kruskal
 
-from mndmst.io.shards import open_graph
+from mndmst.io.shards.sharded_graph import open_graph
 
 Edge = tuple[float, int, int]
 

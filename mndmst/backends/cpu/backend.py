@@ -10,10 +10,10 @@ from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...host.formatting import counted
 from ...host.memory import free_bytes
-from ...kernels import growth
+from ...kernels import bordered_contraction
 from ...kernels.borders import FINAL
-from ...kernels.minima import PairEdgeList
-from ...kernels.spanning import packed, spanning_edges
+from ...kernels.kruskal import PairEdgeList
+from ...kernels.spanning_forest import packed, spanning_edges
 from ...kernels.threads import Threads
 from ..base import Backend, Band, Growth, LabelledForest, Memory, RowGrowth
 from .band_forest import band_forest, row_hooks
@@ -39,7 +39,7 @@ def grow(graph: ReducedGraph, threads: Threads) -> Growth:
         graph.edges.key, packed(number[graph.a], number[graph.b], threads)
     )
     own = int(np.count_nonzero(graph.own))
-    fate, parent = growth.grow(edges, own, count, threads)
+    fate, parent = bordered_contraction.grow(edges, own, count, threads)
     root = np.empty(count, np.uint32)
     root[order] = order[parent]
     return Growth(fate == FINAL, root)

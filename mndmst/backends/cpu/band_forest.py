@@ -3,11 +3,12 @@
 import numpy as np
 
 from ...graph.model import EdgeList, Rows, component_of
-from ...kernels.columns import joined, keep_in_place, without_repeats
 from ...kernels.contraction import Contraction
+from ...kernels.edge_columns import joined, keep_in_place
+from ...kernels.edge_order import without_repeats
 from ...kernels.hooks import Hooks, but_hooks, hooked_and_ends
 from ...kernels.numbering import compact
-from ...kernels.spanning import spanning_edges
+from ...kernels.spanning_forest import spanning_edges
 from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ..base import Band

@@ -14,7 +14,8 @@ import numpy as np
 from ...graph.light_edges import first_share
 from ...graph.model import EdgeList, Rows
 from ...graph.tuning import Tuning
-from ...kernels.columns import joined, room_for, without_repeats
+from ...kernels.edge_columns import joined, room_for
+from ...kernels.edge_order import without_repeats
 from ...kernels.hooks import Hooks
 from ...kernels.sorting import sort_positions
 from ...kernels.threads import Threads

@@ -17,7 +17,7 @@ from ...graph.model import EdgeColumns, EdgeList
 from ...graph.tuning import Tuning
 from ...kernels.edge_order import in_order
 from ...kernels.intrinsics import copy_memory, trailing_zeros
-from ...kernels.spanning import spanning_edges
+from ...kernels.spanning_forest import spanning_edges
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
 from ..base import LabelledForest

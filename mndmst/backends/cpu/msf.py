@@ -26,8 +26,8 @@ import numpy as np
 
 from ...graph.light_edges import largest_component
 from ...graph.model import EdgeColumns, EdgeList, Rows
-from ...kernels.columns import add_marked, joined, room_for
 from ...kernels.contraction import Contraction, JoiningEdges
+from ...kernels.edge_columns import add_marked, joined, room_for
 from ...kernels.edge_order import in_order
 from ...kernels.heavier_arcs import GiantComponent, heavier_edges
 from ...kernels.hooks import NUMBER, Hooks, outside_of

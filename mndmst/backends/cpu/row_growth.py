@@ -4,7 +4,7 @@
    Borůvka round. The same pass over the rows takes the edges of the band. A row with
    no edge in the band takes part with its lightest one, so that every row knows the
    only heavier edge that may matter.
-2. The components grow along the edges left between them (`kernels/growth.py`), with
+2. The components grow along the edges left between them, with
    ghosts across the border. Other edges of the forest wait there.
 """
 
@@ -14,16 +14,14 @@ from itertools import pairwise
 import numpy as np
 
 from ...graph.model import EdgeColumns, EdgeList, Rows
+from ...kernels.bordered_contraction import grow
 from ...kernels.borders import FINAL, WAITS
-from ...kernels.columns import add_marked, joined, room_for, taken, without_repeats
 from ...kernels.contraction import Contraction
-from ...kernels.edge_order import in_order
-from ...kernels.growth import grow
+from ...kernels.edge_columns import add_marked, joined, room_for, taken
+from ...kernels.edge_order import in_order, pair_order, without_repeats
 from ...kernels.hooks import HALF, NUMBER, ROOT, Hooks
-from ...kernels.kruskal import LOW
-from ...kernels.minima import PairEdgeList
+from ...kernels.kruskal import LOW, PairEdgeList
 from ...kernels.numbering import distinct
-from ...kernels.spanning import pair_order
 from ...kernels.team import Team
 from ...kernels.threads import Threads
 from ...native.kernel import kernel

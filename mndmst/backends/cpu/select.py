@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph.model import EdgeColumns
+from ...kernels.heavier_arcs import lightest_from
 from ...kernels.intrinsics import (
     choose,
     copy_memory,
@@ -22,7 +23,6 @@ from ...kernels.intrinsics import (
     set_bits,
     trailing_zeros,
 )
-from ...kernels.row_order import lightest_from
 from ...native.kernel import kernel
 
 # Rows with more arcs are looped over.

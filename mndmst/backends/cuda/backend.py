@@ -13,8 +13,8 @@ from cupy.cuda.runtime import CUDARuntimeError
 from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
-from ...kernels.columns import without_repeats
-from ...kernels.inspect import ArcFacts
+from ...kernels.arc_inspection import ArcFacts
+from ...kernels.edge_order import without_repeats
 from ..base import Backend, Band, DeviceMemoryError, Growth, LabelledForest, Memory
 from . import unavailable
 from .kernels import Kernels

@@ -4,7 +4,7 @@ import cupy
 import numpy as np
 
 from ...graph.model import EdgeList, ReducedGraph
-from ...kernels.inspect import ArcFacts
+from ...kernels.arc_inspection import ArcFacts
 from ..base import Band, Growth, LabelledForest
 from .kernels import NULL, TILE, Kernels
 from .placed import PlacedRows

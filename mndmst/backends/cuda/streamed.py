@@ -20,7 +20,7 @@ import numpy as np
 from ...graph.light_edges import first_share
 from ...graph.model import Rows
 from ...graph.tuning import Tuning
-from ...kernels.rows import copy_rows
+from ...kernels.edge_columns import copy_rows
 from ..base import Band
 from .kernels import NULL, TILE
 from .row_solver import SAMPLE, key_bounds

@@ -18,7 +18,7 @@ from ...backends.cuda.transfer import Transfer
 from ...graph.model import EdgeList, Rows
 from ...graph.tuning import Tuning
 from ...host.cores import core_count
-from ...kernels.spanning import pair_order
+from ...kernels.edge_order import pair_order
 from .gpu_graphs import KINDS, build
 
 READ_ARCS = 1 << 28  # the time of reading is measured on these

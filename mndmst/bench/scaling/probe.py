@@ -14,7 +14,7 @@ from typing import Any
 from ...comm.communicator import Comm, world
 from ...comm.directory import Directory
 from ...host.progress import Progress
-from ...io.totals import forest_digest
+from ...io.results.digest_and_total import forest_digest
 from ...pipeline import contract
 from ...run.config import Config
 from ...run.report import Report

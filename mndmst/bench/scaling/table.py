@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...io.atomic_output import AtomicOutput
-from ...io.endings import BENCH_PICTURE
+from ...io.file_suffixes import BENCH_PICTURE
 from ...io.picture_file import write_picture_file
 from .jobs import Point
 

@@ -14,7 +14,7 @@ are cheap, and nothing has to be atomic.
 
 import numpy as np
 
-from ...kernels.columns import joined
+from ...kernels.edge_columns import joined
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import Edges
-from ..named_file import NameableFile, NamedEdgeFile
+from ..named_edge_file import NameableFile, NamedEdgeFile
 from ..names import NameKind
 from . import (
     adjacency,

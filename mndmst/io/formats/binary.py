@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...host.errors import InputError, MndmstError
-from ..opening import opened, state_of
+from ..regular_files import opened, state_of
 from .files import COMPRESSIONS, read_bytes, readable
 
 
@@ -31,7 +31,7 @@ class Binary:
     ----------
     path : Path
     state : State
-        What the file was at first; see `opening.opened`.
+        What the file was at first; see `regular_files.opened`.
     size : int
         Bytes, unpacked. They are in memory if they had to be.
     at : int

@@ -20,7 +20,7 @@ from ...host.errors import InputError
 from ..edges import MAX_VERTICES, Edges, UnnumberedEndError, as_ids, checked_edges
 from ..kernels import edge_lines as kernels
 from ..kernels import table_lines
-from ..named_file import EndKinds, NameableFile
+from ..named_edge_file import EndKinds, NameableFile
 from ..names import NameKind
 from .named_edges import NamedEdges
 from .table_columns import ROLES

@@ -16,8 +16,13 @@ from ...host.errors import InputError
 from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
-from ..lines import write_lines
-from ..name_tables import COLUMNS, name_cells, number_cells, write_rows
+from ..results.text_tables import (
+    COLUMNS,
+    name_cells,
+    number_cells,
+    write_lines,
+    write_rows,
+)
 from .delimited import DelimitedFile
 from .heads import read_head, read_rows
 from .table_columns import ColumnNames, check_no_columns

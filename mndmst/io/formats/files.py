@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...host.errors import InputError
-from .. import allowance
+from .. import memory_limit
 from ..edge_file import FAR
-from ..opening import State, opened, state_of
+from ..regular_files import State, opened, state_of
 from .packages import import_extra
 
 PIECE_BYTES = 1 << 20
@@ -35,7 +35,7 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
     ConfigError
         If this process may not hold as much.
     """
-    room = 8 * allowance.room() // (9 * copies)  # what grows has an eighth to spare
+    room = 8 * memory_limit.room() // (9 * copies)  # what grows has an eighth to spare
     contents = bytearray()
     with readable(path):
         size = state_of(path)[1] if path.suffix not in COMPRESSIONS else 0
@@ -51,7 +51,9 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
                 contents.clear()
     if size > room:
         least = " at least" if size > FAR * room else ""
-        raise allowance.exceeded(path, 9 * copies * size // 8, "what is in it", least)
+        raise memory_limit.exceeded(
+            path, 9 * copies * size // 8, "what is in it", least
+        )
     return contents
 
 
@@ -126,7 +128,7 @@ def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:
 
 def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
     """Return a decoder; refuse a stream that needs more memory than is allowed."""
-    room, enough = allowance.room(), LEAST_XZ
+    room, enough = memory_limit.room(), LEAST_XZ
     while enough < MOST_XZ:
         try:
             lzma.LZMADecompressor(memlimit=enough).decompress(packed, 1)
@@ -136,7 +138,7 @@ def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
                 raise
             enough *= 2
     if enough > max(room, LEAST_XZ):
-        raise allowance.exceeded(path, enough, "to unpack it")
+        raise memory_limit.exceeded(path, enough, "to unpack it")
     return lzma.LZMADecompressor(memlimit=enough)
 
 
@@ -148,7 +150,7 @@ def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
         while packed:
             frame = zstandard.ZstdDecompressor().decompressobj()
             window = zstandard.get_frame_parameters(packed).window_size
-            allowance.check_room(path, window, "to unpack it")
+            memory_limit.check_room(path, window, "to unpack it")
             piece = bytearray()
             while not frame.eof:
                 if not packed:

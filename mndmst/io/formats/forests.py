@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
-from ..forest import FORMAT, read_forest
-from ..layout import open_hdf5, read_attribute, reading
+from ..file_errors import open_hdf5, read_attribute, reading
+from ..results.forest_file import FORMAT, read_forest
 
 
 class ForestEdges(EdgeFile):

@@ -11,7 +11,7 @@ import numpy as np
 from ...host.errors import ConfigError, InputError
 from ..atomic_output import whole_file
 from ..edges import Edges
-from ..named_file import EdgesByName, NamedEdgeFile
+from ..named_edge_file import EdgesByName, NamedEdgeFile
 from ..names import NameKind, names_of_words, shown
 from .text import Lines, TextFile
 

@@ -17,10 +17,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...host.errors import ConfigError, InputError, MndmstError, optional
-from ..allowance import capped, check_room, exceeded
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, EdgesInMemory
 from ..edges import Edges, checked_edges
+from ..memory_limit import capped, check_room, exceeded
 from ..names import shown
 from .files import read_bytes
 from .networkx_json import attribute_weights

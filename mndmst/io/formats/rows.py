@@ -10,7 +10,7 @@ from ...host.errors import InputError
 from ...host.formatting import counted
 from ..edge_file import PIECE_ENTRIES, EdgeFile, RowPiece, Rows
 from ..edges import Edges, as_ids, checked_edges, supported_weights
-from ..kernels.external import fill_tails
+from ..kernels.partitioner import fill_tails
 from .binary import Binary, Column
 from .files import COMPRESSIONS
 

@@ -17,11 +17,11 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from ...host.errors import InputError, MndmstError
-from ..allowance import check_room
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile
 from ..edges import Edges, checked_edges
-from ..opening import opened
+from ..memory_limit import check_room
+from ..regular_files import opened
 from .binary import Binary, Column
 from .crc import crc32, joined_crc32
 from .files import COMPRESSIONS, read_bytes

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype
-from ..allowance import check_room
 from ..edge_file import COPIES
 from ..edges import Edges
-from ..kernels import build as kernels
-from ..original_ids import with_vertex_ids
-from ..shards import ShardedGraph, open_graph
+from ..kernels import csr_conversion as kernels
+from ..memory_limit import check_room
+from ..shards.original_ids import with_vertex_ids
+from ..shards.sharded_graph import ShardedGraph, open_graph
 
 BOUND_BYTES = 8  # where a row begins
 

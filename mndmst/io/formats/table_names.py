@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...host.errors import InputError
-from ..named_file import EdgesByName, EndKinds, NamedEdgeFile
+from ..named_edge_file import EdgesByName, EndKinds, NamedEdgeFile
 from ..names import (
     INT64,
     UINT64,

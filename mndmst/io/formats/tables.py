@@ -19,7 +19,7 @@ import numpy as np
 from ...host.errors import InputError
 from ..atomic_output import whole_file
 from ..edges import Edges, UnnumberedEndError, checked_edges, supported_weights
-from ..named_file import EndKinds, NameableFile
+from ..named_edge_file import EndKinds, NameableFile
 from ..names import NameKind
 from .named_edges import NamedEdges
 from .packages import import_extra

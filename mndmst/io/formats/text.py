@@ -13,7 +13,7 @@ from ...host.errors import InputError
 from ..edge_file import PIECE_BYTES, EdgeFile
 from ..edges import MAX_VERTICES, Edges, checked_edges
 from ..kernels import edge_lines as kernels
-from ..opening import opened, state_of
+from ..regular_files import opened, state_of
 from .files import COMPRESSIONS, readable, unpacked_pieces
 
 LONGEST_LINE = 1 << 20

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...host.errors import InputError
-from ..allowance import check_room
+from ..memory_limit import check_room
 from .point_columns import choose_coordinates
 from .point_text import TextPoints
 from .table_columns import shown

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...host.errors import InputError, MndmstError
-from ..allowance import capped, check_room, exceeded
-from ..opening import opened, state_of
+from ..memory_limit import capped, check_room, exceeded
+from ..regular_files import opened, state_of
 from .files import COMPRESSIONS, read_bytes, readable
 from .packages import import_extra
 from .table_columns import EMPTY, NUMBER, OTHER, TEXT, Column

@@ -15,11 +15,11 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
-from ..allowance import check_room
 from ..edge_file import PIECE_ENTRIES, EdgeFile
 from ..edges import Edges, checked_edges
 from ..kernels import webgraph as kernels
-from ..opening import read_small
+from ..memory_limit import check_room
+from ..regular_files import read_small
 from .binary import mapped
 from .files import COMPRESSIONS, read_bytes
 

@@ -6,8 +6,16 @@ import numpy as np
 
 from ...kernels.intrinsics import load_byte
 from ...native.kernel import kernel
-from .decimal import DIGITS, to_float
-from .digits import MINUS, PLUS, POWERS_OF_TEN, read_digits, read_eight, read_exponent
+from .numerals import (
+    DIGITS,
+    MINUS,
+    PLUS,
+    POWERS_OF_TEN,
+    read_digits,
+    read_eight,
+    read_exponent,
+    to_float,
+)
 
 GOOD, BAD_LINE, BAD_ID, LONG_WEIGHT, REAL_WEIGHT, HUGE_WEIGHT, INEXACT = range(7)
 # What a byte is: part of a word, at the beginning of a line that is not an edge, or of

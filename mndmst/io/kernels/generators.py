@@ -6,9 +6,9 @@ many they are (counter-based random numbers; Salmon, Moraes, Dror and Shaw, SC 2
 
 import numpy as np
 
-from ...kernels.search import first_above
+from ...kernels.binary_search import first_above
 from ...native.kernel import kernel
-from .build import scatter
+from .csr_conversion import scatter
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 LEVELS = 4  # of R-MAT for each hash: 16 bits of it choose a quadrant

@@ -37,11 +37,11 @@ from ...host.errors import ConfigError, OutputError, StoppedError
 from ...host.formatting import counted
 from ...host.signals import stop_signals
 from ...io.atomic_output import OwnFile
-from ...io.datasets import checked_dataset, read_dataset
-from ...io.hdf5_file import hdf5_file
-from ...io.layout import flush_to_disk, open_hdf5, writing
-from ...io.opening import opened
-from ...io.shards import ShardedGraph
+from ...io.file_errors import flush_to_disk, open_hdf5, writing
+from ...io.hdf5.checked_datasets import checked_dataset, read_dataset
+from ...io.hdf5.hdf5_writer import hdf5_file
+from ...io.regular_files import opened
+from ...io.shards.sharded_graph import ShardedGraph
 from ..report import Report
 from ..run import State
 from .folder import Folder

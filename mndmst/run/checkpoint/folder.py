@@ -19,8 +19,8 @@ from pathlib import Path
 
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, OutputError
-from ...io.layout import writing
-from ...io.replacing import check_ordinary
+from ...io.file_errors import writing
+from ...io.overwrite_rule import check_ordinary
 from .manifest import MANIFEST, check_own, tokens_of
 
 LOCK = "mndmst-checkpoint.lock"

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from ...host import __version__
 from ...host.errors import ConfigError, InputError, MndmstError
-from ...io.layout import writing
-from ...io.opening import read_small
-from ...io.replacing import check_ordinary
+from ...io.file_errors import writing
+from ...io.overwrite_rule import check_ordinary
+from ...io.regular_files import read_small
 
 MANIFEST = "mndmst-checkpoint.json"
 FORMAT = "mndmst-checkpoint"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.search import first_above
+from ...kernels.binary_search import first_above
 from ...native.kernel import kernel
 
 

@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist, squareform
 import mndmst
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import read_edges
-from mndmst.io.shards import open_graph
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.verify import verify
 
 

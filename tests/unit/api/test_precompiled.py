@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from called_kernels import ARRAYS, MATRICES, called_in_memory
 
-from mndmst.native.registry import entries
+from mndmst.native.precompile import listed_kernels
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float64"])
@@ -19,4 +19,4 @@ def test_solves_call_nothing_that_is_not_registered(
     program = {"arrays": ARRAYS, "matrices": MATRICES}[user]
     called = set(called_in_memory(program, dtype))
     assert called
-    assert called <= set(entries(user, np.dtype(dtype)))
+    assert called <= set(listed_kernels(user, np.dtype(dtype)))

@@ -12,7 +12,7 @@ from test_cpu_backend import backend, expected, rows_of, triples
 from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.bands import Sample, Segment, edges_expected, row_ranges
-from mndmst.kernels.row_order import lightest_from
+from mndmst.kernels.heavier_arcs import lightest_from
 from mndmst.kernels.threads import Threads
 
 _DENSE = np.array(graphs.random(100, 2400, 3)[1:3])

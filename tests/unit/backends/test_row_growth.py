@@ -12,14 +12,16 @@ from oracle import kruskal
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
-from mndmst.kernels import growth
+from mndmst.kernels import bordered_contraction
 from mndmst.kernels.heavier_arcs import cut_arcs
 from mndmst.kernels.pointer_jumping import step_up
 from mndmst.steps.contract import contract
 from mndmst.steps.reduced_graphs import reduced_graph
 
 BACKENDS = [CpuBackend(1), CpuBackend(2)]
-WATCHED = patch.object(growth, "contract_blocks", wraps=growth.contract_blocks)
+WATCHED = patch.object(
+    bordered_contraction, "contract_blocks", wraps=bordered_contraction.contract_blocks
+)
 
 
 def rows_of(graph: graphs.Graph, shift: int = 0) -> Rows:

@@ -19,6 +19,8 @@ from mndmst.bench.results import take_turns
 from mndmst.bench.table import block, disagreements
 from mndmst.io.atomic_output import AtomicOutput
 
+pytestmark = pytest.mark.slow
+
 SCALE = 6
 
 

@@ -12,6 +12,8 @@ from mndmst.bench import papers
 from mndmst.bench.graphs import BenchGraph
 from mndmst.host.errors import MndmstError
 
+pytestmark = pytest.mark.slow
+
 PAPERS = tomllib.loads((ROOT / "mndmst/bench/papers.toml").read_text())
 
 

@@ -11,6 +11,8 @@ from mndmst.bench.scaling.table import _panel, block, plot
 from mndmst.host.errors import ConfigError, MndmstError
 from mndmst.io.atomic_output import AtomicOutput
 
+pytestmark = pytest.mark.slow
+
 
 def point(ranks: int, seconds: float, series: str = "strong", **other: object) -> Point:
     """Return a point with a graph of 1000 edges, or for weak scaling for each rank."""

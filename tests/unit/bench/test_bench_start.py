@@ -9,6 +9,8 @@ import pytest
 from mndmst.__main__ import main
 from mndmst.bench.start import _stages
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.mpi
 def test_a_table_for_people_and_one_for_programs(

@@ -11,7 +11,7 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
 from mndmst.io.formats import read_edges
-from mndmst.io.weights import weigh
+from mndmst.io.partitioner.weights import weigh
 
 ROUNDED = {
     "float64": [2**64 - 1, 2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**62 + 1],

@@ -14,7 +14,9 @@ import pytest
 from processes import environment, finish, python, start
 
 from mndmst.io.formats import read_edges, write_edges
-from mndmst.io.shards import open_graph
+from mndmst.io.shards.sharded_graph import open_graph
+
+pytestmark = pytest.mark.slow
 
 EDGES = b"0 1 5\n1 2 3\n2 0 9\n"
 

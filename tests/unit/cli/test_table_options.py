@@ -8,6 +8,8 @@ import h5py
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TABLE = "u,v,key,length,travel_time\n0,1,0,8,1\n0,2,0,1.5,1\n1,2,0,2.5,1\n"
 
 

@@ -35,6 +35,8 @@ from mndmst.cluster.selection import ClusterSelection, select_clusters
 from mndmst.cluster.stable import most_stable
 from mndmst.points.point_files import example_points
 
+pytestmark = pytest.mark.slow
+
 
 def tree_of(distances: np.ndarray, least: int) -> CondensedTree:
     pairs = np.triu_indices(len(distances), 1)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.comm import meeting, pulse, watchdog
-from mndmst.comm.meeting import TOKEN_BYTES, RankAddress, accept
+from mndmst.comm import authenticated_links, watchdog
+from mndmst.comm.authenticated_links import TOKEN_BYTES, RankAddress, accept
 from mndmst.comm.watchdog import Watchdog
 
 OWN = RankAddress("here", 1, "", 0)
@@ -105,15 +105,15 @@ def test_who_says_nothing_is_told_of_once(
     monkeypatch: pytest.MonkeyPatch, trio_after: Callable[[], Trio]
 ) -> None:
     said: queue.Queue[str] = queue.Queue()
-    monkeypatch.setattr(pulse, "BEAT_SECONDS", 0.05)
-    monkeypatch.setattr(pulse, "QUIET_SECONDS", 0.4)
-    monkeypatch.setattr(pulse, "_say", said.put)
+    monkeypatch.setattr(watchdog, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(watchdog, "QUIET_SECONDS", 0.4)
+    monkeypatch.setattr(watchdog, "_say", said.put)
     trio = trio_after()
     assert "rank 2 on there has not run" in said.get(timeout=5)
     assert trio.messages.empty()  # which ends nothing
-    trio.after.send(pulse.RUNNING)
+    trio.after.send(watchdog.RUNNING)
     assert said.get(timeout=5) == "rank 2 runs again"
-    assert set(trio.before.recv(1000)) == set(pulse.RUNNING)
+    assert set(trio.before.recv(1000)) == set(watchdog.RUNNING)
 
 
 TOKEN = b"a word of ours..."[:TOKEN_BYTES]
@@ -130,7 +130,7 @@ def test_mpi_goes_on_while_a_neighbour_is_awaited(listener: socket.socket) -> No
     def connect() -> None:
         """Stand for a neighbour that first needs a message of this rank."""
         if not links:
-            links.append(meeting.connect(listener.getsockname(), TOKEN))
+            links.append(authenticated_links.connect(listener.getsockname(), TOKEN))
 
     with accept(listener, TOKEN, connect), links[0]:
         pass
@@ -141,7 +141,7 @@ def test_strangers_delay_nobody(listener: socket.socket) -> None:
     with contextlib.ExitStack() as stack:
         strangers = [
             stack.enter_context(socket.create_connection(place))
-            for _ in range(2 * meeting.MOST_STRANGERS)
+            for _ in range(2 * authenticated_links.MOST_STRANGERS)
         ]
         for stranger in strangers[::3]:
             stranger.send(b"x")
@@ -156,7 +156,7 @@ def test_strangers_delay_nobody(listener: socket.socket) -> None:
             with contextlib.suppress(OSError):
                 strangers[0].send(b"x")  # says a byte now and then
             if looks == 3 * len(strangers):
-                ours = meeting.connect(place, TOKEN)
+                ours = authenticated_links.connect(place, TOKEN)
                 stack.enter_context(ours)
                 strangers.append(ours)
 
@@ -180,8 +180,8 @@ def test_a_token_may_come_in_pieces(listener: socket.socket) -> None:
 def test_strangers_are_not_kept(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meeting, "CONNECT_SECONDS", 0.3)
-    monkeypatch.setattr(meeting, "TOKEN_SECONDS", 0.1)
+    monkeypatch.setattr(authenticated_links, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(authenticated_links, "TOKEN_SECONDS", 0.1)
     with socket.create_connection(listener.getsockname()) as stranger:
         with pytest.raises(TimeoutError):
             accept(listener, TOKEN, lambda: None)
@@ -189,22 +189,22 @@ def test_strangers_are_not_kept(
 
 
 def test_a_rank_of_the_same_host_is_awaited_on_the_loopback_interface() -> None:
-    with meeting.listen(OWN, OWN._replace(rank=0)) as listener:
+    with authenticated_links.listen(OWN, OWN._replace(rank=0)) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
 
 
 def test_a_rank_of_another_host_is_awaited_on_the_way_there() -> None:
-    address = meeting.own_address()
+    address = authenticated_links.own_address()
     if not address:
         pytest.skip("this machine has no network")
     other = RankAddress("no-such-host.invalid", 0, "192.0.2.7", 1)
-    with meeting.listen(OWN, other) as listener:
+    with authenticated_links.listen(OWN, other) as listener:
         assert listener.getsockname()[0] == address
 
 
 def test_without_a_way_to_a_rank_nobody_listens() -> None:
     with pytest.raises(OSError, match="no way to no-such-host"):
-        meeting.listen(OWN, RankAddress("no-such-host.invalid", 0, "", 1))
+        authenticated_links.listen(OWN, RankAddress("no-such-host.invalid", 0, "", 1))
 
 
 UNREACHABLE = """

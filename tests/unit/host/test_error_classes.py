@@ -22,12 +22,12 @@ HARMLESS = {
     ("mndmst/cli/numbers.py", "plain"),
     ("mndmst/cli/numbers.py", "self"),
     ("mndmst/host/memory.py", "_bounded"),
-    ("mndmst/io/chunks.py", "undo"),
-    ("mndmst/io/external/restart.py", "_plan_of"),
+    ("mndmst/io/hdf5/chunk_reader.py", "undo"),
+    ("mndmst/io/partitioner/restart.py", "_plan_of"),
     ("mndmst/io/formats/ncol.py", "_number"),
     ("mndmst/io/formats/point_text.py", "self"),
     ("mndmst/io/names.py", "_holds_object"),
-    ("mndmst/native/store.py", "Code"),
+    ("mndmst/native/code_store.py", "Code"),
     ("mndmst/service/journal.py", "unpack"),
 }
 

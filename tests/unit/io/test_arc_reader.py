@@ -12,10 +12,10 @@ from shard_files import symmetric_rows, write
 from mndmst.graph.order import keys_to_weights, weights_to_keys
 from mndmst.host.errors import InputError
 from mndmst.host.memory import Budget
-from mndmst.io.arc_reader import ArcReader
-from mndmst.io.shards import ShardedGraph, open_graph
-from mndmst.io.stored_rows import load_rows
-from mndmst.kernels.inspect import ArcFacts
+from mndmst.io.shards.arc_reader import ArcReader
+from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
+from mndmst.io.shards.stored_rows import load_rows
+from mndmst.kernels.arc_inspection import ArcFacts
 from mndmst.kernels.read_progress import STEP, ArcsRead
 from mndmst.kernels.threads import Threads
 from mndmst.steps.read import read_rows
@@ -29,8 +29,8 @@ FACTS, ONE = ArcFacts(3, 5), Threads(1)
 
 @pytest.fixture(autouse=True)
 def tiny_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mndmst.io.part_writer.CHUNK_BYTES", 16)
-    monkeypatch.setattr("mndmst.io.part_arcs.PIECE_BYTES", 24)
+    monkeypatch.setattr("mndmst.io.shards.part_writer.CHUNK_BYTES", 16)
+    monkeypatch.setattr("mndmst.io.shards.arc_reader.PIECE_BYTES", 24)
 
 
 def reader(graph: ShardedGraph, begin: int, end: int) -> ArcReader:

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mndmst.host.errors import ConfigError
-from mndmst.io.build import build_shards, describe, symmetric_rows
-from mndmst.io.cuts import balanced_vtxdist
 from mndmst.io.edges import Edges
 from mndmst.io.formats import read_edges
+from mndmst.io.partitioner.build import build_shards, describe, symmetric_rows
+from mndmst.io.partitioner.plan import balanced_cuts
 
 weights = st.sampled_from([-0.0, 0.0, -1.5, 1.0, 7.0, np.inf, -np.inf])
 
@@ -55,7 +55,7 @@ def test_each_edge_stands_twice_with_its_lightest_weight(edges):
 @given(st.lists(st.integers(0, 50), max_size=40), st.integers(1, 60))
 def test_parts_cover_all_vertices_and_none_is_heavy(degrees, num_parts):
     indptr = np.concatenate(([0], np.cumsum(degrees, dtype=np.int64)))
-    vtxdist = balanced_vtxdist(indptr, num_parts)
+    vtxdist = balanced_cuts(indptr + np.arange(len(indptr)), num_parts)
     assert len(vtxdist) == num_parts + 1
     assert vtxdist[0] == 0
     assert vtxdist[-1] == len(degrees)
@@ -121,7 +121,7 @@ def test_a_number_of_parts_is_no_reason_to_hang(tmp_path):
 
 @pytest.mark.parametrize("piece", [3, 1 << 20])
 def test_describe(tmp_path, monkeypatch, piece):
-    monkeypatch.setattr("mndmst.io.build.PIECE_VERTICES", piece)
+    monkeypatch.setattr("mndmst.io.partitioner.build.PIECE_VERTICES", piece)
     ends = np.array([[0, 0, 0, 5], [1, 2, 3, 6]], np.uint32)
     edges = Edges(8, *ends, np.ones(4, np.float32), False)
     build_shards(edges, tmp_path / "graph", 3)

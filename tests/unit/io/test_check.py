@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import InputError
-from mndmst.io import check
-from mndmst.io.check import check_graph
-from mndmst.io.shards import open_graph
+from mndmst.io import file_info as check
+from mndmst.io.file_info import check_graph
+from mndmst.io.shards.sharded_graph import open_graph
 
 
 @pytest.mark.parametrize("arcs", [1, 7, 1 << 25])

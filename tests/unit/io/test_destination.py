@@ -12,9 +12,10 @@ from shard_files import symmetric_rows, write
 from test_external import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, MndmstError, OutputError
-from mndmst.io.destination import Destination
-from mndmst.io.external import parts, passes
-from mndmst.io.shards import open_graph
+from mndmst.io.partitioner import passes
+from mndmst.io.partitioner import write_parts as parts
+from mndmst.io.shards.graph_directory import Destination
+from mndmst.io.shards.sharded_graph import open_graph
 
 EDGES = random_edges(2000, 9000)
 

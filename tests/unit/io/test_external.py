@@ -17,11 +17,11 @@ from square import DATA
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, partition, passes
-from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.formats import open_edges
-from mndmst.io.layout import MADE_FROM
-from mndmst.io.shards import ShardedGraph, open_graph
+from mndmst.io.partitioner import Options, partition, passes
+from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.shards.shard_layout import MADE_FROM
+from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 
 
 def digest(path: Path) -> str:
@@ -66,12 +66,12 @@ def test_processes_and_memory_change_nothing(tmp_path, monkeypatch):
     expected = digest(made(tmp_path / "one", edges))
     for jobs in (2, 5, 16):
         assert digest(made(tmp_path / f"{jobs}", edges, jobs)) == expected
-    monkeypatch.setattr("mndmst.io.external.plan.LARGEST_BUCKET", 60000)
-    monkeypatch.setattr("mndmst.io.external.route.SMALLEST_BATCH", 1)
-    monkeypatch.setattr("mndmst.io.external.route.LARGEST_BATCH", 30000)
-    monkeypatch.setattr("mndmst.io.external.sort.LARGEST_LOAD", 30000)
+    monkeypatch.setattr("mndmst.io.partitioner.plan.LARGEST_BUCKET", 60000)
+    monkeypatch.setattr("mndmst.io.partitioner.route_arcs.SMALLEST_BATCH", 1)
+    monkeypatch.setattr("mndmst.io.partitioner.route_arcs.LARGEST_BATCH", 30000)
+    monkeypatch.setattr("mndmst.io.partitioner.write_parts.LARGEST_LOAD", 30000)
     monkeypatch.setattr("mndmst.io.edge_file.PIECE_ENTRIES", 700)
-    monkeypatch.setattr("mndmst.io.part_writer.CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr("mndmst.io.shards.part_writer.CHUNK_BYTES", 1 << 20)
     assert digest(made(tmp_path / "small", edges)) == expected
     assert digest(made(tmp_path / "small2", edges, 2)) == expected
 
@@ -128,7 +128,7 @@ def test_rows_with_a_flaw_are_routed(tmp_path, monkeypatch, flaw):
 def test_blocks_of_vertices_give_the_same_rows(tmp_path, monkeypatch):
     edges = random_edges(3000, 20000)
     fine = open_graph(made(tmp_path / "fine", edges))
-    monkeypatch.setattr("mndmst.io.external.survey.BLOCK_BITS", 6)
+    monkeypatch.setattr("mndmst.io.partitioner.survey.BLOCK_BITS", 6)
     coarse = open_graph(made(tmp_path / "coarse", edges))
     assert not (coarse.vtxdist[:-1] % 64).any()
     assert fine.uuid == coarse.uuid

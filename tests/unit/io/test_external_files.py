@@ -10,13 +10,13 @@ import pytest
 from test_external import digest, random_edges
 
 from mndmst.host.errors import ConfigError, InputError, OutputError
-from mndmst.io.build import symmetric_rows
 from mndmst.io.edge_file import EdgeFile, EdgesInMemory
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, partition
-from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.formats import open_edges, write_edges
-from mndmst.io.generate import open_random
+from mndmst.io.partitioner import Options, partition
+from mndmst.io.partitioner.build import symmetric_rows
+from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.generate import open_random
 
 
 def text(folder: Path) -> EdgeFile:
@@ -57,7 +57,7 @@ def test_rows_are_the_graph_in_text(
 ) -> None:
     monkeypatch.setattr("mndmst.io.formats.rows.PIECE_ARCS", arcs)
     monkeypatch.setattr("mndmst.io.formats.rows.PIECE_ROWS", 90)
-    monkeypatch.setattr("mndmst.io.external.plan.LARGEST_BUCKET", 30000)
+    monkeypatch.setattr("mndmst.io.partitioner.plan.LARGEST_BUCKET", 30000)
     uuids = set()
     for make in (text, binary):
         options = Options(tmp_path / make.__name__, parts=2, quiet=True)

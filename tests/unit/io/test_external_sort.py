@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import OutputError
-from mndmst.io.external.runs import RunWriter, read_buckets
-from mndmst.io.external.sort import sort_arcs
+from mndmst.io.partitioner.arc_files import RunWriter, read_buckets
+from mndmst.io.partitioner.write_parts import sort_arcs
 
 
 @pytest.mark.parametrize("bits", [1, 2, 11, 30, 50, 64])

@@ -17,12 +17,22 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import WEIGHT_DTYPES, weights_to_keys
 from mndmst.host.errors import InputError, OutputError
-from mndmst.io import totals
 from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.forest import ForestHeader, describe_forest, file_digest, read_forest
-from mndmst.io.forest_writer import write_forest
-from mndmst.io.outputs import check_writable
-from mndmst.io.totals import exact_total, forest_digest, same_total, total_of_keys
+from mndmst.io.output_checks import check_writable
+from mndmst.io.results import digest_and_total as totals
+from mndmst.io.results.digest_and_total import (
+    exact_total,
+    forest_digest,
+    same_total,
+    total_of_keys,
+)
+from mndmst.io.results.forest_file import (
+    ForestHeader,
+    describe_forest,
+    file_digest,
+    read_forest,
+)
+from mndmst.io.results.forest_writer import write_forest
 from mndmst.kernels.threads import ALONE, Threads
 
 COMM = Comm(MPI.COMM_SELF)

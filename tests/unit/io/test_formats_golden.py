@@ -18,11 +18,11 @@ from oracle import kruskal
 from square import DATA, SQUARE, square, triples
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.external import Options, partition
-from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
 from mndmst.io.formats.rows import RowsFile
-from mndmst.io.weights import weigh
+from mndmst.io.partitioner import Options, partition
+from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.weights import weigh
 
 MEMORY = 4 << 30
 WEIGHTED = (

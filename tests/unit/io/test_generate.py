@@ -10,10 +10,10 @@ from processes import ROOT
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import ConfigError, MissingExtraError
-from mndmst.io.build import symmetric_rows
 from mndmst.io.formats import read_edges
-from mndmst.io.generate import KINDS, generate, generate_edges
-from mndmst.io.shards import open_graph
+from mndmst.io.partitioner.build import symmetric_rows
+from mndmst.io.partitioner.generate import KINDS, generate, generate_edges
+from mndmst.io.shards.sharded_graph import open_graph
 
 SMALL = {
     "rmat": {"scale": 8, "edge_factor": 4},

@@ -14,10 +14,11 @@ from processes import finish, python, start
 from test_external import made, random_edges
 
 from mndmst.host.errors import OutputError
-from mndmst.io.external import lock, passes
-from mndmst.io.external.lock import TEXT
-from mndmst.io.generate import generate
-from mndmst.io.shards import open_graph
+from mndmst.io.partitioner import graph_lock as lock
+from mndmst.io.partitioner import passes
+from mndmst.io.partitioner.generate import generate
+from mndmst.io.partitioner.graph_lock import TEXT
+from mndmst.io.shards.sharded_graph import open_graph
 
 EDGES = random_edges(2000, 9000)
 
@@ -32,7 +33,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 HOLDER = """
 import sys
 from pathlib import Path
-from mndmst.io.external import passes
+from mndmst.io.partitioner import passes
 true = passes.save_plan
 def wait(*given):
     true(*given)
@@ -150,7 +151,7 @@ def test_a_worker_that_still_writes_keeps_others_out(
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     code = """
 import os, sys, time
-from mndmst.io.external.builders import run_forked
+from mndmst.io.partitioner.builders import run_forked
 def task(builders):
     pids = builders.allgather(os.getpid())
     if builders.rank == 0:

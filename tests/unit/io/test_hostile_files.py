@@ -23,9 +23,9 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import InputError
 from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.forest import ForestHeader, describe_forest
-from mndmst.io.forest_writer import write_forest
-from mndmst.io.shards import open_graph
+from mndmst.io.results.forest_file import ForestHeader, describe_forest
+from mndmst.io.results.forest_writer import write_forest
+from mndmst.io.shards.sharded_graph import open_graph
 
 # Tracing memory is slow; the libraries' own needs are far below this.
 MOST_MEMORY = 32 << 20

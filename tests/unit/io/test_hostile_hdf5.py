@@ -14,11 +14,11 @@ from shard_files import symmetric_rows, write
 
 from mndmst.host.errors import InputError
 from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.clusters import read_labels, write_clusters
-from mndmst.io.datasets import LARGEST_CHUNK, checked_dataset, read_dataset
-from mndmst.io.forest import describe_forest
 from mndmst.io.formats import read_edges
-from mndmst.io.shards import open_graph
+from mndmst.io.hdf5.checked_datasets import LARGEST_CHUNK, checked_dataset, read_dataset
+from mndmst.io.results.clusters_file import read_labels, write_clusters
+from mndmst.io.results.forest_file import describe_forest
+from mndmst.io.shards.sharded_graph import open_graph
 
 
 def external(file: h5py.File, name: str, other: Path) -> None:

@@ -26,11 +26,13 @@ from processes import ROOT
 from mndmst import __main__
 from mndmst.cli import main as cli
 from mndmst.host.errors import ConfigError, InputError, MndmstError
-from mndmst.io import allowance
+from mndmst.io import memory_limit
 from mndmst.io.edge_file import EdgeFile
 from mndmst.io.formats import open_edges, read_edges
 from mndmst.io.formats.files import PIECE_BYTES, unpacked_pieces
-from mndmst.io.opening import opened, read_toml
+from mndmst.io.regular_files import opened, read_toml
+
+pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
 LIMIT = 400 * MIB
@@ -55,9 +57,9 @@ BOMBS = {
 @pytest.fixture
 def limited() -> Iterator[None]:
     """Let this process hold little more than it does."""
-    allowance.allow(allowance.held_bytes() + allowance.RESERVE + 20 * MIB)
+    memory_limit.allow(memory_limit.held_bytes() + memory_limit.RESERVE + 20 * MIB)
     yield
-    allowance.allow(0)
+    memory_limit.allow(0)
     if "pyarrow" in sys.modules:  # it keeps what it frees; other tests count bytes
         sys.modules["pyarrow"].default_memory_pool().release_unused()
 
@@ -109,7 +111,7 @@ def test_what_would_do_does(limited: None, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="too little: what is in it takes") as found:
         open_edges(path)
     enough = int(str(found.value).split("--memory ")[2].split("MiB")[0])
-    allowance.allow(enough * MIB)
+    memory_limit.allow(enough * MIB)
     with pytest.raises(InputError, match="its rows go from arc 0 to 0"):
         open_edges(path)
 

@@ -18,8 +18,6 @@ from test_external import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, naming, partition, parts
-from mndmst.io.external.builders import run_forked
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import (
     LONGEST_NAME,
@@ -30,9 +28,20 @@ from mndmst.io.names import (
     names_of_keys,
     names_of_values,
 )
-from mndmst.io.shards import ShardedGraph, open_graph
-from mndmst.io.vertex_names import GraphNames
-from mndmst.io.weight_columns import weights_of_same_edges
+from mndmst.io.partitioner import (
+    Options,
+    partition,
+)
+from mndmst.io.partitioner import (
+    name_numbering as naming,
+)
+from mndmst.io.partitioner import (
+    write_parts as parts,
+)
+from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.results.graph_names import GraphNames
+from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
+from mndmst.io.shards.weight_columns import weights_of_same_edges
 
 # Names that a careless reader or writer damages
 ODD = (
@@ -281,7 +290,7 @@ def test_a_killed_run_goes_on_with_its_names(
             with pytest.raises(KeyboardInterrupt):
                 made(file, tmp_path / "g", **given)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.external.passes.save_names", None)
+        patch.setattr("mndmst.io.partitioner.passes.save_names", None)
         graph = made(file, tmp_path / "g", **given)
     assert graph.uuid == expected.uuid
     assert digest(tmp_path / "g") == digest(tmp_path / "whole")

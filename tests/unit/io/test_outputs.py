@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import OutputError
-from mndmst.io.endings import EDGES, FOREST
-from mndmst.io.outputs import check_outputs
+from mndmst.io.file_suffixes import EDGES, FOREST
+from mndmst.io.output_checks import check_outputs
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,10 @@ import pytest
 from graphs import random, write_graph
 
 from mndmst.host.errors import InputError
-from mndmst.io.arc_reader import ArcReader
-from mndmst.io.part_arcs import PartArcs
-from mndmst.io.shards import ShardedGraph, open_graph
-from mndmst.io.stored_rows import Clock, StoredRows
-from mndmst.kernels.inspect import ArcFacts
+from mndmst.io.shards.arc_reader import ArcReader, PartArcs
+from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
+from mndmst.io.shards.stored_rows import Clock, StoredRows
+from mndmst.kernels.arc_inspection import ArcFacts
 from mndmst.kernels.threads import ALONE
 
 N = 20_000

@@ -13,9 +13,9 @@ from square import DATA
 
 from mndmst.cli.partition import FORMATS
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.build import build_shards, symmetric_rows
 from mndmst.io.formats import NAMES
-from mndmst.io.recipe import check_shards, load_recipe, open_recipe
+from mndmst.io.partitioner.build import build_shards, symmetric_rows
+from mndmst.io.partitioner.recipe import check_shards, load_recipe, open_recipe
 
 RECIPES = sorted((ROOT / "partitions").glob("*.toml"))
 FOLDER = Path(os.environ.get("MNDMST_TEST_DATA") or ROOT.parent / "shared/data")

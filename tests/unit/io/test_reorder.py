@@ -9,12 +9,13 @@ from mndmst import minimum_spanning_forest
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, partition, parts, passes
-from mndmst.io.external.builders import Alone, run_forked
-from mndmst.io.external.renumber import ORDERS
 from mndmst.io.formats import open_edges, read_edges
-from mndmst.io.shards import ShardedGraph
-from mndmst.io.vertex_names import graph_of_forest
+from mndmst.io.partitioner import Options, partition, passes
+from mndmst.io.partitioner import write_parts as parts
+from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.reorder import ORDERS
+from mndmst.io.results.graph_names import graph_of_forest
+from mndmst.io.shards.sharded_graph import ShardedGraph
 
 REORDERS = ORDERS[1:]
 

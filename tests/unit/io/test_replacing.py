@@ -10,7 +10,7 @@ import pytest
 
 from mndmst.host.errors import OutputError
 from mndmst.io.atomic_output import AtomicOutput, whole_file
-from mndmst.io.endings import (
+from mndmst.io.file_suffixes import (
     BENCH_PICTURE,
     CLUSTERS,
     FOREST,
@@ -22,14 +22,14 @@ from mndmst.io.endings import (
     TRACE,
     Kind,
 )
-from mndmst.io.outputs import check_outputs
-from mndmst.io.picture_file import write_picture_file
-from mndmst.io.replacing import (
+from mndmst.io.output_checks import check_outputs
+from mndmst.io.overwrite_rule import (
     check_replaceable,
     is_earlier_result,
     json_mark,
     text_mark,
 )
+from mndmst.io.picture_file import write_picture_file
 
 
 def hdf5(path: Path, **attributes: str) -> None:

@@ -8,14 +8,25 @@ import pytest
 from test_external import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, OutputError
-from mndmst.io import destination, external
+from mndmst.io import partitioner as external
 from mndmst.io.edge_file import EdgeFile
-from mndmst.io.external import Options, partition, parts, passes, sort
-from mndmst.io.external.builders import Alone
 from mndmst.io.formats import open_edges
-from mndmst.io.generate import open_random
-from mndmst.io.shards import ShardWriter, open_graph
-from mndmst.io.weights import weigh
+from mndmst.io.partitioner import (
+    Options,
+    partition,
+    passes,
+)
+from mndmst.io.partitioner import (
+    write_parts as parts,
+)
+from mndmst.io.partitioner import (
+    write_parts as sort,
+)
+from mndmst.io.partitioner.builders import Alone
+from mndmst.io.partitioner.generate import open_random
+from mndmst.io.partitioner.weights import weigh
+from mndmst.io.shards import graph_directory as destination
+from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
 
 
 def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):

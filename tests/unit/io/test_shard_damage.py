@@ -8,8 +8,8 @@ import pytest
 from shard_files import symmetric_rows, write
 
 from mndmst.host.errors import InputError
-from mndmst.io.describe import describe
-from mndmst.io.shards import open_graph
+from mndmst.io.file_info import describe
+from mndmst.io.shards.sharded_graph import open_graph
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from shard_files import UUID, symmetric_rows, write
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import OutputError
-from mndmst.io.destination import Destination
-from mndmst.io.shards import ShardWriter, open_graph
+from mndmst.io.shards.graph_directory import Destination
+from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
 from mndmst.kernels.threads import Threads
 
 
@@ -57,7 +57,7 @@ def test_rows_come_back_from_any_range(tmp_path, vtxdist):
 def test_chunks_and_threads_change_nothing(tmp_path, monkeypatch, threads, compress):
     rows = symmetric_rows()
     whole = open_graph(write(tmp_path / "whole", rows, [0, 60])).read_rows(5, 55)
-    monkeypatch.setattr("mndmst.io.part_writer.CHUNK_BYTES", 56)
+    monkeypatch.setattr("mndmst.io.shards.part_writer.CHUNK_BYTES", 56)
     path = write(tmp_path / "graph", rows, [0, 25, 25, 60], compress=compress)
     found = open_graph(path).read_rows(5, 55, Threads(threads))
     for one, other in zip(whole, found, strict=True):

@@ -15,12 +15,13 @@ from test_external import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edges import Edges
-from mndmst.io.external import Options, partition, parts
-from mndmst.io.external.builders import Alone, run_forked
 from mndmst.io.formats import NAMES, open_edges, read_edges
-from mndmst.io.generate import open_random
-from mndmst.io.recipe import load_recipe, open_recipe
-from mndmst.io.shards import ShardedGraph, open_graph
+from mndmst.io.partitioner import Options, partition
+from mndmst.io.partitioner import write_parts as parts
+from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.generate import open_random
+from mndmst.io.partitioner.recipe import load_recipe, open_recipe
+from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 
 FAR = (1 << 48) - 1
 SPARSE = {(7, 10**9): 5, (10**9, FAR): 2, (FAR, 12): 4, (12, 7): 9, (3, 3): 1}
@@ -168,8 +169,8 @@ def test_little_memory_and_many_ids_change_nothing(
     named = np.unique(pairs)
     np.testing.assert_array_equal(whole.read_original_ids(0, len(named)), named)
     monkeypatch.setattr("mndmst.io.formats.text.PIECE_BYTES", 500)
-    monkeypatch.setattr("mndmst.io.external.vertices.MOST_HELD", 100)
-    monkeypatch.setattr("mndmst.io.external.vertices.SLICE", 30)
+    monkeypatch.setattr("mndmst.io.partitioner.compact_ids.MOST_HELD", 100)
+    monkeypatch.setattr("mndmst.io.partitioner.compact_ids.SLICE", 30)
     for jobs in (1, 3):
         out = tmp_path / f"{jobs}"
         made(file, out, jobs, compact_ids=True)
@@ -255,14 +256,14 @@ def test_a_restart_keeps_compact_ids(
             with pytest.raises(KeyboardInterrupt):
                 made(file, tmp_path / "graph", **given)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.external.passes.save_vertices", None)
+        patch.setattr("mndmst.io.partitioner.passes.save_vertices", None)
         assert made(file, tmp_path / "graph", **given).uuid == expected
 
 
 def test_a_file_that_changes_meanwhile_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mndmst.io.external import passes
+    from mndmst.io.partitioner import passes
 
     file = text_of(tmp_path / "far.txt")
     save = passes.save_vertices

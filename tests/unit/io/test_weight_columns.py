@@ -9,9 +9,9 @@ from graphs import NASTY, Graph, random, write_graph
 
 from mndmst.cli.main import main
 from mndmst.host.errors import ConfigError, InputError, OutputError
-from mndmst.io import weight_columns
-from mndmst.io.shards import open_graph
-from mndmst.io.weight_columns import (
+from mndmst.io.shards import weight_columns
+from mndmst.io.shards.sharded_graph import open_graph
+from mndmst.io.shards.weight_columns import (
     find_columns,
     weights_of_same_edges,
     write_column,

@@ -7,8 +7,8 @@ import h5py
 import numpy as np
 import pytest
 
-from mndmst.io.columns import _append, _write_chunks
-from mndmst.io.hdf5_file import hdf5_file
+from mndmst.io.hdf5.hdf5_writer import hdf5_file
+from mndmst.io.results.parallel_columns import _append, _write_chunks
 from mndmst.kernels.threads import Threads
 
 

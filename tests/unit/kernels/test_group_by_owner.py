@@ -5,10 +5,10 @@ import pytest
 
 from mndmst.graph.model import EdgeColumns, EdgeList
 from mndmst.graph.ordered import Ordered, places_among
-from mndmst.kernels.edge_ops import living, marked, used_ends
 from mndmst.kernels.edge_order import in_order, in_row_order
 from mndmst.kernels.group_by_owner import by_owner, lightest_proposals
 from mndmst.kernels.pointer_jumping import leading_away
+from mndmst.kernels.reduced_edges import living, marked, used_ends
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

@@ -9,11 +9,10 @@ import pytest
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
 from mndmst.kernels.nogil_pool import nogil_pool
 from mndmst.kernels.threads import Threads
-from mndmst.native.arguments import words_of
-from mndmst.native.call import MOST_WORDS
+from mndmst.native.arguments import parse, words_of
+from mndmst.native.compiled_kernel import MOST_WORDS
 from mndmst.native.kernel import kernel
-from mndmst.native.registry import entries
-from mndmst.native.signature import parse
+from mndmst.native.precompile import listed_kernels
 
 POINTERS = 2  # for the result, and for an exception
 
@@ -124,5 +123,5 @@ def test_arguments_of_other_types_need_the_interpreter() -> None:
 
 
 def test_there_is_room_for_the_arguments_of_every_kernel() -> None:
-    longest = max(len(words_of(parse(signature))) for _, signature in entries())
+    longest = max(len(words_of(parse(signature))) for _, signature in listed_kernels())
     assert longest + POINTERS <= MOST_WORDS

@@ -1,7 +1,6 @@
 """The choice of a strategy: by facts alone, with a reason for each that was refused."""
 
 import io
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -115,14 +114,6 @@ def said(run: Run) -> str:
     return run.report.progress.stream.getvalue()  # type: ignore[attr-defined]
 
 
-def check_reasons(reasons: dict[str, str]) -> None:
-    """Each is part of a sentence, in plain words."""
-    for reason in reasons.values():
-        assert re.fullmatch(r"[a-z0-9-][^\n]*[a-z0-9]", reason), reason
-        verb = r"\b(is|are|was|has|have|lead|leads|resumes)\b"
-        assert re.search(verb, reason) and len(reason.split()) >= 4, reason
-
-
 @pytest.mark.parametrize(("merge", "changed", "name"), CHOICES)
 def test_facts_decide(
     choose_by: Callable, merge: str, changed: dict[str, Any], name: str
@@ -133,7 +124,6 @@ def test_facts_decide(
     names = [kind.name for kind in CANDIDATES[merge]]
     assert told["name"] == name
     assert list(told["refused"]) == names[: names.index(name)]
-    check_reasons(told["refused"])
     assert f"merging by {name}" in said(run)
     assert all(reason in said(run) for reason in told["refused"].values())
 
@@ -149,7 +139,6 @@ def test_the_last_candidate_serves_every_run(merge: str) -> None:
     assert last.refuses(hardest) is None
     reasons = {kind.name: kind.refuses(hardest) for kind in others}
     assert all(reasons.values())
-    check_reasons({name: str(reason) for name, reason in reasons.items()})
 
 
 @pytest.mark.parametrize("merge", ["devices", "hosts", "replicated"])
@@ -181,7 +170,6 @@ def test_one_that_gives_up_lets_the_next_take_over(choose_by: Callable) -> None:
     told = run.report.facts["strategy"]
     assert told == {"name": HOSTS, "refused": {DEVICES: GIVEN_UP}}
     assert f"merging by {HOSTS}: {GIVEN_UP}" in said(run)
-    check_reasons(told["refused"])
 
 
 @pytest.mark.parametrize("exception", [lightest_cut_edge, any_cut_edge])

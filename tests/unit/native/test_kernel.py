@@ -13,10 +13,9 @@ import pytest
 from numba import njit
 from processes import ROOT
 
-from mndmst.native import loader, proof
-from mndmst.native.arguments import pack, types_of, words_of
+from mndmst.native import loader, self_test
+from mndmst.native.arguments import pack, parse, text_of, types_of, words_of
 from mndmst.native.kernel import kernel
-from mndmst.native.signature import parse, text_of
 
 
 class Edges(NamedTuple):
@@ -122,7 +121,7 @@ def test_what_no_kernel_takes_is_refused() -> None:
 def test_kernels_of_unknown_compilers_are_called_through_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(proof, "EXPECTED", (0, False))
+    monkeypatch.setattr(self_test, "EXPECTED", (0, False))
     loader._compiler_serves.cache_clear()
 
     @kernel
@@ -174,7 +173,7 @@ def test_numba_alone_gives_the_same() -> None:
     code = """if True:
         import os
         os.environ["MNDMST_JIT"] = "1"
-        from mndmst.io.kernels.external import ascending
+        from mndmst.io.kernels.partitioner import ascending
         import numpy as np, numba
         assert ascending(np.arange(3, dtype=np.uint64))
         assert isinstance(ascending, numba.core.dispatcher.Dispatcher)

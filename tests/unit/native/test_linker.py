@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mndmst.native import call
+from mndmst.native import compiled_kernel
+from mndmst.native.code_store import Code
 from mndmst.native.compiler import compile_kernel, compile_runtime
-from mndmst.native.levels import best_level
 from mndmst.native.linker import Linker, links_here
-from mndmst.native.store import Code
+from mndmst.native.processor_levels import best_level
 
 pytestmark = pytest.mark.skipif(not links_here(), reason="LLVM links on this machine")
 
@@ -32,17 +32,17 @@ def codes() -> tuple[Code, Code]:
 def test_both_linkers_make_the_same_of_an_object(
     codes: tuple[Code, Code], by_llvm: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    linker = call._LlvmLinker() if by_llvm else Linker()
-    monkeypatch.setattr(call, "_linker", lambda: linker)
-    call._release.cache_clear()
+    linker = compiled_kernel._LlvmLinker() if by_llvm else Linker()
+    monkeypatch.setattr(compiled_kernel, "_linker", lambda: linker)
+    compiled_kernel._release.cache_clear()
     try:
-        run = call.Entry("spread", codes[0], "i8[],i8", codes[1])
+        run = compiled_kernel.CompiledKernel("spread", codes[0], "i8[],i8", codes[1])
         values = np.arange(1, 8)
         words = [0, 0, 7, 8, values.ctypes.data, 7, 8, 3000]
         for _ in range(50):
             got, log = run(words, (values, 3000))
     finally:
-        call._release.cache_clear()
+        compiled_kernel._release.cache_clear()
     expected = np.resize(values, 3000) * np.arange(3000)
     expected[1:] = expected[:-1].copy()
     np.testing.assert_array_equal(got, np.sort(expected))

@@ -144,7 +144,7 @@ def test_degrees_are_refused() -> None:
 
 
 def test_examples_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mndmst.io.allowance.free_bytes", lambda: 1 << 30)
+    monkeypatch.setattr("mndmst.io.memory_limit.free_bytes", lambda: 1 << 30)
     with pytest.raises(ConfigError, match="rings: an example of 4,000,000,000 points"):
         named_points("rings", 4_000_000_000)
     assert len(named_points("rings", 100).points) == 100

@@ -17,6 +17,8 @@ from mndmst.report.page import write_page, write_picture
 from mndmst.report.record import read_record, solve_seconds, stage_name, totals
 from mndmst.report.trace import write_trace
 
+pytestmark = pytest.mark.slow
+
 
 def run(ranks: int = 3, scale: float = 1.0) -> dict[str, Any]:
     def stage(name: str, begin: float, seconds: float, **more: Any) -> dict[str, Any]:

@@ -24,11 +24,13 @@ pytest.importorskip("pyarrow", reason="the journal needs pyarrow")
 
 from mndmst.changes.batch import INSERT, Batch
 from mndmst.host.errors import InputError, OutputError
-from mndmst.io.shards import open_graph
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.service import records
 from mndmst.service.journal import Journal
 from mndmst.service.lease import Lease
 from mndmst.service.records import END, HEADER_BYTES, SECTOR
+
+pytestmark = pytest.mark.slow
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 

@@ -13,7 +13,7 @@ from mndmst.graph.model import Rows
 from mndmst.graph.order import key_rule
 from mndmst.host.errors import MissingExtraError
 from mndmst.host.progress import Progress
-from mndmst.kernels.inspect import ArcFacts, inspect_rows
+from mndmst.kernels.arc_inspection import ArcFacts, inspect_rows
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.steps import devices as module

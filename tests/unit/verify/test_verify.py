@@ -15,8 +15,8 @@ from oracle import kruskal
 from processes import Run
 
 from mndmst.host.errors import InputError
-from mndmst.io.forest import read_forest
-from mndmst.io.shards import open_graph
+from mndmst.io.results.forest_file import read_forest
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.verify import rows, verify
 from mndmst.verify.candidate import load
 
@@ -171,7 +171,7 @@ def test_wrong_number_of_trees_is_refuted(tmp_path: Path) -> None:
 def test_malformed_edges_are_refuted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, src, dst, text, piece
 ) -> None:
-    monkeypatch.setattr("mndmst.io.forest.PIECE", piece)
+    monkeypatch.setattr("mndmst.io.results.forest_file.PIECE", piece)
     graphs.write_graph(tmp_path / "graph", GRAPH)
     columns = np.array(src), np.array(dst), np.ones(len(src), np.int64)
     write(tmp_path / "forest.h5", 10, *columns)

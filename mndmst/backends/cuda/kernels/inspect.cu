@@ -1,6 +1,6 @@
 // One look at all arcs of rows: faults, distinct edges, and symmetry.
 //
-// The sums are those of `kernels/inspect.py`, which says what they are for.
+// The sums are those of `kernels/arc_inspection.py`, which says what they are for.
 
 #include "common.cuh"
 #include "tiles.cuh"

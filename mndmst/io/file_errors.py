@@ -1,0 +1,142 @@
+"""Open, read, write and flush files; failures become errors that name the file."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ..host.errors import InputError, MndmstError, OutputError
+from .regular_files import check_regular, opened
+
+HDF5_LAYOUT = "v110"
+# What HDF5 and NumPy raise on a file with wrong metadata or values.
+MALFORMED = (
+    *(OSError, RuntimeError, LookupError, ValueError),
+    *(TypeError, AttributeError, ArithmeticError),
+)
+CHUNK_BYTES = 1 << 20
+REMAKE_GRAPH = "make the graph again"
+# What system calls say where a file system does not do what is asked.
+UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+@contextmanager
+def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
+    """Turn what HDF5 and json raise on a damaged file into an InputError naming it.
+
+    Parameters
+    ----------
+    remake : str
+        What makes such a file anew.
+    """
+    try:
+        yield
+    except MndmstError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file. Copy it there or {remake}.") from error
+    except PermissionError as error:
+        raise InputError(f"{path}: no permission to read it.") from error
+    except MALFORMED as error:
+        if foreign(path):
+            hint = f"; a file of mndmst is expected. Give that, or {remake}."
+            if remake == REMAKE_GRAPH:
+                hint = (
+                    ". If it is a graph in another format, make shards of it with "
+                    f'"mndmst partition FILE OUT"; else {remake}.'
+                )
+            raise InputError(f"{path}: is not an HDF5 file{hint}") from error
+        raise InputError(
+            f"{path}: damaged or cut short ({first_line(error)}). Copy it again "
+            f"from where it is whole, or {remake}."
+        ) from error
+
+
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Open a regular file for reading; `reading` tells what is wrong with it."""
+    check_regular(path)
+    with h5py.File(path, "r") as file:
+        yield file
+
+
+def foreign(path: Path) -> bool:
+    """Return whether a file is of another kind than HDF5, not just cut short."""
+    try:
+        with opened(path) as file:
+            begin = file.read(len(_SIGNATURE))
+    except (OSError, InputError):
+        return False
+    return not (_SIGNATURE.startswith(begin) or h5py.is_hdf5(path))
+
+
+def is_hdf5(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of HDF5."""
+    return head.startswith(_SIGNATURE)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the file system or HDF5 raises on writing into an OutputError."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else first_line(error)
+        raise OutputError(
+            f"{path}: cannot be written ({reason}). Check that the "
+            "directory exists, may be written and has room."
+        ) from error
+
+
+def flush_to_disk(path: Path) -> None:
+    """Have the system put a file or directory on disk before it is relied on.
+
+    Some file systems cannot do that for directories.
+
+    Raises
+    ------
+    OSError
+        If it has failed.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in UNABLE or not path.is_dir():
+            raise
+    finally:
+        os.close(handle)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, without quotes around it."""
+    lines = str(error).strip("'\"").splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def write_attributes(item: h5py.Group, attributes: dict[str, Any]) -> None:
+    """Write attributes, texts with a fixed length."""
+    for name, value in attributes.items():
+        if isinstance(value, str):
+            value = np.array(value.encode(), h5py.string_dtype("utf-8", len(value)))
+        item.attrs[name] = value
+
+
+def read_attribute(item: h5py.Group, name: str) -> Any:
+    """Return an attribute; text of either kind as str, what is no value as None."""
+    value = item.attrs.get(name)
+    if np.ndim(value) or isinstance(value, h5py.Empty):
+        return None
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def ascends(numbers: np.ndarray) -> bool:
+    """Return whether no number is smaller than the one before it."""
+    return bool((numbers[1:] >= numbers[:-1]).all())

@@ -1,0 +1,94 @@
+"""Describe and check graphs and result files, as `mndmst info` does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..host.cores import core_count
+from ..host.errors import InputError
+from ..kernels.threads import Threads
+from .file_errors import open_hdf5, read_attribute, reading
+from .results.clusters_file import FORMAT as CLUSTERS_FORMAT
+from .results.clusters_file import describe_clusters
+from .results.forest_file import FORMAT as FOREST_FORMAT
+from .results.forest_file import describe_forest
+from .results.labels_file import FORMAT as LABELS_FORMAT
+from .results.labels_file import describe_labels
+from .shards.sharded_graph import ShardedGraph
+from .shards.stored_rows import load_rows
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Return what a graph or a file of results holds, for people to read.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or damaged.
+    """
+    if not path.is_dir():
+        with reading(path), open_hdf5(path) as file:
+            kind = read_attribute(file, "format")
+        if kind == FOREST_FORMAT:
+            return describe_forest(path)
+        if kind == LABELS_FORMAT:
+            return describe_labels(path)
+        if kind == CLUSTERS_FORMAT:
+            return describe_clusters(path)
+    from .partitioner.build import describe as describe_graph
+
+    return describe_graph(path)
+
+
+PIECE_VERTICES = 1 << 22
+PIECE_ARCS = 1 << 25
+
+
+def check_graph(graph: ShardedGraph) -> dict[str, Any]:
+    """Read every row, a bounded piece at a time, and check it.
+
+    Checksums, row pointers, ids, their order, weights that are no numbers, and whether
+    every arc has its reverse of the same weight (by a sum of hashes).
+
+    Returns
+    -------
+    dict
+        `checked_arcs`, and `edges`: distinct ones without self-loops.
+
+    Raises
+    ------
+    InputError
+        At the first fault, with its file and place; arcs without their reverse are
+        found at the end, and `solve` names one.
+    """
+    threads = Threads(core_count())
+    edges = arcs = balance = 0
+    for begin, end in _pieces(graph, threads):
+        rows, facts = load_rows(graph, begin, end, threads)
+        edges, arcs = edges + facts.edges, arcs + rows.num_arcs
+        balance += facts.balance
+    if balance % (1 << 64):
+        raise InputError(
+            f"{graph.path}: some arc has no reverse arc of the same weight. Make the "
+            'graph again from its edges with "mndmst partition", which stores every '
+            "edge in both rows."
+        )
+    return {"checked_arcs": arcs, "edges": edges}
+
+
+def _pieces(graph: ShardedGraph, threads: Threads) -> Iterator[tuple[int, int]]:
+    """Yield ranges of vertices that cover the graph, none with too many arcs.
+
+    One vertex may have more.
+    """
+    for begin in range(0, graph.num_vertices, PIECE_VERTICES):
+        end = min(begin + PIECE_VERTICES, graph.num_vertices)
+        indptr = graph.read_indptr(begin, end, threads)
+        low = 0
+        while low < end - begin:
+            high = int(np.searchsorted(indptr, indptr[low] + PIECE_ARCS, side="right"))
+            high = max(low + 1, min(high - 1, end - begin))
+            yield begin + low, begin + high
+            low = high

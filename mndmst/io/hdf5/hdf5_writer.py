@@ -1,0 +1,139 @@
+"""The one way to write an HDF5 file: a full disk is an error, never a crash.
+
+HDF5 that cannot flush a file when it closes it keeps the file open, tries again when
+the process ends, and crashes. Here it does not see a failed write: all its bytes go
+through an object that remembers the first error and drops what comes after. So every
+file can be closed, and the error is raised then.
+"""
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+
+from ..file_errors import HDF5_LAYOUT
+
+
+@contextmanager
+def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
+    """Give an HDF5 file to write to.
+
+    Parameters
+    ----------
+    path : Path
+        A symbolic link is not followed.
+    mode : "w", "x" or "r+"
+        Replace the contents, or make a file that must not exist, or continue with what
+        a file holds.
+
+    Raises
+    ------
+    OSError
+        After the block, with the first reason why something could not be written.
+    """
+    with _opened(path, mode) as (file, _):
+        yield file
+
+
+@contextmanager
+def reserving_file(path: Path) -> Iterator["Reserving"]:
+    """Give an HDF5 file whose chunks can be written later, by many at once.
+
+    See `hdf5_file`.
+    """
+    with _opened(path, "r+") as (file, disk):
+        yield Reserving(file, disk)
+
+
+@contextmanager
+def _opened(path: Path, mode: str) -> Iterator[tuple[h5py.File, "_Disk"]]:
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags |= {"w": os.O_CREAT | os.O_TRUNC, "x": os.O_CREAT | os.O_EXCL}.get(mode, 0)
+
+    made = "r+" if mode == "r+" else "w"
+
+    def opened(name: str, _: int) -> int:
+        return os.open(name, flags, 0o666)
+
+    with _Disk(path, "r+", opener=opened) as disk:
+        try:
+            # Without a chunk cache what is written goes to disk at once.
+            with h5py.File(disk, made, libver=HDF5_LAYOUT, rdcc_nbytes=0) as file:
+                yield file, disk
+        finally:
+            if disk.error is not None:
+                raise disk.error
+
+
+class Reserving(NamedTuple):
+    """An open HDF5 file, and the disk below it."""
+
+    file: h5py.File
+    disk: "_Disk"
+
+    def reserve(self, dataset: h5py.Dataset, first: int, stand_in: np.ndarray) -> int:
+        """Give a chunk its place in the file, but write nothing there.
+
+        Parameters
+        ----------
+        first : int
+            The first entry of the chunk.
+        stand_in : ndarray of uint8
+            As many bytes as it will have there.
+
+        Returns
+        -------
+        int
+            Where it begins in the file.
+        """
+        self.disk.stand_in, self.disk.place = stand_in.ctypes.data, None
+        dataset.id.write_direct_chunk((first,), stand_in)
+        self.disk.stand_in = None
+        if self.disk.place is None:  # HDF5 has not passed it on as it is
+            return int(dataset.id.get_chunk_info_by_coord((first,)).byte_offset)
+        return self.disk.place
+
+
+class _Disk(io.FileIO):
+    """A file whose writes seem to succeed.
+
+    Attributes
+    ----------
+    error : OSError or None
+        The first one that was not shown.
+    stand_in : int or None
+        The address of bytes that are not written, if they come.
+    place : int or None
+        Where they were to be written.
+    """
+
+    error: OSError | None = None
+    stand_in: int | None = None
+    place: int | None = None
+
+    def write(self, data: Any) -> int:
+        """Write all of the data, unless something could not be written before."""
+        if self.stand_in == np.frombuffer(data, np.uint8).ctypes.data:
+            self.place = self.tell()
+            return len(data)
+        rest = memoryview(data)
+        try:
+            while self.error is None and len(rest):
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self.error = error
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Change the file's length; as `write`."""
+        try:
+            if self.error is None:
+                super().truncate(size)
+        except OSError as error:
+            self.error = error
+        return self.tell() if size is None else size

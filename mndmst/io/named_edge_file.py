@@ -1,0 +1,207 @@
+"""Files of edges between vertices that have names instead of numbers."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph.order import id_dtype
+from . import memory_limit
+from .edge_file import COPIES, EdgeFile, EntryFile
+from .edges import (
+    Edges,
+    UnnumberedEndError,
+    checked_edges,
+    joined_edges,
+    narrow_integers,
+)
+from .names import (
+    INT64,
+    UINT64,
+    NameKind,
+    Names,
+    distinct_names,
+    joined_names,
+    names_of_keys,
+)
+
+# Bytes that Python takes for a text and its place in a table, beside its letters.
+KEY_BYTES = 160
+
+
+@dataclass(frozen=True)
+class EdgesByName:
+    """Edges between named vertices.
+
+    Attributes
+    ----------
+    src, dst : Names
+        Of one kind.
+    weight : ndarray, shape (edges,)
+        As in `Edges`.
+    """
+
+    src: Names
+    dst: Names
+    weight: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def part(self, low: int, high: int) -> "EdgesByName":
+        """Return the edges [low, high)."""
+        held = slice(low, high)
+        src, dst = self.src.take(held), self.dst.take(held)
+        return EdgesByName(src, dst, self.weight[held])
+
+    def numbered(self, source: object) -> tuple[Names, Edges]:
+        """Return the names that occur, ascending, and the edges by their positions."""
+        names, positions = distinct_names(joined_names([self.src, self.dst]))
+        src, dst = np.split(positions, 2)
+        return names, checked_edges(source, len(names), src, dst, self.weight, True)
+
+
+class NamedEdgeFile(EntryFile):
+    """A list of weighted edges between named vertices, of any size.
+
+    Attributes
+    ----------
+    kind : NameKind
+        Of all names in the file.
+    """
+
+    kind: NameKind
+
+    @abstractmethod
+    def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
+        """Yield the entries that begin in [begin, end), a bounded number at a time.
+
+        Ranges are those of `EdgeFile.pieces`.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, or an entry is wrong.
+        """
+
+    def read(self) -> Edges:
+        """Return the whole list, in memory; see `EntryFile`."""
+        pieces = list(self._held())
+        self.check_entries(sum(map(len, pieces)))
+        lists = [side for piece in pieces for side in (piece.src, piece.dst)]
+        if not lists:
+            names, positions = no_names(self.kind), np.empty(0, np.int64)
+        else:
+            names, positions = distinct_names(joined_names(lists))
+        ids = id_dtype(len(names))
+        edges, first = [], 0
+        for piece in pieces:
+            middle, end = first + len(piece), first + 2 * len(piece)
+            src, dst = positions[first:middle], positions[middle:end]
+            columns = src.astype(ids), dst.astype(ids), piece.weight
+            edges.append(Edges(len(names), *columns, directed=True))
+            first = end
+        joined = joined_edges(len(names), edges, directed=True)
+        weight = joined.weight
+        if self.weight_dtype is None and weight.dtype == np.int64:
+            weight = narrow_integers(weight)
+        return Edges(len(names), joined.src, joined.dst, weight, True, names)
+
+    def _held(self) -> Iterator[EdgesByName]:
+        """Yield all pieces, unless they do not fit into memory."""
+        room, nbytes = memory_limit.room(), 0
+        for piece in self.named_pieces(0, self.length):
+            names = piece.src.nbytes + piece.dst.nbytes
+            nbytes += COPIES * (names + piece.weight.nbytes)
+            if not self.kind.is_integer:
+                nbytes += 2 * KEY_BYTES * len(piece)
+            if nbytes > room:
+                what = "the list of its edges"
+                raise memory_limit.exceeded(self.name, nbytes, what, " at least")
+            yield piece
+
+
+@dataclass(frozen=True)
+class EndKinds:
+    """What the ends of edges are that may be names.
+
+    Attributes
+    ----------
+    integers : bool
+        Whether all are integers.
+    least, most : int
+        Of the integers.
+    words : bool
+        Whether any is not a number.
+    pointed : bool
+        Whether any is a number such as 2.0, which data frames make of integers beside
+        missing values.
+    """
+
+    integers: bool = True
+    least: int = 0
+    most: int = 0
+    words: bool = False
+    pointed: bool = False
+
+    def with_other(self, other: "EndKinds") -> "EndKinds":
+        """Return what these ends and others are."""
+        return EndKinds(
+            self.integers and other.integers,
+            min(self.least, other.least),
+            max(self.most, other.most),
+            self.words or other.words,
+            self.pointed or other.pointed,
+        )
+
+    @property
+    def are_names(self) -> bool:
+        """Whether they name vertices; 2.0 is a mistake if all are numbers."""
+        return self.words or not self.pointed
+
+    @property
+    def kind(self) -> NameKind:
+        """The kind of names that holds all of them."""
+        if self.integers and INT64.min <= self.least and self.most <= INT64.max:
+            return NameKind.INT64
+        if self.integers and self.least >= 0 and self.most <= UINT64.max:
+            return NameKind.UINT64
+        return NameKind.TEXT
+
+
+class NameableFile(EdgeFile):
+    """A list of edges between numbers, whose ends turn out to be names if need be.
+
+    `pieces` raises `UnnumberedEndError` for an end that is not a number of a vertex.
+
+    Attributes
+    ----------
+    text_ends : bool
+        Whether it is known before any edge is read that the ends are text.
+    """
+
+    text_ends: bool
+
+    @abstractmethod
+    def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
+        """Return what the ends of the entries that begin in [begin, end) are."""
+
+    @abstractmethod
+    def named(self, kind: NameKind) -> NamedEdgeFile:
+        """Return the list with ends as names of a kind."""
+
+    def read(self) -> Edges:
+        """Return the whole list, in memory; see `EntryFile`."""
+        try:
+            return super().read()
+        except UnnumberedEndError:
+            kinds = self.kinds_of_ends(0, self.length)
+            if not kinds.are_names:
+                raise
+        return self.named(kinds.kind).read()
+
+
+def no_names(kind: NameKind) -> Names:
+    """Return an empty list of names."""
+    return names_of_keys(kind, [])

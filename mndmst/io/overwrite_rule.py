@@ -1,0 +1,164 @@
+"""The one rule for names that are taken: which file an output may replace.
+
+An output replaces an ordinary file that proves to be an earlier result of the same
+kind. It replaces any other ordinary file on request alone (`--overwrite`), and never a
+link, a directory, a device or a pipe.
+
+The proof is a mark inside the file, which every writer sets and the reader finds
+without reading all of it:
+
+- HDF5: the attribute `format` of the root;
+- JSON: the first two entries, `format` and `creator`;
+- HTML: `<meta name="generator">`; PNG: the text `Software`; SVG: the creator's title;
+  PDF: `Creator` of the document information.
+
+A file of another suffix (.csv, .npy, .gr and so on) has no place for a mark that its
+readers skip. A header line or a suitable content is no proof.
+"""
+
+import os
+import re
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from ..host import __version__
+from ..host.errors import InputError, OutputError
+from .file_errors import MALFORMED, is_hdf5, open_hdf5, read_attribute
+from .file_suffixes import Kind
+from .regular_files import opened
+
+# Names whose files have a place for a mark.
+MARKED = (".h5", ".hdf5", ".json", ".html", ".png", ".svg", ".pdf", "")
+_HEAD_BYTES, _TAIL_BYTES = 1 << 16, 1 << 18
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def json_mark(kind: Kind) -> dict[str, str]:
+    """Return the entries that a JSON file of a kind begins with."""
+    return {"format": kind.format, "creator": f"mndmst {__version__}"}
+
+
+def text_mark(kind: Kind) -> str:
+    """Return the text that a page or a picture of a kind carries."""
+    return f"mndmst {__version__} ({kind.format})"
+
+
+def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
+    """Refuse a name that is taken by anything the output may not replace.
+
+    Parameters
+    ----------
+    overwrite : bool
+        Whether the user allows to replace any ordinary file.
+
+    Raises
+    ------
+    OutputError
+        If the name is taken by such a thing.
+    OSError
+        If the system does not say.
+    """
+    check_ordinary(target)
+    if overwrite or not os.path.lexists(target) or is_earlier_result(target, kind):
+        return
+    suffix = target.suffix.lower()
+    reason = f"is not a {kind.name} that mndmst has written"
+    if suffix not in MARKED:
+        reason = f"a {suffix} file does not prove which program wrote it"
+    raise OutputError(
+        f"{target}: exists, and {reason}. Give another name, or --overwrite (in Python "
+        "overwrite=True) to replace the file."
+    )
+
+
+def check_ordinary(target: Path) -> None:
+    """Refuse a name that is taken by anything but an ordinary file.
+
+    Raises
+    ------
+    OutputError
+        If the name is taken so.
+    OSError
+        If the system does not say.
+    """
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return
+    with suppress(OSError):
+        if stat.S_ISLNK(mode) and not stat.S_ISREG(behind := target.stat().st_mode):
+            mode = behind  # such as /dev/stdout
+    if stat.S_ISLNK(mode):
+        raise OutputError(
+            f"{target}: is a symbolic link, and files are not written through links. "
+            "Give the name of the file it points to, or remove the link."
+        )
+    if stat.S_ISDIR(mode):
+        raise OutputError(f"{target}: is a directory; give a file in it.")
+    if not stat.S_ISREG(mode):
+        raise OutputError(
+            f"{target}: is a device or a pipe, and outputs are whole files; give the "
+            "name of a file."
+        )
+
+
+def is_earlier_result(path: Path, kind: Kind) -> bool:
+    """Return whether a file carries the mark of a kind of outputs."""
+    if not kind.format:
+        return False
+    with suppress(*MALFORMED, InputError):
+        with opened(path) as file:
+            head = file.read(_HEAD_BYTES)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            tail = file.read(_TAIL_BYTES)
+        if is_hdf5(head):
+            with open_hdf5(path) as content:
+                return bool(read_attribute(content, "format") == kind.format)
+        if head.startswith(b"{"):
+            begin = rb'\{\s*"format":\s*"%s",\s*"creator":\s*"mndmst [^"]*"'
+            return re.match(begin % kind.format.encode(), head) is not None
+        mark = rb"mndmst [^()<>]{1,40} \(%s\)" % re.escape(kind.format.encode())
+        return re.fullmatch(mark, _text_mark_of(head, tail)) is not None
+    return False
+
+
+def _text_mark_of(head: bytes, tail: bytes) -> bytes:
+    """Return what a page or a picture says of its maker; empty if it says nothing."""
+    if head.startswith(_PNG):
+        return _software_of_png(head)
+    if head.startswith(b"%PDF-"):
+        return _creator_of_pdf(tail)
+    if head.startswith(b"<!DOCTYPE html"):
+        found = re.search(rb'<meta name="generator" content="([^"]*)">', head)
+    elif head.startswith(b"<?xml") and b"<svg" in head:
+        title = rb"<dc:creator>\s*<cc:Agent>\s*<dc:title>([^<]*)</dc:title>"
+        found = re.search(title, head)
+    else:
+        return b""
+    return found[1] if found else b""
+
+
+def _software_of_png(head: bytes) -> bytes:
+    """Return the text `Software`, which stands before the pixels."""
+    place = len(_PNG)
+    while place + 8 <= len(head):
+        length, name = int.from_bytes(head[place : place + 4]), head[place + 4 :][:4]
+        key, _, text = head[place + 8 : place + 8 + length].partition(b"\0")
+        if (name, key) == (b"tEXt", b"Software"):
+            return text
+        if name == b"IDAT":
+            break
+        place += 12 + length
+    return b""
+
+
+def _creator_of_pdf(tail: bytes) -> bytes:
+    """Return `Creator` of the document information that the trailer names."""
+    trailer = re.search(rb"trailer\s*<<[^>]*/Info (\d+) 0 R", tail)
+    if trailer is None:
+        return b""
+    entries = re.search(rb"\n%s 0 obj\s*<<(.*?)>>\s*endobj" % trailer[1], tail, re.S)
+    creator = entries and re.search(rb"/Creator \(((?:\\.|[^\\])*?)\)\s", entries[1])
+    return re.sub(rb"\\(.)", rb"\1", creator[1]) if creator else b""

@@ -1,0 +1,154 @@
+"""Intermediate files: arcs grouped by bucket, and spooled pieces of an input."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from io import BufferedReader
+from pathlib import Path
+
+import numpy as np
+
+from ..atomic_output import whole_file
+from ..edges import Edges, narrow_integers
+from ..file_errors import writing
+
+
+class RunWriter:
+    """Arcs grouped by bucket, a batch behind the other, and where each group is.
+
+    The index is written last, under its own name, so a file that has one is whole. Used
+    as a context manager, which writes the index unless the block fails.
+
+    Parameters
+    ----------
+    path : Path
+        Without suffix: `.arcs` and `.npy` are added.
+    buckets : int
+    """
+
+    def __init__(self, path: Path, buckets: int) -> None:
+        self.path = path
+        self.counts = [np.zeros(buckets, np.int64)]
+        with writing(path):
+            self.file = path.with_suffix(".arcs").open("xb")
+
+    def append(self, counts: np.ndarray, *columns: np.ndarray) -> None:
+        """Write a batch.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (buckets,)
+            How many arcs each bucket has; the columns are ordered by bucket.
+        *columns : ndarray, shape (counts.sum(),)
+            The same types in every batch.
+        """
+        self.counts.append(counts)
+        with writing(self.path):
+            for column in columns:
+                self.file.write(column.view(np.uint8).data)
+
+    def __enter__(self) -> "RunWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            with suppress(OSError):  # what failed may do so again
+                self.file.close()
+            return
+        with writing(self.path):
+            self.file.close()
+        index = self.path.with_suffix(".npy")
+        with whole_file(index) as temporary, temporary.open("wb") as file:
+            np.save(file, np.stack(self.counts[1:] or self.counts))
+
+
+def read_buckets(
+    path: Path, buckets: range, places: np.ndarray, *columns: np.ndarray
+) -> None:
+    """Read the arcs of consecutive buckets, those of each bucket next to each other.
+
+    Parameters
+    ----------
+    path : Path
+        As given to `RunWriter`.
+    places : ndarray of int64, shape (buckets,)
+        Where the arcs of each bucket go in the columns; moved on.
+    *columns : ndarray
+        Filled; as given to `RunWriter.append`.
+
+    Raises
+    ------
+    OutputError
+        If the file is not what was written.
+    """
+    with writing(path):
+        counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
+    with writing(path), path.with_suffix(".arcs").open("rb") as file:
+        begin = 0
+        for batch in counts:
+            total, before = int(batch.sum()), int(batch[: buckets.start].sum())
+            ends = places + batch[buckets.start : buckets.stop]
+            held = list(map(slice, places.tolist(), ends.tolist()))
+            for column in columns:
+                file.seek(begin + before * column.itemsize)
+                for some in held:
+                    fill(file, column[some])
+                begin += total * column.itemsize
+            places[:] = ends
+
+
+def fill(file: BufferedReader, array: np.ndarray) -> None:
+    """Read as many bytes as an array has; OSError if there are fewer."""
+    if file.readinto(array.view(np.uint8).data) != array.nbytes:
+        raise OSError("it has become shorter")
+
+
+class Spool:
+    """Pieces of an edge file, written by `keep` and read again by `pieces`.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written: list[tuple[int, int, list[np.dtype]]] = []
+
+    def keep(self, pieces: Iterator[Edges]) -> Iterator[Edges]:
+        """Yield pieces as they come, and write them, weights as narrow as they can be.
+
+        Raises
+        ------
+        OutputError
+            If they cannot be written.
+        """
+        with writing(self.path), self.path.open("xb") as file:
+            for piece in pieces:
+                weight = piece.weight
+                if weight.dtype == np.int64:
+                    weight = narrow_integers(weight)
+                columns = (piece.src, piece.dst, weight)
+                for column in columns:
+                    file.write(column.view(np.uint8).data)
+                types = [column.dtype for column in columns]
+                self._written.append((piece.num_vertices, len(piece), types))
+                yield piece
+
+    def pieces(self) -> Iterator[Edges]:
+        """Yield the pieces again.
+
+        Raises
+        ------
+        OutputError
+            If the file is not what was written.
+        """
+        with writing(self.path), self.path.open("rb") as file:
+            for num_vertices, length, types in self._written:
+                src, dst, weight = (np.empty(length, dtype) for dtype in types)
+                for column in (src, dst, weight):
+                    fill(file, column)
+                yield Edges(num_vertices, src, dst, weight, directed=True)
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)

@@ -1,0 +1,257 @@
+"""Random graphs as edge files: edges by number, or made whole by KaGen [1].
+
+Weights are a hash of an edge's ends.
+
+[1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
+Communication-free massively distributed graph generation. JPDC 131, 2019.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...graph.order import id_dtype
+from ...host.errors import ConfigError, MissingExtraError, MndmstError
+from ..edge_file import EdgeFile
+from ..edges import Edges
+from ..kernels import generators as kernels
+from ..kernels.csr_conversion import hash_edges
+
+# Each kind with its parameters and their defaults; None must be given.
+OWN_KINDS: dict[str, dict[str, Any]] = {
+    "rmat": {"scale": None, "edge_factor": 16, "a": 0.57, "b": 0.19, "c": 0.19},
+    "ssca2": {"scale": None, "clique": 0, "between": 0.5},
+    "gnm": {"n": None, "m": None},
+    "road": {"side": None, "keep": 0.65},
+}
+
+
+class RandomEdges(EdgeFile):
+    """A random graph that any process makes any part of, the same for a seed.
+
+    Parameters
+    ----------
+    kind : str
+    seed : int
+        From 0 to 2^31 - 1.
+    dtype : dtype
+        Of the weights.
+    parameters : dict
+        What else the kind takes; see `generate.open_random`.
+    """
+
+    PIECE = 1 << 18
+    rereadable = True
+    vertices_asked = True
+
+    def __init__(
+        self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, Any]
+    ) -> None:
+        self.name = self.kind = kind
+        self.seed = seed
+        self.weight_dtype: np.dtype = dtype
+        self.parameters = parameters
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells the graph from others."""
+        named = {name: float(value) for name, value in self.parameters.items()}
+        weights = self.weight_dtype.name
+        return {"kind": self.kind, "seed": self.seed, "weights": weights} | named
+
+    @abstractmethod
+    def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the ends of the edges in a range, some at a time."""
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the edges in a range with their weights."""
+        for src, dst in self.ends(begin, end):
+            weight = weights_of(hash_edges(self.seed, src, dst), self.weight_dtype)
+            yield Edges(self.num_vertices or 0, src, dst, weight, directed=True)
+
+
+class NumberedEdges(RandomEdges):
+    """R-MAT [1], G(n, m), or a street grid: one edge, or none, for each number.
+
+    [1] Chakrabarti, Zhan and Faloutsos: R-MAT: A recursive model for graph mining.
+    SDM 2004.
+    """
+
+    def __init__(
+        self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
+    ) -> None:
+        super().__init__(kind, seed, dtype, given)
+        if kind == "rmat":
+            _check(self, "scale", 1, 44)
+            _check(self, "edge_factor", 0)
+            for name in ("a", "b", "c"):
+                _check(self, name, 0, 1)
+            sums = np.cumsum([given["a"], given["b"], given["c"]])
+            if sums[-1] > 1:
+                raise ConfigError(
+                    f"rmat: --a, --b and --c add up to {sums[-1]}: they are chances, "
+                    "1 together at most"
+                )
+            self.num_vertices = 1 << given["scale"]
+            self.length = given["edge_factor"] << given["scale"]
+            self.bounds = np.round(sums * 65536).astype(np.uint64)
+        elif kind == "gnm":
+            n, m = given["n"], given["m"]
+            _check(self, "n", 0, (1 << 32) - 1)
+            _check(self, "m", 0, n * (n - 1) // 2)
+            self.num_vertices, self.length = n, m
+        else:
+            _check(self, "side", 1, (1 << 23) - 1)
+            _check(self, "keep", 0, 1)
+            self.num_vertices = given["side"] ** 2
+            self.length = 2 * self.num_vertices
+
+    def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the edges of the numbers [begin, end)."""
+        for low in range(begin, end, self.PIECE):
+            count = min(self.PIECE, end - low)
+            src, dst = np.empty((2, count), id_dtype(self.num_vertices or 0))
+            if self.kind == "rmat":
+                scale = self.parameters["scale"]
+                kernels.rmat(self.seed, scale, self.bounds, low, src, dst)
+            elif self.kind == "gnm":
+                kernels.gnm(self.seed, self.num_vertices, low, src, dst)
+            else:
+                side, keep = (
+                    self.parameters["side"],
+                    np.uint64(self.parameters["keep"] * 2**32),
+                )
+                count = kernels.road(self.seed, side, keep, low, src, dst)
+            yield src[:count], dst[:count]
+
+
+class CliqueEdges(RandomEdges):
+    """SSCA#2 [1]: random cliques, and fewer edges the farther two of them are apart.
+
+    [1] Bader and Madduri: Design and implementation of the HPCS graph analysis
+    benchmark on symmetric multiprocessors. HiPC 2005.
+    """
+
+    VERTICES = 1 << 13
+
+    def __init__(
+        self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
+    ) -> None:
+        super().__init__(kind, seed, dtype, given)
+        _check(self, "scale", 1, 40)
+        _check(self, "clique", 0)
+        _check(self, "between", 0, 1)
+        scale, largest = given["scale"], given["clique"] or 1 << given["scale"] // 3
+        self.num_vertices = self.length = 1 << scale
+        self.between = float(given["between"])
+        self.bounds = kernels.clique_bounds(seed, self.num_vertices, largest)
+
+    def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the edges that the vertices [begin, end) list."""
+        none = np.empty(0, id_dtype(self.num_vertices or 0))
+        for low in range(begin, end, self.VERTICES):
+            high = min(low + self.VERTICES, end)
+            count = kernels.ssca2(
+                self.seed, self.bounds, self.between, low, high, none, none
+            )
+            src, dst = np.empty((2, count), none.dtype)
+            kernels.ssca2(self.seed, self.bounds, self.between, low, high, src, dst)
+            yield src, dst
+
+
+def weights_of(hashes: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Turn hashed bits into weights, the uppermost bits first."""
+    if dtype.kind == "f":
+        digits = np.finfo(dtype).nmant  # one bit less than fits, to add a half
+        hashes >>= np.uint64(64 - digits)
+        return (hashes.astype(dtype) + dtype.type(0.5)) * dtype.type(0.5**digits)
+    digits = 24 if dtype.itemsize == 4 else 40
+    hashes >>= np.uint64(64 - digits)
+    hashes += np.uint64(1)
+    return hashes.astype(dtype)
+
+
+def _check(edges: RandomEdges, name: str, low: int, high: float = math.inf) -> None:
+    """Raise ConfigError if a parameter is out of its range."""
+    value = edges.parameters[name]
+    if not low <= value <= high:
+        span = f"{low} or more" if high == math.inf else f"from {low} to {high}"
+        raise ConfigError(f"{edges.kind}: {typed(name)} {value}: give a number {span}")
+
+
+def typed(*parameters: str) -> str:
+    """Return parameters as they are typed at the command line, for messages."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in parameters)
+
+
+# Each kind with its parameters and their defaults; None must be given.
+KAGEN_KINDS: dict[str, dict[str, Any]] = {
+    "rgg2d": {"n": None, "degree": 16.0},
+    "rgg3d": {"n": None, "degree": 16.0},
+    "rhg": {"n": None, "degree": 16.0, "gamma": 2.8},
+    "grid2d": {"side": None, "keep": 1.0},
+    "grid3d": {"side": None, "keep": 1.0},
+}
+
+
+class KaGenEdges(RandomEdges):
+    """What KaGen makes of some parameters; made when it is read."""
+
+    seekable = False
+    rereadable = False
+
+    def __init__(
+        self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, Any]
+    ) -> None:
+        super().__init__(kind, seed, dtype, parameters)
+        self.kagen = import_kagen()
+        self.length = 1
+
+    def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the ends of all edges."""
+        kagen = self.kagen.KaGen()
+        kagen.use_edge_list_representation()
+        kagen.set_seed(self.seed)
+        try:
+            graph = _make(kagen, self.kind, **self.parameters)
+        except MndmstError:
+            raise
+        except (ValueError, RuntimeError, TypeError, OverflowError) as error:
+            raise ConfigError(
+                f"KaGen cannot make {self.kind} of {self.parameters}: {error}"
+            ) from error
+        self.num_vertices = graph.num_vertices()
+        ends = graph.edges().reshape(-1, 2)
+        for low in range(0, max(1, len(ends)), self.PIECE):
+            piece = ends[low : low + self.PIECE].astype(id_dtype(self.num_vertices))
+            yield piece[:, 0].copy(), piece[:, 1].copy()
+
+
+def _make(kagen: Any, kind: str, **given: Any) -> Any:
+    if kind in ("rgg2d", "rgg3d"):
+        maker = getattr(kagen, f"generate_{kind}_nm")
+        return maker(given["n"], round(given["n"] * given["degree"] / 2))
+    if kind == "rhg":
+        return kagen.generate_rhg(given["gamma"], given["n"], given["degree"])
+    sides = [given["side"]] * int(kind[4])
+    return getattr(kagen, f"generate_{kind}")(*sides, given["keep"])
+
+
+def import_kagen() -> Any:
+    """Return KaGen.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        import kagen
+    except ImportError as error:
+        raise MissingExtraError(
+            f"Graphs of the kinds {', '.join(KAGEN_KINDS)} need KaGen, which is not "
+            'installed. Install it with\n    pip install "mndmst[generate]"'
+        ) from error
+    return kagen

@@ -1,0 +1,214 @@
+"""How a run continues where a killed run has ended, or finds that all is done.
+
+The plan is in the working directory as soon as all arcs are in buckets; each part
+that is done has a note there. A run with `restart` also writes a record to the index
+of the graph, so that the same run finds it finished when it is started again.
+"""
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import asdict, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...host.errors import ConfigError, InputError, OutputError
+from ..atomic_output import whole_file
+from ..edge_file import EntryFile
+from ..file_errors import MALFORMED, first_line, open_hdf5, read_attribute
+from ..shards.graph_directory import Destination
+from ..shards.shard_layout import GRAPH_FORMAT, INDEX_NAME, MADE_FROM
+from .partition_options import Options
+from .plan import Plan
+from .work_directory import NAMING, PLAN, make_work, read_token, remove_work
+
+
+class Found(Enum):
+    """What is there of a run when it begins."""
+
+    NOTHING = "nothing"
+    PLAN = "plan"
+    GRAPH = "graph"
+
+
+def describe(file: EntryFile, options: Options) -> dict[str, Any]:
+    """Return what a restart must have in common with the run before."""
+    described = file.identity() | {
+        "parts": options.parts,
+        "symmetrize": options.symmetrize,
+        "reorder": options.reorder,
+    }
+    if options.num_vertices is not None:
+        described["num_vertices"] = options.num_vertices
+    if options.compact_ids:
+        described["compact_ids"] = True
+    return described
+
+
+def record_of(described: dict[str, Any]) -> str:
+    """Return a digest of what a graph is made from."""
+    text = json.dumps(described, sort_keys=True).encode()
+    return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+
+def check_place(options: Options) -> None:
+    """Refuse a directory that is in the way, before its input is read.
+
+    `prepare` decides where a run that was killed, or is to continue, has left files.
+
+    Raises
+    ------
+    OutputError
+        If it is not empty and nothing is to be replaced; see `Destination.check`.
+    """
+    if not options.restart and read_token(options.work) is None:
+        Destination(options.out, options.overwrite).check(options.parts)
+
+
+def prepare(
+    options: Options, described: dict[str, Any], has_locks: bool
+) -> tuple[Found, Destination]:
+    """Prepare the directories, and return what a run can continue from.
+
+    Parameters
+    ----------
+    has_locks : bool
+        Whether it is certain that no other run is at work there.
+
+    Raises
+    ------
+    ConfigError
+        If what a restart finds was left by another run.
+    OutputError
+        If the output is not empty or cannot be written, or the working directory is
+        not ours.
+    """
+    token = read_token(options.work)
+    if options.restart and _record_in(options.out) == record_of(described):
+        target = Destination(options.out, options.overwrite)
+        if token is not None and has_locks:
+            remove_work(options.work, token)
+        return Found.GRAPH, target
+    if token is None:
+        target = Destination(options.out, options.overwrite)
+        if options.restart and not options.overwrite:
+            _refuse_finished(options.out)
+        target.claim(options.parts)
+        make_work(options.work, target.token)
+        return Found.NOTHING, target
+    before = Destination(options.out, options.overwrite, token, _naming(options.work))
+    if options.restart and (options.work / PLAN).exists():
+        load_plan(options.work, described)
+        if before.is_finished(options.parts):
+            remove_work(options.work, token)
+            return Found.GRAPH, before
+        before.claim(options.parts)
+        return Found.PLAN, before
+    if not has_locks:
+        raise OutputError(
+            f"{options.work}: is of a run that was killed, or is still at work; the "
+            "file system has no locks to tell. If none is, remove the directory."
+        )
+    return Found.NOTHING, _begin_anew(options, before)
+
+
+def _refuse_finished(out: Path) -> None:
+    """Raise an OutputError if a directory has a graph that another run has finished."""
+    with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
+        if read_attribute(file, "format") != GRAPH_FORMAT:
+            return
+        by = "from another file or with other options"
+        if MADE_FROM not in file.attrs:
+            by = "by a run without --restart, which notes no input"
+        raise OutputError(
+            f"{out}: has a finished graph, made {by}, so --restart cannot tell that it "
+            "is the one wanted. Keep that graph, give --overwrite to replace it, or "
+            "give another directory."
+        )
+
+
+def _begin_anew(options: Options, before: Destination) -> Destination:
+    """Take the place of a run that was killed, and remove what it has left."""
+    target = Destination(options.out, options.overwrite)
+    if options.overwrite:
+        before.abandon()
+    target.claim(options.parts)
+    give_up(options.work, before)
+    make_work(options.work, target.token)
+    return target
+
+
+def give_up(work: Path, target: Destination) -> None:
+    """Remove all that a run which has ended has made."""
+    replace(target, uuid=_naming(work)).abandon()
+    remove_work(work, target.token)
+
+
+def _naming(work: Path) -> str | None:
+    """Return the uuid of the graph whose files a run was giving their names."""
+    with suppress(OSError, ValueError):
+        return str(json.loads((work / NAMING).read_text()))
+    return None
+
+
+def _record_in(out: Path) -> Any:
+    """Return the record of a whole graph; None if there is none."""
+    with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
+        return read_attribute(file, MADE_FROM)
+    return None
+
+
+def save_plan(
+    work: Path, described: dict[str, Any], plan: Plan, runs: list[Path]
+) -> None:
+    """Save a plan, with the files that the arcs are in."""
+    fields = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(plan).items()
+    }
+    fields["weight_dtype"] = plan.weight_dtype.name
+    write_json(work / PLAN, {"described": described, "plan": fields, "runs": len(runs)})
+
+
+def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
+    """Return a plan that was saved, and the files that the arcs are in.
+
+    Raises
+    ------
+    ConfigError
+        If another run has left it, or it is damaged.
+    """
+    try:
+        kept = json.loads((work / PLAN).read_text())
+        before, runs = kept["described"], range(kept["runs"])
+        plan = _plan_of(kept["plan"])
+    except MALFORMED as error:
+        raise ConfigError(
+            f"{work / PLAN}: is damaged ({first_line(error)}). Run without --restart."
+        ) from error
+    if before != described:
+        names = [n for n in before | described if before.get(n) != described.get(n)]
+        what = ", ".join(f"{n} {before.get(n)}, not {described.get(n)}" for n in names)
+        raise ConfigError(
+            f"{work}: was left by a run with {what}. Give the same, or run it without "
+            "--restart."
+        )
+    return plan, [work / f"run-{rank}" for rank in runs]
+
+
+def _plan_of(kept: dict[str, Any]) -> Plan:
+    fields: dict[str, Any] = {
+        name: np.array(value, np.int64) if isinstance(value, list) else value
+        for name, value in kept.items()
+    }
+    fields["weight_dtype"] = np.dtype(fields["weight_dtype"])
+    return Plan(**fields)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a file that is whole or not there."""
+    with whole_file(path) as temporary:
+        temporary.write_text(json.dumps(value))

@@ -1,0 +1,104 @@
+"""Write rows that lie on ranks as a sharded graph, and name it by its contents."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+
+from ...comm.communicator import Comm
+from ...graph.model import Rows
+from ...graph.order import key_dtype, keys_to_weights
+from ...host.errors import OutputError
+from ..file_errors import writing
+from ..kernels.partitioner import fingerprint
+from ..shards.graph_directory import Destination, no_new_folders
+from ..shards.shard_writer import ShardWriter, VertexIds
+from .builders import Ranks
+from .graph_lock import locked
+from .write_parts import name_by_content
+
+
+def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
+    """Make sure, before any work is done, that a graph can get a directory.
+
+    Parameters
+    ----------
+    overwrite : bool
+        Replace a graph in the directory.
+    read : Path
+        The graph that is read, which must stay.
+
+    Raises
+    ------
+    OutputError
+        If it holds something else, is a file, or is the graph that is read.
+    """
+    with writing(out):
+        folder = read if read.is_dir() else read.parent
+        if out.resolve() == folder.resolve():
+            raise OutputError(
+                f"{out}: is read by this command, and would be replaced. Give another "
+                "directory."
+            )
+    Destination(out, overwrite).check(num_parts)
+
+
+def graph_uuid(
+    comm: Comm,
+    rows: Rows,
+    weight_dtype: np.dtype,
+    original: VertexIds | None = None,
+) -> str:
+    """Return the uuid that `partition` gives the graph of these rows. Collective.
+
+    Parameters
+    ----------
+    rows : Rows
+        This rank's.
+    original : OriginalIds or Names, optional
+        The ids that vertices had at first, if they have others now, or their names.
+    """
+    weights = keys_to_weights(rows.keys, weight_dtype)
+    words = weights.view(key_dtype(weight_dtype))
+    sums = fingerprint(rows.indptr, rows.indices, words, rows.first)
+    total = comm.sum(np.array(sums, np.uint64))
+    return name_by_content(rows.num_vertices, weight_dtype, total, original)
+
+
+def write_rows(
+    comm: Comm, out: Path, rows: Rows, weight_dtype: np.dtype, uuid: str,
+    original: VertexIds | None = None, overwrite: bool = False,
+) -> None:  # fmt: skip
+    """Write the rows of all ranks as a graph, a part for each. Collective.
+
+    Parameters
+    ----------
+    out : Path
+        A directory that is not there, or is empty, or has a graph to overwrite.
+    rows : Rows
+        This rank's; consecutive from rank to rank.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if the directory holds something or cannot be written.
+    """
+    vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
+    own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()
+    with own, locked(Ranks(comm), out.resolve(), out):
+        target = None
+        with comm.raise_on_all():
+            if comm.rank == 0:
+                target = Destination(out, overwrite)
+                target.claim(comm.size)
+        writer = ShardWriter(
+            comm.bcast(target), rows.num_vertices, weight_dtype, vtxdist, uuid,
+            original=original,
+        )  # fmt: skip
+        weights = keys_to_weights(rows.keys, weight_dtype)
+        with writer:
+            with comm.raise_on_all():
+                writer.write_part(comm.rank, rows.indptr, rows.indices, weights)
+            with comm.raise_on_all():
+                if comm.rank == 0:
+                    writer.finish()

@@ -1,0 +1,231 @@
+"""Last pass: sort the buckets of each part into rows, and name the graph by content."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ...graph.order import key_dtype
+from ...host.memory import give_back_freed
+from ...host.progress import Progress
+from ...kernels.sorting import sort_words
+from ..edge_file import EdgeFile, Rows
+from ..kernels import partitioner as kernels
+from ..shards.part_writer import PartWriter
+from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
+from .arc_files import read_buckets
+from .builders import Builders
+from .plan import KEY_BYTES, Plan
+from .restart import write_json
+from .route_arcs import final_weights
+from .work_directory import NAMING, part_note
+
+# Yields the rows of some buckets: ascending ids, none twice, lightest weights
+RowsOf = Callable[[range], Iterator[Rows]]
+LARGEST_LOAD = 1 << 27  # bytes of arcs that are read at once
+
+
+def write_part(
+    plan: Plan,
+    writer: ShardWriter,
+    part: int,
+    rows_of: RowsOf,
+) -> tuple[int, int]:
+    """Write the rows of a part, bucket by bucket.
+
+    Parameters
+    ----------
+    rows_of : RowsOf
+
+    Returns
+    -------
+    tuple of int
+        What the part adds to the sums that identify a graph.
+    """
+    buckets = range(plan.begins[part], plan.begins[part + 1])
+    sums = np.zeros(2, np.uint64)
+    rows = rows_of(buckets)
+    with writer.part(part, int(plan.arcs[buckets.start : buckets.stop].sum())) as file:
+        for bucket in buckets:
+            sums += _write_bucket(file, int(plan.first[bucket]), next(rows))
+    return int(sums[0]), int(sums[1])
+
+
+def _write_bucket(file: PartWriter, first: int, rows: Rows) -> np.ndarray:
+    """Write rows, which are freed before the next bucket is read."""
+    indptr, heads, weights = rows
+    file.append(indptr, heads, weights)
+    keys = weights.view(key_dtype(weights.dtype))
+    return np.array(kernels.fingerprint(indptr, heads, keys, first), np.uint64)
+
+
+def listed_rows(plan: Plan, file: EdgeFile, buckets: range) -> Iterator[Rows]:
+    """Yield the rows of buckets from a file that lists arcs in their order."""
+    for bucket in buckets:
+        yield _listed(plan, file, bucket)
+
+
+def _listed(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
+    first, end = plan.first[bucket : bucket + 2].tolist()
+    if rows := file.rows(first, end):
+        return rows[0], rows[1], final_weights(rows[2], plan)
+    begin, count = int(plan.arcs[:bucket].sum()), int(plan.arcs[bucket])
+    heads, weights = np.empty(count, plan.ids), np.empty(count, plan.weight_dtype)
+    indptr = np.zeros(end - first + 1, np.int64)
+    place = 0
+    for piece in file.pieces(begin, begin + count):
+        held = slice(place, place + len(piece))
+        heads[held], weights[held] = piece.dst, final_weights(piece.weight, plan)
+        kernels.count_rows(piece.src, first, indptr[1:])
+        place = held.stop
+    return np.cumsum(indptr, out=indptr), heads, weights
+
+
+def sorted_rows(plan: Plan, runs: list[Path], buckets: range) -> Iterator[Rows]:
+    """Yield the rows of buckets from the arcs that all ranks have routed to them."""
+    give_back_freed()  # batches that were routed
+    before = np.concatenate(([0], np.cumsum(plan.arcs)))
+    loads = list(_loads(plan, before, buckets))
+    most = max((before[load.stop] - before[load.start] for load in loads), default=0)
+    keys, weights = np.empty(most, np.uint64), np.empty(most, plan.weight_dtype)
+    for load in loads:
+        begins = before[load.start : load.stop + 1] - before[load.start]
+        places = begins[:-1].copy()
+        for run in runs:
+            read_buckets(run, load, places, keys, weights)
+        for bucket, (low, high) in zip(load, pairwise(begins.tolist()), strict=True):
+            yield _rows(plan, bucket, keys[low:high], weights[low:high])
+
+
+def _loads(plan: Plan, before: np.ndarray, buckets: range) -> Iterator[range]:
+    """Yield buckets that are read at once, so that what is read is long."""
+    width = KEY_BYTES + plan.weight_dtype.itemsize
+    most = min(plan.room // 2, LARGEST_LOAD) // width
+    begin = buckets.start
+    while begin < buckets.stop:
+        end = int(np.searchsorted(before, before[begin] + most, "right")) - 1
+        end = min(max(begin + 1, end), buckets.stop)
+        yield range(begin, end)
+        begin = end
+
+
+def _rows(plan: Plan, bucket: int, keys: np.ndarray, weights: np.ndarray) -> Rows:
+    """Return the rows of a bucket from the keys of its arcs, which are overwritten."""
+    rows = int(plan.first[bucket + 1] - plan.first[bucket])
+    bits = plan.head_bits + max(0, rows - 1).bit_length()
+    weights = sort_arcs(keys, weights, bits)
+    indptr = np.empty(rows + 1, np.int64)
+    # The heads take the place of the keys they are taken from
+    heads = keys.view(plan.ids)[: len(keys)]
+    count = kernels.close_up(keys, weights, plan.head_bits, indptr, heads)
+    return indptr, heads[:count], weights[:count]
+
+
+def sort_arcs(keys: np.ndarray, weights: np.ndarray, bits: int) -> np.ndarray:
+    """Sort keys of some bits in place, and return the weights in their order.
+
+    A key has room for its place below it, unless there are more than 2^40 vertices or
+    so; then the sort need not carry anything else along.
+    """
+    if kernels.ascending(keys):
+        return weights
+    width = (len(keys) - 1).bit_length()
+    if bits + width > 64:
+        weights = weights[np.argsort(keys)]
+        keys.sort()
+        return weights
+    keys <<= np.uint64(width)
+    keys |= np.arange(len(keys), dtype=np.uint64)
+    keys[:] = sort_words(keys, width, bits)
+    ordered = np.empty_like(weights)
+    kernels.take_in_order(keys, width, weights, ordered)
+    return ordered
+
+
+UNNAMED = str(uuid.UUID(int=0))
+
+
+def write_parts(
+    builders: Builders,
+    plan: Plan,
+    writer: ShardWriter,
+    rows_of: RowsOf,
+    work: Path,
+    progress: Progress,
+) -> None:
+    """Write all parts but those that a run with this token has written. Collective.
+
+    Parameters
+    ----------
+    rows_of : callable
+        As in `sort.write_part`.
+    work : Path
+        The directory for intermediate files.
+    """
+    parts = writer.num_parts
+    with writer, builders.raise_on_all():
+        for part in range(builders.rank, parts, builders.size):
+            progress.stage(f"sorting: part {part} of {parts}")
+            if _noted(work, part) is None or not writer.is_whole(part):
+                sums = write_part(plan, writer, part, rows_of)
+                write_json(part_note(work, part), sums)
+
+
+def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
+    """Give the files of a graph their names, which others have written, too.
+
+    Parameters
+    ----------
+    record : str, optional
+        As in `ShardWriter.finish`.
+    """
+    sums = [_noted(work, part) for part in range(writer.num_parts)]
+    total = np.array(sums, np.uint64).sum(axis=0)
+    named = name_by_content(
+        writer.num_vertices, writer.weight_dtype, total, writer.original
+    )
+    write_json(work / NAMING, named)
+    writer.finish(named, record)
+
+
+def _noted(work: Path, part: int) -> list[int] | None:
+    """Return what a part adds to the sums that identify a graph; None if not done."""
+    with suppress(OSError, ValueError):
+        sums: list[int] = json.loads(part_note(work, part).read_text())
+        return sums
+    return None
+
+
+def name_by_content(
+    num_vertices: int,
+    weight_dtype: np.dtype,
+    sums: np.ndarray,
+    original: VertexIds | None,
+) -> str:
+    """Return a uuid that only the same rows and ids have, whatever the parts.
+
+    Parameters
+    ----------
+    sums : ndarray of uint64
+        Of `kernels.partitioner.fingerprint`, over all rows.
+    original : OriginalIds, Names or None
+        The ids that vertices had at first, if they have others now, or their names.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(f"{num_vertices} {weight_dtype.str} ".encode())
+    digest.update(sums.astype("<u8").tobytes())
+    if isinstance(original, OriginalIds):
+        if original.bound != num_vertices:
+            digest.update(f"{original.bound} ".encode())
+        digest.update(original.ids.data)
+    elif original is not None:
+        digest.update(original.kind.encode())
+        for piece in original.pieces():
+            for column in piece.columns().values():
+                digest.update(column.data)
+    return str(uuid.UUID(bytes=digest.digest(), version=5))

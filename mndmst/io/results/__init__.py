@@ -1,0 +1,1 @@
+"""Result files: forests, component labels, clusters, tables of text."""

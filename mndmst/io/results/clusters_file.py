@@ -1,0 +1,156 @@
+"""The cluster file of `cluster`, `hdbscan` and `linkage`, readable with plain h5py.
+
+One HDF5 file::
+
+    clusters.h5
+        @ format "mndmst-clusters", version, creator
+        @ graph-uuid, num_vertices, num_clusters, rule; of points also metric, and
+          ids-name where there are ids
+        labels                   int64 [vertices]: 0, 1, ... ; -1 is noise
+        probabilities            float64 [vertices], of HDBSCAN*
+        ids                      of points whose table has them: int64, or UTF-8 text
+        outlier_scores           float64 [vertices], of hdbscan: GLOSH
+        persistence              float64 [clusters], of hdbscan
+        linkage                  float64 [vertices - 1, 4], as SciPy's
+        condensed                of HDBSCAN*: parent, child, lambda, size
+
+What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
+ids, labels and probabilities as text, or that dendrogram.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from h5py import string_dtype
+
+from ...host import __version__
+from ...host.errors import InputError
+from ..atomic_output import AtomicOutput
+from ..file_errors import open_hdf5, reading
+from ..file_suffixes import CLUSTERS
+from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from ..hdf5.hdf5_writer import hdf5_file
+from ..memory_limit import check_room
+from ..names import NameSource
+from .text_tables import (
+    Cells,
+    name_cells,
+    number_cells,
+    quoted,
+    text_cells,
+    write_lines,
+    write_rows,
+)
+
+FORMAT = CLUSTERS.format
+VERSION = 1
+_CHUNK_ROWS = 1 << 16
+
+
+def write_clusters(
+    path: Path,
+    attributes: dict[str, Any],
+    columns: dict[str, np.ndarray],
+    files: AtomicOutput,
+    names: NameSource | None = None,
+) -> None:
+    """Write clusters to a file that becomes `path` with the other files.
+
+    Parameters
+    ----------
+    attributes : dict
+        What the file says beside its format.
+    columns : dict
+        Datasets by name.
+    names : NameSource, optional
+        The names of vertices, for a table of text.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    if path.suffix == ".csv":
+        id_name = attributes.get("ids-name", "id")
+        _write_text(path, id_name, columns, files, names)
+        return
+    header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
+    with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
+        file.attrs.update(header | attributes)
+        for name, column in columns.items():
+            if column.dtype.kind == "U":
+                column = np.char.encode(column, "utf-8")
+                column = column.astype(string_dtype("utf-8", column.itemsize))
+            rows = min(_CHUNK_ROWS, len(column))
+            chunked = {"chunks": (rows, *column.shape[1:]), "fletcher32": True}
+            # HDF5 cannot chunk a dataset without elements, such as one point's linkage.
+            file.create_dataset(name, data=column, **(chunked if rows else {}))
+
+
+def _write_text(
+    path: Path,
+    id_name: str,
+    columns: dict[str, np.ndarray],
+    files: AtomicOutput,
+    names: NameSource | None,
+) -> None:
+    """Write a line for each vertex, or for each step of a dendrogram alone."""
+    if "labels" in columns:
+        header = ["vertex", "label"]
+        written = [np.arange(len(columns["labels"])), columns["labels"]]
+        cells: list[Cells] = [name_cells(names), number_cells]
+        if "ids" in columns:
+            header.insert(1, quoted(id_name))
+            written.insert(1, columns["ids"])
+            cells.insert(1, text_cells)
+        if "probabilities" in columns:
+            header.append("probability")
+            written.append(columns["probabilities"])
+            cells.append(number_cells)
+        with (
+            files.file(path, CLUSTERS) as temporary,
+            temporary.open("w", encoding="utf-8") as file,
+        ):
+            file.write(",".join(header) + "\n")
+            write_rows(file, written, cells)
+        return
+    header, line = ["cluster1", "cluster2", "distance", "size"], "%d,%d,%r,%d"
+    with files.file(path, CLUSTERS) as temporary, temporary.open("w") as file:
+        file.write(",".join(header) + "\n")
+        write_lines(file, line, [*columns["linkage"].T])
+
+
+def read_labels(path: str | Path) -> np.ndarray:
+    """Return the cluster of each vertex (int64).
+
+    Raises
+    ------
+    InputError
+        If it is no cluster file, or damaged.
+    """
+    path = Path(path)
+    with reading(path, "cluster again"), open_hdf5(path) as file:
+        if file.attrs.get("format") != FORMAT:
+            raise InputError(f"{path}: has no clusters. Give what cluster has written.")
+        labels = checked_dataset(path, file, "labels", remake="Cluster again")
+        check_room(path, 3 * labels.dtype.itemsize * len(labels), "the list of labels")
+        found = read_dataset(path, labels)
+    if found.dtype != np.int64 or (found >= len(found)).any():
+        raise InputError(f"{path}: a label is out of range. Cluster again.")
+    return found
+
+
+def describe_clusters(path: Path) -> dict[str, Any]:
+    """Return what a cluster file holds, for people to read."""
+    with reading(path, "cluster again"), open_hdf5(path) as file:
+        facts = {name: _plain(value) for name, value in file.attrs.items()}
+        if "labels" not in file:  # a dendrogram alone
+            return facts
+    labels = read_labels(path)
+    sizes = np.bincount(labels[labels >= 0], minlength=1)
+    return facts | {"largest": int(sizes.max()), "noise": int((labels < 0).sum())}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,197 @@
+"""Digest and total weight of a forest, the same however its edges are spread.
+
+The digest is the SHA-256 of the sorted (src, dst) pairs. The total is exact:
+Python integers carry it, for floats as multiples of the smallest step there is
+(Kulisch's long accumulator), and only the final result is rounded, once.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ...comm.communicator import Comm
+from ...graph.order import keys_to_weights
+from ...kernels.threads import Threads
+from ..kernels.exact_sum import EXPONENTS, LOW_BITS, add_floats
+
+PIECE = 1 << 17  # entries held or sent at a time
+
+# A float is an integer of 53 bits times a power of two not below 2**-_POINT.
+_POINT = 1074
+
+
+class PairDigest:
+    """SHA-256 of (src, dst) pairs as little-endian int64, pair after pair.
+
+    Of a single column, or of more than two, in the same way.
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, *columns: np.ndarray) -> None:
+        """Go on with more pairs, in order."""
+        length = len(columns[0])
+        pairs = np.empty((min(length, PIECE), len(columns)), "<i8")
+        for low in range(0, length, PIECE):
+            count = min(PIECE, length - low)
+            for place, column in enumerate(columns):
+                pairs[:count, place] = column[low : low + PIECE]
+            self._hash.update(pairs[:count].data)
+
+    def hexdigest(self) -> str:
+        """Return the digest of all pairs so far."""
+        return self._hash.hexdigest()
+
+
+class ExactSum:
+    """An exact sum of weights of one type.
+
+    Attributes
+    ----------
+    units : int
+        The sum of all finite weights; for floats in units of 2**-1074.
+    special : float
+        The sum of the infinite weights: 0, an infinity, or NaN for both.
+    """
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.floating = np.dtype(dtype).kind == "f"
+        self.units = 0
+        self.special = 0.0
+
+    def add(self, weights: np.ndarray) -> None:
+        """Add weights, an array of the type, in any order."""
+        for low in range(0, len(weights), PIECE):
+            piece = weights[low : low + PIECE]
+            if self.floating:
+                self._add_floats(piece.astype(np.float64))
+            else:
+                wide = piece.astype(np.uint64 if piece.dtype.kind == "u" else np.int64)
+                # Halves of 32 bits: the sum of a piece of them cannot overflow.
+                high = int((wide >> 32).sum())
+                self.units += (high << 32) + int((wide & 0xFFFFFFFF).sum())
+
+    def _add_floats(self, weights: np.ndarray) -> None:
+        finite = np.isfinite(weights)
+        if not finite.all():
+            self.special += sum(set(weights[~finite].tolist()))
+            weights = weights[finite]
+        low, high = np.zeros((2, EXPONENTS), np.int64)
+        add_floats(weights.view(np.uint64), low, high)
+        for exponent in np.flatnonzero((low != 0) | (high != 0)).tolist():
+            part = (int(high[exponent]) << LOW_BITS) + int(low[exponent])
+            self.units += part << max(exponent - 1, 0)
+
+    def join(self, other: "ExactSum") -> None:
+        """Add what another sum has."""
+        self.units += other.units
+        self.special += other.special
+
+    def total(self) -> int | float:
+        """Return the exact integer, or the float nearest to the exact sum."""
+        if not self.floating:
+            return self.units
+        if self.special != 0:
+            return self.special
+        try:
+            return self.units / (1 << _POINT)  # correctly rounded by Python
+        except OverflowError:
+            return math.inf if self.units > 0 else -math.inf
+
+
+def begin_digest(comm: Comm, *columns: np.ndarray) -> Callable[[], str]:
+    """Begin to compute the digest of a forest whose edges are spread over the ranks.
+
+    Collective, and so is what it returns, which waits for the digest. A thread of rank
+    0 goes through its own edges meanwhile. Then the ranks stream theirs to rank 0, one
+    after the other in pieces of bounded size; none holds more than its own and two
+    pieces.
+
+    Parameters
+    ----------
+    *columns : ndarray of any integer type, shape (edges,)
+        u and v of this rank's edges; all are sorted by (u, v), also from rank to
+        rank. Or what else is in order over the ranks, such as the labels of vertices.
+        They must not change until the digest is there.
+    """
+    counts = comm.gather(len(columns[0]))
+    if counts is None:
+
+        def send() -> str:
+            for low in range(0, len(columns[0]), PIECE):
+                comm.send([column[low : low + PIECE] for column in columns], dest=0)
+            return str(comm.bcast(None))
+
+        return send
+    digest = PairDigest()
+    thread = ThreadPoolExecutor(1, "mndmst-digest")
+    begun = thread.submit(digest.add, *columns)
+
+    def finish() -> str:
+        last = begun
+        for source in range(1, comm.size):
+            for _ in range(0, counts[source], PIECE):
+                piece = comm.recv(source)
+                last.result()
+                last = thread.submit(digest.add, *piece)
+        last.result()
+        thread.shutdown()
+        return str(comm.bcast(digest.hexdigest()))
+
+    return finish
+
+
+def forest_digest(comm: Comm, *columns: np.ndarray) -> str:
+    """Return the digest of a forest; see `begin_digest`."""
+    return begin_digest(comm, *columns)()
+
+
+def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
+    """Return the sum of the weights of all ranks: exact, or for floats the nearest.
+
+    The result does not depend on how the weights are spread, nor on their order.
+    """
+    part = ExactSum(weights.dtype)
+    part.add(weights)
+    return _total_of_ranks(comm, part)
+
+
+def total_of_keys(
+    comm: Comm, lists: Sequence[np.ndarray], dtype: np.dtype, threads: Threads
+) -> int | float:
+    """Return what `exact_total` does, of the weights that lists of keys stand for.
+
+    Threads turn pieces that stay in the cache into weights, and add them.
+    """
+    pieces = [
+        keys[low : low + PIECE] for keys in lists for low in range(0, len(keys), PIECE)
+    ]
+
+    def work(begin: int, end: int) -> ExactSum:
+        part = ExactSum(dtype)
+        for keys in pieces[begin:end]:
+            part.add(keys_to_weights(keys, dtype))
+        return part
+
+    total = ExactSum(dtype)
+    for part in threads.map(work, threads.ranges(len(pieces), grain=1)):
+        total.join(part)
+    return _total_of_ranks(comm, total)
+
+
+def _total_of_ranks(comm: Comm, total: ExactSum) -> int | float:
+    parts = comm.gather((total.units, total.special))
+    if parts is not None:
+        total.units = sum(units for units, _ in parts)
+        total.special = sum(special for _, special in parts)
+    return comm.bcast(total.total())
+
+
+def same_total(one: int | float, other: int | float) -> bool:
+    """Return whether two totals are the same, of one type; NaN is the same as NaN."""
+    both_nan = one != one and other != other
+    return type(one) is type(other) and (one == other or both_nan)

@@ -1,0 +1,297 @@
+"""The forest file: what a run computes, readable with plain h5py.
+
+One HDF5 file::
+
+    forest.h5
+        @ format "mndmst-forest", version, creator
+        @ graph-uuid, num_vertices   of the graph
+        @ num_edges, num_trees, total_weight, weight_dtype, digest
+        @ config, report             JSON
+        @ names-uuid, names-path, names-path-relative   the graph that keeps the names
+                                     of the vertices, if they have any
+        forest
+            src, dst                 int64 [edges], src < dst, sorted by (src, dst)
+            weight                   the graph's weight type
+        labels                       int64 [vertices], optional: the smallest vertex
+                                     of each vertex's tree
+
+`total_weight` is exact for integer weights, in decimal digits where it does not fit
+an int64; for floats it is the float nearest to the exact sum. `digest` is the
+SHA-256 of the (src, dst) pairs (`digest_and_total`). Nothing in the datasets, the
+totals and the digest depends on how many ranks computed the forest.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ...graph.order import WEIGHT_DTYPES
+from ...host import __version__
+from ...host.errors import InputError
+from ...host.formatting import counted
+from ..file_errors import open_hdf5, read_attribute, reading
+from ..file_suffixes import FOREST
+from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
+
+FORMAT = FOREST.format
+VERSION = 1
+REMAKE = "solve again"
+# The attributes of a `NamesPlace`, in its order
+NAMES_PLACE = ("names-uuid", "names-path", "names-path-relative")
+
+
+@dataclass(frozen=True)
+class NamesPlace:
+    """The graph that keeps the names of a forest's vertices.
+
+    Attributes
+    ----------
+    uuid : str
+        Of the graph: the forest's own, or the one that changes were made to.
+    path : str
+        Its directory.
+    relative : str
+        Its directory, seen from that of the forest file; empty before it is written.
+    """
+
+    uuid: str
+    path: str
+    relative: str = ""
+
+
+@dataclass(frozen=True)
+class ForestHeader:
+    """What a forest file says about the whole forest.
+
+    Attributes
+    ----------
+    graph_uuid : str
+        The graph the forest belongs to.
+    num_vertices : int
+    total_weight : int or float
+        As `totals.exact_total` returns it.
+    digest : str
+        As `totals.forest_digest` returns it.
+    config, report : dict
+        The run's configuration and report, as far as JSON can hold them.
+    names : NamesPlace or None
+        The graph that keeps the names of the vertices, if they have any.
+    """
+
+    graph_uuid: str
+    num_vertices: int
+    total_weight: int | float
+    digest: str
+    config: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+    names: NamesPlace | None = None
+
+
+@dataclass(frozen=True)
+class ForestFile:
+    """A forest file whose header and datasets fit together.
+
+    Attributes
+    ----------
+    path : Path
+    creator : str
+        Program and version that wrote the file.
+    header : ForestHeader
+    num_edges, num_trees : int
+    weight_dtype : dtype
+    has_labels : bool
+    """
+
+    path: Path
+    creator: str
+    header: ForestHeader
+    num_edges: int
+    num_trees: int
+    weight_dtype: np.dtype
+    has_labels: bool
+
+    def read(self, begin: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return src, dst (int64) and weight of the edges [begin, end).
+
+        Raises
+        ------
+        InputError
+            If that part of the file is damaged.
+        """
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
+            src, dst, weight = (
+                self._dataset(file, name, begin, end)
+                for name in ("forest/src", "forest/dst", "forest/weight")
+            )
+        return src, dst, weight
+
+    def read_labels(self, begin: int, end: int) -> np.ndarray:
+        """Return the labels (int64) of the vertices [begin, end).
+
+        Raises
+        ------
+        InputError
+            If that part of the file is damaged, or there are no labels.
+        """
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
+            return self._dataset(file, "labels", begin, end)
+
+    def _dataset(self, file: h5py.File, name: str, begin: int, end: int) -> np.ndarray:
+        dataset = checked_dataset(self.path, file, name, remake="Solve again")
+        return read_dataset(self.path, dataset, begin, end)
+
+    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield src, dst and weight of all edges, a bounded piece at a time."""
+        for low in range(0, self.num_edges, PIECE):
+            yield self.read(low, min(low + PIECE, self.num_edges))
+
+
+def read_forest(path: str | Path) -> ForestFile:
+    """Open a forest file and check that its header fits its datasets.
+
+    Raises
+    ------
+    InputError
+        If it is missing, damaged, or not a forest file of this version.
+    """
+    path = Path(path)
+    with reading(path, REMAKE), open_hdf5(path) as file:
+        if file.attrs.get("format") != FORMAT:
+            raise InputError(
+                f"{path}: is HDF5, but not a forest (format is "
+                f"{file.attrs.get('format')}). Give the file that solve has written."
+            )
+        if file.attrs["version"] != VERSION:
+            raise InputError(
+                f"{path}: has version {file.attrs['version']} of the format, mndmst "
+                f"{__version__} reads version {VERSION}. Solve again."
+            )
+        forest = _from_attributes(path, file)
+        _check_datasets(forest, file)
+        return forest
+
+
+def file_digest(path: str | Path) -> str:
+    """Return the digest of a forest file, computed again from its edges."""
+    digest = PairDigest()
+    for src, dst, _ in read_forest(path).pieces():
+        digest.add(src, dst)
+    return digest.hexdigest()
+
+
+def describe_forest(path: str | Path) -> dict[str, Any]:
+    """Return what a forest file holds, with digest and total computed again.
+
+    Returns
+    -------
+    dict
+        The root's attributes and `labels` (bool), all as Python values; `digest` and
+        `total_weight` are those of the edges found. `damage` is a list of texts that
+        say where the attributes differ from that, empty if they do not.
+    """
+    forest = read_forest(path)
+    header = forest.header
+    digest, total = PairDigest(), ExactSum(forest.weight_dtype)
+    for src, dst, weight in forest.pieces():
+        digest.add(src, dst)
+        total.add(weight)
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "creator": forest.creator,
+        "graph-uuid": header.graph_uuid,
+        "num_vertices": header.num_vertices,
+        "num_edges": forest.num_edges,
+        "num_trees": forest.num_trees,
+        "total_weight": total.total(),
+        "weight_dtype": forest.weight_dtype.name,
+        "digest": digest.hexdigest(),
+        "labels": forest.has_labels,
+        **({"names": f"in {header.names.path}"} if header.names else {}),
+        "config": header.config,
+        "report": header.report,
+    }
+    return {**description, "damage": differences(forest, digest, total)}
+
+
+def differences(forest: ForestFile, digest: PairDigest, total: ExactSum) -> list[str]:
+    """Return in words where a file's attributes differ from what its edges give."""
+    header = forest.header
+    trees = header.num_vertices - forest.num_edges
+    texts = []
+    if digest.hexdigest() != header.digest:
+        texts.append(
+            f"the digest of the edges is {digest.hexdigest()}, "
+            f"the attribute says {header.digest}"
+        )
+    if not same_total(total.total(), header.total_weight):
+        texts.append(
+            f"the total weight of the edges is {total.total()}, "
+            f"the attribute says {header.total_weight}"
+        )
+    if trees != forest.num_trees:
+        texts.append(
+            f"{counted(forest.num_edges, 'edge')} on "
+            f"{counted(header.num_vertices, 'vertex')} make "
+            f"{counted(trees, 'tree')}, the attribute says {forest.num_trees}"
+        )
+    return texts
+
+
+def _from_attributes(path: Path, file: h5py.File) -> ForestFile:
+    attributes = file.attrs
+    total = attributes["total_weight"]
+    header = ForestHeader(
+        graph_uuid=attributes["graph-uuid"],
+        num_vertices=int(attributes["num_vertices"]),
+        total_weight=int(total) if isinstance(total, str) else total.item(),
+        digest=attributes["digest"],
+        config=json.loads(attributes["config"]),
+        report=json.loads(attributes["report"]),
+        names=_names_place(file),
+    )
+    return ForestFile(
+        path=path,
+        creator=attributes["creator"],
+        header=header,
+        num_edges=int(attributes["num_edges"]),
+        num_trees=int(attributes["num_trees"]),
+        weight_dtype=np.dtype(attributes["weight_dtype"]),
+        has_labels="labels" in file,
+    )
+
+
+def _names_place(file: h5py.File) -> NamesPlace | None:
+    found = [read_attribute(file, name) for name in NAMES_PLACE]
+    if not all(isinstance(value, str) for value in found):
+        return None
+    return NamesPlace(*found)
+
+
+def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
+    """Compare the types and lengths of the datasets with the attributes."""
+    if forest.weight_dtype not in WEIGHT_DTYPES:
+        raise InputError(
+            f"{forest.path}: has weights of type {forest.weight_dtype}; supported are "
+            f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}. Solve again."
+        )
+    expected = [
+        ("forest/src", forest.num_edges, np.dtype(np.int64)),
+        ("forest/dst", forest.num_edges, np.dtype(np.int64)),
+        ("forest/weight", forest.num_edges, forest.weight_dtype),
+    ]
+    if forest.has_labels:
+        expected.append(("labels", forest.header.num_vertices, np.dtype(np.int64)))
+    for name, length, dtype in expected:
+        found = checked_dataset(forest.path, file, name, length, "Solve again")
+        if found.dtype != dtype:
+            raise InputError(
+                f"{forest.path}: {name} is {found.dtype} where the attributes say "
+                f"{dtype}. Solve again."
+            )

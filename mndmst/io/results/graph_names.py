@@ -1,0 +1,173 @@
+"""The names of a graph's vertices, read from its files, and graphs of forests."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+from ...host.errors import InputError
+from .. import memory_limit
+from ..names import (
+    PIECE,
+    IntegerNames,
+    NameKind,
+    Names,
+    NameSource,
+    distinct_names,
+    joined_names,
+)
+from ..shards.shard_writer import OriginalIds, VertexIds
+from ..shards.sharded_graph import ShardedGraph, open_graph
+from .forest_file import NamesPlace, read_forest
+
+
+class GraphNames(NameSource):
+    """The names that a graph keeps, or the original ids of its vertices.
+
+    Names are read from the shards when they are asked for.
+
+    Parameters
+    ----------
+    graph : ShardedGraph
+        It keeps names, or its vertices have other ids than in its file.
+    """
+
+    def __init__(self, graph: ShardedGraph) -> None:
+        self.graph = graph
+        self.kind = graph.names or NameKind.INT64
+        self._all: Names | None = None
+
+    def __len__(self) -> int:
+        return self.graph.num_vertices
+
+    def take(self, positions: np.ndarray | slice) -> Names:
+        """Return the names at some positions, in memory."""
+        if self._all is not None:
+            return self._all.take(positions)
+        if isinstance(positions, slice):
+            begin, end, _ = positions.indices(len(self))
+            return self._read(begin, max(begin, end))
+        wanted, places = np.unique(positions, return_inverse=True)
+        found = [self._read(0, 0)]
+        cuts = range(0, len(self), PIECE)
+        for low in cuts:
+            first, last = np.searchsorted(wanted, (low, low + PIECE)).tolist()
+            if first < last:
+                piece = self._read(low, min(low + PIECE, len(self)))
+                found.append(piece.take(wanted[first:last] - low))
+        return joined_names(found).take(places)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold all names in memory inside the block, if there is room for them."""
+        if self._most_bytes() <= memory_limit.room() // 2:
+            self._all = self._read(0, len(self))
+        try:
+            yield
+        finally:
+            self._all = None
+
+    def find(self, wanted: Names) -> np.ndarray:
+        """Return the vertices that have some names.
+
+        Parameters
+        ----------
+        wanted : Names
+            Of the kind of the graph's names.
+
+        Returns
+        -------
+        ndarray of int64, shape (wanted names,)
+            -1 for a name that no vertex has.
+        """
+        ordered, places = distinct_names(wanted)
+        names = self._read(0, len(self))
+        vertices = np.arange(len(names))
+        if not names.ascend():
+            names, numbers = distinct_names(names)
+            vertices[numbers] = np.arange(len(numbers))
+        found = names.find(ordered)
+        return np.where(found < 0, -1, vertices[found])[places]
+
+    def _most_bytes(self) -> int:
+        """Return an upper bound of the bytes of all names: their files hold them."""
+        if self.kind.is_integer:
+            return 8 * len(self)
+        return sum(part.stat().st_size for part in self.graph.parts)
+
+    def _read(self, begin: int, end: int) -> Names:
+        if self.graph.names is not None:
+            return self.graph.read_names(begin, end)
+        return IntegerNames(self.graph.read_original_ids(begin, end))
+
+
+def names_of_graph(graph: ShardedGraph) -> GraphNames | None:
+    """Return the names of a graph's vertices; None where they are their numbers."""
+    return GraphNames(graph) if graph.has_names else None
+
+
+def vertex_ids(graph: ShardedGraph) -> VertexIds | None:
+    """Return the names or original ids to keep in a graph made of another one."""
+    if graph.names is not None:
+        return GraphNames(graph)
+    if not graph.reordered:
+        return None
+    ids = graph.read_original_ids(0, graph.num_vertices)
+    return OriginalIds(ids, graph.original_vertices or graph.num_vertices)
+
+
+def names_place(graph: ShardedGraph) -> NamesPlace | None:
+    """Return what a forest of a graph says of the names; None where there are none."""
+    if not graph.has_names:
+        return None
+    return NamesPlace(graph.uuid, str(graph.place))
+
+
+def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
+    """Open the graph that a forest is of, or the one that keeps its names.
+
+    Raises
+    ------
+    InputError
+        If it is of another one, or a file is damaged.
+    """
+    opened, header = open_graph(graph), read_forest(forest).header
+    known = {header.graph_uuid} | ({header.names.uuid} if header.names else set())
+    if opened.uuid not in known:
+        raise InputError(
+            f"{forest}: is the forest of graph {header.graph_uuid}, and {graph} is "
+            f"{opened.uuid}. Give the graph it was solved from."
+        )
+    return opened
+
+
+def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | None:
+    """Return the names of a forest's vertices; None where they are their numbers.
+
+    Parameters
+    ----------
+    forest : Path
+    graph : Path, optional
+        The forest's graph, where it is not where the forest says it is.
+
+    Raises
+    ------
+    InputError
+        If the vertices have names, and the graph that keeps them is not found.
+    """
+    if graph is not None:
+        return names_of_graph(graph_of_forest(forest, graph))
+    place = read_forest(forest).header.names
+    if place is None:
+        return None
+    for found in (forest.parent / place.relative, Path(place.path)):
+        with suppress(InputError):
+            opened = open_graph(found, check=False)
+            if opened.uuid == place.uuid:
+                return names_of_graph(opened)
+    raise InputError(
+        f"{forest}: its vertices have names, which the graph {place.uuid} keeps, and "
+        f"{place.path} is not that graph any more. Say where it is with --graph, or "
+        "give --numbers for numbers."
+    )

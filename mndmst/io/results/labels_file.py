@@ -1,0 +1,137 @@
+"""Files with a label for each vertex, as `mndmst components` writes them.
+
+A file is laid out as::
+
+    /                            @ format "mndmst-labels", version, creator
+        @ graph-uuid, num_vertices, num_components, digest
+        labels                   int64 [vertices]: the smallest vertex of each
+                                 vertex's component
+
+`digest` is the SHA-256 of the labels as little-endian int64. Nothing depends on how
+many ranks computed them.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...host import __version__
+from ...host.errors import InputError
+from ..atomic_output import AtomicOutput
+from ..file_errors import open_hdf5, reading
+from ..file_suffixes import LABELS
+from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from .digest_and_total import PIECE, PairDigest
+from .graph_names import GraphNames
+from .parallel_columns import write_columns
+from .text_tables import write_table
+
+FORMAT = LABELS.format
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class LabelsHeader:
+    """What a file of labels says about all of them."""
+
+    graph_uuid: str
+    num_components: int
+    digest: str
+
+
+def write_labels(
+    outputs: AtomicOutput, path: Path, labels: np.ndarray, header: LabelsHeader
+) -> None:
+    """Write labels that are spread over the ranks; every rank calls it.
+
+    Parameters
+    ----------
+    outputs : AtomicOutput
+        Of all ranks.
+    path : Path
+    labels : ndarray of any integer type
+        This rank's slice, in rank order, of the labels of all vertices.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if any of them could not write.
+    """
+    attributes = {
+        "format": FORMAT,
+        "version": VERSION,
+        "creator": f"mndmst {__version__}",
+        "graph-uuid": header.graph_uuid,
+        "num_vertices": outputs.ranks.sum(len(labels)),
+        "num_components": header.num_components,
+        "digest": header.digest,
+    }
+    wide = {"labels": np.dtype(np.int64)}
+    columns = {"labels": labels}
+    write_columns(outputs, path, LABELS, columns, lambda: attributes, wide)
+
+
+def write_labels_table(
+    outputs: AtomicOutput,
+    path: Path,
+    first: int,
+    labels: np.ndarray,
+    names: GraphNames | None,
+) -> None:
+    """Write labels as a table of text; every rank calls it.
+
+    Parameters
+    ----------
+    first : int
+        The vertex of this rank's first label.
+    labels
+        As in `write_labels`.
+    names : GraphNames or None
+        The names of vertices; None for numbers.
+    """
+    columns = np.arange(first, first + len(labels)), labels
+    write_table(outputs, path, ("vertex", "component"), columns, names, LABELS)
+
+
+def describe_labels(path: Path) -> dict[str, Any]:
+    """Return what a file of labels holds, its digest computed again.
+
+    Returns
+    -------
+    dict
+        The attributes; `damage` is a list of texts that say where the labels differ
+        from them.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged or of another version.
+    """
+    digest, components = PairDigest(), 0
+    with reading(path, "compute it again"), open_hdf5(path) as file:
+        facts = {name: _plain(value) for name, value in file.attrs.items()}
+        if facts["version"] != VERSION:
+            raise InputError(
+                f"{path}: has version {facts['version']} of the format, and version "
+                f"{VERSION} can be read. Compute the labels again."
+            )
+        labels = checked_dataset(
+            path, file, "labels", facts["num_vertices"], "Compute it again"
+        )
+        for low in range(0, len(labels), PIECE):
+            piece = read_dataset(path, labels, low, low + PIECE)
+            digest.add(piece)
+            components += int((piece == np.arange(low, low + len(piece))).sum())
+    found = {"num_components": components, "digest": digest.hexdigest()}
+    damage = [
+        f"{name} is {value} by the labels, the attribute says {facts[name]}"
+        for name, value in found.items()
+        if facts[name] != value
+    ]
+    return facts | found | {"damage": damage}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,144 @@
+"""Write tables of text, alone or from all ranks; names are quoted as in RFC 4180."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from ..atomic_output import AtomicOutput
+from ..file_errors import writing
+from ..file_suffixes import Kind
+from ..names import NameSource
+from .graph_names import GraphNames
+
+_ROWS = 1 << 16  # lines that are made at a time
+
+
+def write_lines(file: TextIO, line: str, columns: Sequence[np.ndarray]) -> None:
+    """Write a line for each row of some columns.
+
+    Parameters
+    ----------
+    line : str
+        With a place for the value of each column: `%d`, or `%r` for all digits.
+    """
+    for low in range(0, len(columns[0]), _ROWS):
+        held = (column[low : low + _ROWS].tolist() for column in columns)
+        lines = map(line.__mod__, zip(*held, strict=True))
+        file.write("\n".join(lines) + "\n")
+
+
+# The columns of a table of edges
+COLUMNS = ("source", "target", "weight")
+ROWS = 1 << 18  # lines that are made at a time
+# A cell that is quoted: it has a separator, a quote, a line break, blanks at an end,
+# or begins as a comment does
+_QUOTED = re.compile(r'[",;\t\r\n]|^[ #%]|[ ]$')
+
+# Turns some values of a column into the texts of its cells
+Cells = Callable[[np.ndarray], list[str]]
+
+
+def name_cells(names: NameSource | None) -> Cells:
+    """Return the function that turns vertices into cells: names, or numbers."""
+    if names is None:
+        return number_cells
+
+    def cells(vertices: np.ndarray) -> list[str]:
+        return list(map(quoted, names.take(vertices).texts()))
+
+    return cells
+
+
+def number_cells(numbers: np.ndarray) -> list[str]:
+    """Return numbers as cells, with all digits."""
+    return list(map(repr, numbers.tolist()))
+
+
+def text_cells(values: np.ndarray) -> list[str]:
+    """Return texts, or numbers with all digits, as cells."""
+    if values.dtype.kind in "iuf":
+        return number_cells(values)
+    return list(map(quoted, map(str, values.tolist())))
+
+
+def quoted(text: str) -> str:
+    """Return a text as a cell, in quotes where it needs them."""
+    if _QUOTED.search(text):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def write_rows(
+    file: TextIO,
+    columns: Sequence[np.ndarray],
+    cells: Sequence[Cells],
+    separator: str = ",",
+) -> None:
+    """Write a line for each row of some columns.
+
+    Parameters
+    ----------
+    cells : sequence of callable
+        Of each column.
+    """
+    for low in range(0, len(columns[0]), ROWS):
+        held = [column[low : low + ROWS] for column in columns]
+        made: Iterator[list[str]] = (
+            make(values) for make, values in zip(cells, held, strict=True)
+        )
+        lines = map(separator.join, zip(*made, strict=True))
+        file.write("\n".join(lines) + "\n")
+
+
+# The suffixes of tables, and the separators of their columns
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+
+
+def write_table(
+    outputs: AtomicOutput,
+    path: Path,
+    header: Sequence[str],
+    columns: Sequence[np.ndarray],
+    names: GraphNames | None,
+    kind: Kind,
+) -> None:
+    """Write a table whose rows are spread over the ranks; every rank calls it.
+
+    The file becomes `path` with the other outputs. Ranks write in turn, and one at a
+    time holds the names in memory.
+
+    Parameters
+    ----------
+    header : sequence of str
+        The names of the columns.
+    columns : sequence of ndarray
+        This rank's rows, in rank order. The first two columns are vertices.
+    names : GraphNames or None
+        The names of vertices; None for numbers.
+    kind : Kind
+        Decides which existing file is replaced.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if any of them could not write.
+    """
+    comm, separator = outputs.ranks, SEPARATORS[path.suffix]
+    vertices = name_cells(names)
+    cells = [vertices, vertices, *(number_cells for _ in columns[2:])]
+    temporary = outputs.begin(path, kind)
+    for turn in range(comm.size):
+        # Rank 0 begins, and every rank appends behind the ranks before it
+        with comm.raise_on_all(), writing(path):
+            if turn == comm.rank:
+                with (
+                    names.held() if names is not None else nullcontext(),
+                    temporary.open("a", encoding="utf-8") as file,
+                ):
+                    if turn == 0:
+                        file.write(separator.join(header) + "\n")
+                    write_rows(file, columns, cells, separator)

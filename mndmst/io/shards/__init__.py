@@ -1,0 +1,1 @@
+"""Sharded graphs on disk: layout, reading, writing."""

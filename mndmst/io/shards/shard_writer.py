@@ -1,0 +1,287 @@
+"""Write a sharded graph, part by part, so that a directory with an index is whole."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+
+from ...graph.order import WEIGHT_DTYPES, stored_id_dtype
+from ...host import __version__
+from ...host.errors import OutputError
+from ..file_errors import (
+    MALFORMED,
+    ascends,
+    open_hdf5,
+    read_attribute,
+    write_attributes,
+    writing,
+)
+from ..hdf5.hdf5_writer import hdf5_file
+from ..names import NameSource
+from .graph_directory import Destination
+from .part_writer import Column, PartWriter
+from .shard_layout import (
+    GRAPH_FORMAT,
+    INDEX_NAME,
+    MADE_FROM,
+    NAMES,
+    ORIGINAL_VERTICES,
+    SHARD_FORMAT,
+    VERSION,
+    part_name,
+)
+
+
+class OriginalIds(NamedTuple):
+    """The ids that vertices had in the file a graph is made of.
+
+    Attributes
+    ----------
+    ids : ndarray of integers, shape (num_vertices,)
+    bound : int
+        How many vertices the file had; above all ids.
+    """
+
+    ids: np.ndarray
+    bound: int
+
+
+# What vertices are called in the file a graph is made of
+VertexIds = OriginalIds | NameSource
+
+
+class ShardWriter:
+    """A sharded graph being written (`shard_layout` describes the files).
+
+    Parts go to temporary names in the target directory (see `graph_directory`).
+    `finish` gives them their final names and the index last. Used as a context
+    manager, it removes the temporary parts it has written if the block fails. Several
+    processes may write the parts of one graph, each through a writer of its own for
+    the same `Destination`; after all of them are done one calls `finish`.
+
+    Parameters
+    ----------
+    target : Destination, str or Path
+        The directory. A destination has been claimed; a path is claimed here, and the
+        directory is made if it is not there.
+    num_vertices : int
+    weight_dtype : dtype
+        One of `order.WEIGHT_DTYPES`.
+    vtxdist : ndarray of int64, shape (parts + 1,)
+        First vertex of every part; from 0 to `num_vertices`, ascending.
+    uuid : str
+        Names the graph; the same graph in other parts may carry the same.
+    compress : bool
+        Shuffle and gzip the datasets: smaller, and several times slower to read.
+    original : OriginalIds or Names, optional
+        The ids that vertices had at first, if they have others now, or their names.
+
+    Raises
+    ------
+    OutputError
+        If the directory of a path holds something, or cannot be made.
+    """
+
+    def __init__(
+        self,
+        target: Destination | str | Path,
+        num_vertices: int,
+        weight_dtype: np.dtype,
+        vtxdist: np.ndarray,
+        uuid: str,
+        compress: bool = False,
+        original: VertexIds | None = None,
+    ) -> None:
+        self.num_vertices = int(num_vertices)
+        self.weight_dtype = np.dtype(weight_dtype)
+        self.vtxdist = np.asarray(vtxdist, np.int64)
+        self.uuid = uuid
+        self.compress = compress
+        self.original = original
+        self._written: list[Path] = []
+        if self.weight_dtype not in WEIGHT_DTYPES:
+            raise ValueError(f"weights of type {self.weight_dtype} are not supported")
+        ends = self.vtxdist[[0, -1]].tolist()
+        if ends != [0, num_vertices] or not ascends(self.vtxdist):
+            raise ValueError("vtxdist must ascend from 0 to num_vertices")
+        if isinstance(target, Destination):
+            self.target = target
+        else:
+            self.target = Destination(Path(target))
+            self.target.claim(self.num_parts)
+
+    @property
+    def num_parts(self) -> int:
+        """Number of parts, empty ones included."""
+        return len(self.vtxdist) - 1
+
+    def write_part(
+        self, part: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray
+    ) -> None:
+        """Write the rows of one part under its temporary name.
+
+        Parameters
+        ----------
+        part : int
+        indptr : ndarray of int64, shape (rows + 1,)
+            Starts at 0.
+        indices : ndarray of integers, shape (arcs,)
+            Global ids, ascending within a row; each edge stands in both rows.
+        weights : ndarray of `weight_dtype`, shape (arcs,)
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        with self.part(part, len(indices)) as file:
+            file.append(indptr, indices, weights)
+
+    @contextmanager
+    def part(self, part: int, most_arcs: int) -> Iterator[PartWriter]:
+        """Give a part to append rows to, under its temporary name.
+
+        Parameters
+        ----------
+        part : int
+        most_arcs : int
+            No more will be appended.
+
+        Raises
+        ------
+        OutputError
+            If the file cannot be written.
+        """
+        begin, end = self.vtxdist[part : part + 2].tolist()
+        header = {"vertex_begin": begin, "vertex_end": end, "part": part}
+        with self._new_file(part_name(part)) as file:
+            self._write_header(file, SHARD_FORMAT, header)
+            self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
+            group = file.create_group("graph")
+            shape = np.array([end - begin, self.num_vertices])
+            encoding = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0"}
+            write_attributes(group, encoding | {"shape": shape})
+            self._write_vertex_ids(file, begin, end)
+            ids = stored_id_dtype(self.num_vertices)
+            types = (ids, self.weight_dtype)
+            writer = PartWriter(group, end - begin, most_arcs, types, self.compress)
+            yield writer
+            arcs = writer.finish()
+            write_attributes(file, {"num_arcs": arcs})
+
+    def _write_vertex_ids(self, file: h5py.File, begin: int, end: int) -> None:
+        """Write the original ids or the names of a part's vertices, if any."""
+        if isinstance(self.original, OriginalIds):
+            stored = stored_id_dtype(self.original.bound)
+            self._write(file, "original-id", self.original.ids[begin:end], stored)
+        elif self.original is not None:
+            group = file.create_group(NAMES)
+            columns = self.original.take(slice(begin, end)).columns()
+            for name, column in columns.items():
+                self._write(group, name, column, column.dtype)
+
+    def finish(self, uuid: str | None = None, record: str | None = None) -> None:
+        """Check that every part is there, then give all files their final names.
+
+        Parameters
+        ----------
+        uuid : str, optional
+            In place of the one given at first, where that was not known yet.
+        record : str, optional
+            What tells that the graph is the one that a run would make.
+
+        Raises
+        ------
+        OutputError
+            If a part was not written or a file cannot be renamed.
+        """
+        names = [part_name(part) for part in range(self.num_parts)]
+        self.uuid = uuid or self.uuid
+        arcs = [self._count_arcs(self.target.held(name), uuid) for name in names]
+        arcdist = np.concatenate(([0], np.cumsum(arcs, dtype=np.int64)))
+        with self._new_file(INDEX_NAME) as file:
+            header = {
+                "num_arcs": int(arcdist[-1]),
+                "weight_dtype": self.weight_dtype.name,
+            }
+            self._write_header(file, GRAPH_FORMAT, header)
+            if record is not None:
+                write_attributes(file, {MADE_FROM: record})
+            self._write(file, "vtxdist", self.vtxdist, self.vtxdist.dtype)
+            self._write(file, "arcdist", arcdist, arcdist.dtype)
+            parts = np.array(names, np.bytes_)
+            self._write(file, "parts", parts, parts.dtype)
+        self.target.publish([*names, INDEX_NAME], self.uuid)
+        self._written.clear()
+
+    def __enter__(self) -> "ShardWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            for file in self._written:
+                file.unlink(missing_ok=True)
+
+    def is_whole(self, part: int) -> bool:
+        """Return whether a part was written to its end, by any writer."""
+        begin, end = self.vtxdist[part : part + 2].tolist()
+        expected = {"part": part, "vertex_begin": begin, "vertex_end": end}
+        # One that was being changed when its writer was killed cannot be opened
+        with (
+            suppress(*MALFORMED),
+            open_hdf5(self.target.held(part_name(part))) as file,
+        ):
+            found = {name: read_attribute(file, name) for name in expected}
+            return found == expected and "num_arcs" in file.attrs
+        return False
+
+    @contextmanager
+    def _new_file(self, name: str) -> Iterator[h5py.File]:
+        """Make a file under its temporary name, in place of one that was cut off."""
+        path = self.target.temporary(name)
+        with writing(path):
+            path.unlink(missing_ok=True)
+            with hdf5_file(path, "x") as file:
+                self._written.append(path)
+                yield file
+
+    def _count_arcs(self, file: Path, uuid: str | None) -> int:
+        """Return the arcs of a part; give it its uuid if it has none yet."""
+        if not file.exists():
+            raise OutputError(f"{file}: the part was not written. Make it again.")
+        with writing(file), open_hdf5(file) as part:
+            arcs, found = (
+                int(part.attrs["num_arcs"]),
+                read_attribute(part, "graph-uuid"),
+            )
+        if uuid not in (None, found):
+            with writing(file), hdf5_file(file, "r+") as part:
+                write_attributes(part, {"graph-uuid": uuid})
+        return arcs
+
+    def _write_header(self, file: h5py.File, kind: str, more: dict[str, Any]) -> None:
+        header = {
+            "format": kind,
+            "version": VERSION,
+            "creator": f"mndmst {__version__}",
+            "graph-uuid": self.uuid,
+            "num_vertices": self.num_vertices,
+            "num_parts": self.num_parts,
+            "reordered": isinstance(self.original, OriginalIds),
+        }
+        if isinstance(self.original, NameSource):
+            header[NAMES] = self.original.kind.value
+        elif self.original and self.original.bound != self.num_vertices:
+            header[ORIGINAL_VERTICES] = self.original.bound
+        write_attributes(file, header | more)
+
+    def _write(
+        self, group: h5py.Group, name: str, data: np.ndarray, dtype: np.dtype
+    ) -> None:
+        """Write a checksummed dataset; HDF5 cannot chunk one without elements."""
+        columns = Column(group, name, len(data), dtype)
+        columns.append(data)
+        columns.finish()

@@ -1,0 +1,219 @@
+"""Further weights of a graph: files beside its shards, one for each column.
+
+docs/files.md describes them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ...graph.order import WEIGHT_DTYPES
+from ...host import __version__
+from ...host.errors import ConfigError, InputError
+from ...host.formatting import counted
+from ..atomic_output import whole_file
+from ..file_errors import open_hdf5, read_attribute, reading, write_attributes, writing
+from ..file_suffixes import COLUMN
+from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from ..hdf5.hdf5_writer import hdf5_file
+from ..kernels.csr_conversion import forward_arcs
+from ..overwrite_rule import check_replaceable
+from .part_writer import Column
+from .shard_files import ShardFiles
+from .sharded_graph import ShardedGraph
+
+FORMAT = COLUMN.format
+VERSION = 1
+REMAKE = "write the column again"
+FOLDER = "columns"
+# The graph's own weights, in the place of a column.
+OWN = "weight"
+# So many rows are compared at a time, and fewer if they have more arcs than that.
+_ROWS, _ARCS = 1 << 20, 1 << 22
+
+
+@dataclass(frozen=True)
+class WeightColumn:
+    """A column on disk.
+
+    Attributes
+    ----------
+    path : Path
+    dtype : dtype
+    num_edges : int
+    """
+
+    path: Path
+    dtype: np.dtype
+    num_edges: int
+
+    def read(self, begin: int, end: int) -> np.ndarray:
+        """Return the weights of the edges [begin, end).
+
+        Raises
+        ------
+        InputError
+            If the file is damaged, or of another number of edges.
+        """
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
+            dataset = checked_dataset(self.path, file, "weight", self.num_edges)
+            if dataset.dtype != self.dtype or end > self.num_edges:
+                raise InputError(
+                    f"{self.path}: has {counted(self.num_edges, 'weight')} of type "
+                    f"{dataset.dtype}, not as many as the graph has edges. Write the "
+                    "column again."
+                )
+            return np.asarray(read_dataset(self.path, dataset, begin, end))
+
+
+def find_columns(graph: ShardFiles) -> dict[str, WeightColumn]:
+    """Return the columns beside the shards of a graph, by name.
+
+    Raises
+    ------
+    InputError
+        If one of them is damaged or belongs to another graph.
+    """
+    folder = graph.path.parent / FOLDER
+    if not folder.is_dir():
+        return {}
+    return {path.stem: _open(path, graph) for path in sorted(folder.glob("*.h5"))}
+
+
+def write_column(
+    graph: ShardFiles,
+    name: str,
+    dtype: np.dtype,
+    weights: Iterable[np.ndarray],
+    overwrite: bool = False,
+) -> WeightColumn:
+    """Write a column beside the shards of a graph, whole or not at all.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits and underscores, as expressions name columns.
+    dtype : dtype, one of `WEIGHT_DTYPES`
+    weights : iterable of ndarray
+        In the order of edges, piece by piece.
+    overwrite : bool
+        Replace any ordinary file of the name, not only a column.
+
+    Raises
+    ------
+    ConfigError
+        If the name is none for a column.
+    OutputError
+        If it cannot be written, or would replace something else.
+    """
+    target = column_target(graph, name)
+    with writing(target):
+        check_replaceable(target, COLUMN, overwrite)
+        target.parent.mkdir(exist_ok=True)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "creator": f"mndmst {__version__}",
+        "graph-uuid": graph.uuid,
+    }
+    with (
+        whole_file(target, COLUMN, overwrite) as path,
+        hdf5_file(path, "w") as file,
+    ):
+        column = Column(file, "weight", graph.num_arcs // 2, dtype)
+        for piece in weights:
+            column.append(piece)
+        count = column.finish()
+        write_attributes(file, header | {"num_edges": count})
+    return WeightColumn(target, dtype, count)
+
+
+def column_target(graph: ShardFiles, name: str) -> Path:
+    """Return the file of a column.
+
+    Raises
+    ------
+    ConfigError
+        If the name is none for a column.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name == OWN:
+        raise ConfigError(
+            f"{name!r} cannot name a column. Give letters, digits and underscores, a "
+            f"letter first; {OWN!r} is the graph's own."
+        )
+    return graph.path.parent / FOLDER / f"{name}.h5"
+
+
+def weights_of_same_edges(
+    graph: ShardedGraph, other: ShardedGraph
+) -> Iterator[np.ndarray]:
+    """Yield the weights of a graph that has the same edges, in the order of edges.
+
+    Holds a piece of both graphs at a time.
+
+    Raises
+    ------
+    InputError
+        If the edges are not the same, naming the rows, or a file is damaged.
+    """
+    sizes = [(g.num_vertices, g.num_arcs // 2) for g in (graph, other)]
+    if sizes[0] != sizes[1]:
+        (n, m), (other_n, other_m) = sizes
+        raise InputError(
+            f"{other.path}: has {counted(other_n, 'vertex')} and "
+            f"{counted(other_m, 'edge')}, and {graph.path} has {n:,} and {m:,}. Give a "
+            "graph with the same edges."
+        )
+    for begin, end in _pieces(graph):
+        indptr, indices, _ = graph.read_rows(begin, end)
+        other_indptr, other_indices, weights = other.read_rows(begin, end)
+        pairs = (indptr, other_indptr), (indices, other_indices)
+        same = all(np.array_equal(*pair) for pair in pairs)
+        if not (same and _same_names(graph, other, begin, end)):
+            raise InputError(
+                f"{other.path}: has other edges than {graph.path} at the vertices "
+                f"from {begin:,} to {end - 1:,}. Give a graph with the same edges and "
+                "ids, such as one made with the same options."
+            )
+        yield forward_arcs(begin, indptr, indices, weights)[2]
+
+
+def _same_names(graph: ShardedGraph, other: ShardedGraph, begin: int, end: int) -> bool:
+    """Return whether some vertices have the same names, or ids in the graphs' files."""
+    if graph.names != other.names:
+        return False
+    if graph.names is None:
+        ids, other_ids = (g.read_original_ids(begin, end) for g in (graph, other))
+        return np.array_equal(ids, other_ids)
+    columns, others = (g.read_names(begin, end).columns() for g in (graph, other))
+    return all(np.array_equal(columns[name], others[name]) for name in columns)
+
+
+def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
+    """Yield the rows [begin, end) of pieces with few arcs, or of one row."""
+    for first in range(0, graph.num_vertices, _ROWS):
+        last = min(first + _ROWS, graph.num_vertices)
+        indptr, begin = graph.read_indptr(first, last), 0
+        while begin < last - first:
+            most = np.searchsorted(indptr, indptr[begin] + _ARCS, side="right")
+            end = max(begin + 1, int(most) - 1)
+            yield first + begin, first + end
+            begin = end
+
+
+def _open(path: Path, graph: ShardFiles) -> WeightColumn:
+    with reading(path, REMAKE), open_hdf5(path) as file:
+        if read_attribute(file, "format") != FORMAT or file.attrs["version"] != VERSION:
+            raise InputError(f"{path}: is not a column of weights. Write it again.")
+        if read_attribute(file, "graph-uuid") != graph.uuid:
+            raise InputError(
+                f"{path}: belongs to another graph. Remove it, or write it again."
+            )
+        count = int(file.attrs["num_edges"])
+        dtype = checked_dataset(path, file, "weight", count).dtype
+    if dtype not in WEIGHT_DTYPES:
+        raise InputError(f"{path}: has weights of type {dtype}. Write it again.")
+    return WeightColumn(path, dtype, count)

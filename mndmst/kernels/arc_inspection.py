@@ -1,0 +1,268 @@
+"""One pass over arcs as they are read: faults, keys, edges, and symmetry.
+
+All loops go over one block of arcs after the other, which stays in the nearest cache,
+and vector instructions can do each of them. For that the vertex of its row is written
+beside every arc.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..graph.order import KeyRule
+from ..native.kernel import kernel
+from .binary_search import first_above
+
+FINE, BAD_ID, NOT_ASCENDING, NOT_A_NUMBER = range(4)
+BLOCK = 2048
+LANES = 8  # are written at once, also where a row is shorter
+HALF = np.uint64(32)
+LOWER = np.uint64(0xFFFFFFFF)
+
+
+class ArcFacts(NamedTuple):
+    """What a look at all arcs of some rows tells.
+
+    Attributes
+    ----------
+    edges : int
+        Distinct edges to larger vertices.
+    balance : int
+        Modulo 2^64; over all rows of a symmetric graph the sum is zero, see
+        `inspect_rows`.
+    """
+
+    edges: int
+    balance: int
+
+
+class Check(NamedTuple):
+    """What arcs are looked at for, as they are read.
+
+    Attributes
+    ----------
+    num_vertices : int
+        Of the graph.
+    rule : KeyRule
+        How weights become keys.
+    whole : bool
+        All that `inspect_rows` finds; else only whether weights are numbers, where a
+        device looks for the rest.
+    """
+
+    num_vertices: int
+    rule: KeyRule
+    whole: bool
+
+
+@kernel
+def mix(low, high, key):
+    """Return 64 mixed bits of an edge.
+
+    AVX2 multiplies numbers of 32 bits only. So a sum of multiples is made, most of them
+    by such numbers, and then its two halves are multiplied by each other. In a product
+    the upper half is mixed better, so the halves change places.
+    """
+    word = np.uint64(low) * np.uint64(0x9E3779B1)
+    word += np.uint64(high) * np.uint64(0xC2B2AE3D27D4EB4F)
+    word += np.uint64(key) * np.uint64(0xC2B2AE3D) + np.uint64(0x27D4EB2F165667C5)
+    product = (word & LOWER) * (word >> HALF)
+    return word + (product << HALF | product >> HALF)
+
+
+@kernel
+def inspect_rows(rows, arcs, num_vertices, rule):
+    """Look for the first arc that is wrong, make keys of weights, and sum arcs up.
+
+    Parameters
+    ----------
+    rows : graph.model.Csr
+        The keys are weights at first, and stay so where something is wrong.
+    arcs : (int, int)
+        Look at the arcs [begin, end), which may divide rows.
+    rule : order.KeyRule
+
+    Returns
+    -------
+    status : int
+        `FINE`, `BAD_ID`, `NOT_ASCENDING` or `NOT_A_NUMBER`.
+    vertex, arc : int
+        The row and the place of the first arc that is wrong.
+    edges : int
+        Distinct edges to larger vertices.
+    balance : uint64
+        The sum over arcs of a hash of (ends, key), with opposite signs in the two
+        directions: zero over all rows of a symmetric graph, and else with a
+        probability of about 2^-64.
+    """
+    first, indptr, indices, bits = rows
+    tails = np.empty(1 + BLOCK + LANES, indices.dtype)  # from the arc before the block
+    edges, balance = np.int64(0), np.uint64(0)
+    begin, last = arcs
+    row = first_above(indptr, begin) - 1
+    bounds = indptr[: first_above(indptr, last - 1) + 1]
+    while begin < last:
+        end = min(begin + BLOCK, last)
+        row = _fill_tails(bounds, row, first, begin, end, tails[1:])
+        here = tails[1 : end - begin + 1]
+        heads, words = indices[begin:end], bits[begin:end]
+        low = begin if begin == arcs[0] else begin - 1
+        tails_before = tails[low - begin + 1 : end - begin + 1]
+        heads_before = indices[low:end]
+        wrong, repeats = _compare(tails_before, heads_before)
+        wrong += _count_wrong(heads, words, num_vertices, rule)
+        if wrong:
+            status, at = _first_wrong(
+                tails_before, heads_before, bits[low:end], num_vertices, rule
+            )
+            return status, np.int64(tails_before[at]), low + at, edges, balance
+        _to_keys(words, rule)
+        upward, part = _sum_up(here, heads, words)
+        edges += upward - repeats
+        balance += part
+        tails[0] = here[-1]
+        begin = end
+    return FINE, np.int64(0), np.int64(0), edges, balance
+
+
+@kernel
+def make_keys(bits, rule):
+    """Make keys of weights, if all are numbers; return whether they are."""
+    wrong = np.uint32(0)
+    for i in range(len(bits)):
+        wrong = np.uint32(wrong + np.uint32(_is_nan(bits[i], rule)))
+    if wrong:
+        return False
+    _to_keys(bits, rule)
+    return True
+
+
+@kernel
+def _fill_tails(indptr, row, first, begin, end, tails):
+    """Write the vertices of the arcs [begin, end); return the row of the last one.
+
+    Parameters
+    ----------
+    row : int
+        That of the first arc, or one before it.
+    """
+    count = first_above(indptr[row + 1 :], end - 1)
+    bounds = indptr[row : row + count + 1]
+    for i in range(count):
+        place, stop = max(bounds[i] - begin, 0), bounds[i + 1] - begin
+        tail = tails.dtype.type(first + row + i)
+        # The next row overwrites the surplus
+        for lane in range(LANES):
+            tails[place + lane] = tail
+        place += LANES
+        while place < stop:
+            for lane in range(LANES):
+                tails[place + lane] = tail
+            place += LANES
+    place = max(bounds[count] - begin, 0)
+    tails[place : end - begin] = first + row + count
+    return row + count
+
+
+@kernel
+def _compare(tails, heads):
+    """Count the arcs that are smaller than the one before them in their row.
+
+    And those equal to it that lead to larger vertices.
+    """
+    later, before = heads[1:], heads[:-1]
+    here, above = tails[1:], tails[:-1]
+    wrong, repeats = np.uint32(0), np.uint32(0)
+    for i in range(len(later)):
+        same = here[i] == above[i]
+        wrong = np.uint32(wrong + np.uint32(same & (later[i] < before[i])))
+        again = same & (later[i] == before[i]) & (later[i] > here[i])
+        repeats = np.uint32(repeats + np.uint32(again))
+    return np.int64(wrong), np.int64(repeats)
+
+
+@kernel
+def _count_wrong(heads, bits, num_vertices, rule):
+    """Count ids that are out of range, and weights that are not numbers."""
+    wrong = np.uint32(0)
+    for i in range(len(heads)):
+        far = np.uint64(heads[i]) >= np.uint64(num_vertices)
+        wrong = np.uint32(wrong + np.uint32(far))
+    for i in range(len(bits)):
+        wrong = np.uint32(wrong + np.uint32(_is_nan(bits[i], rule)))
+    return np.int64(wrong)
+
+
+@kernel
+def _is_nan(bits, rule):
+    return (bits & (rule.sign - np.uint64(1))) > rule.largest
+
+
+@kernel
+def _first_wrong(tails, heads, bits, num_vertices, rule):
+    """Return the first fault of a block, and its position."""
+    for i in range(len(heads)):
+        if np.uint64(heads[i]) >= np.uint64(num_vertices):
+            return BAD_ID, i
+        if i and tails[i] == tails[i - 1] and heads[i] < heads[i - 1]:
+            return NOT_ASCENDING, i
+        if _is_nan(bits[i], rule):
+            return NOT_A_NUMBER, i
+    return FINE, 0
+
+
+@kernel
+def _to_keys(bits, rule):
+    for i in range(len(bits)):
+        word = bits[i]
+        change = rule.above if word > rule.sign else rule.below
+        change = rule.at if word == rule.sign else change
+        bits[i] = word ^ change
+
+
+@kernel
+def _sum_up(tails, heads, keys):
+    """Return how many arcs lead to larger vertices, and the sum of all hashes."""
+    upward, balance = np.uint32(0), np.uint64(0)
+    for i in range(len(heads)):
+        upward = np.uint32(upward + np.uint32(heads[i] > tails[i]))
+    # Without a branch on the direction, which is unpredictable
+    for i in range(len(heads)):
+        head, tail = np.uint64(heads[i]), np.uint64(tails[i])
+        low = head if head < tail else tail
+        high = tail if head < tail else head
+        down = np.uint64(0) - np.uint64(head < tail)
+        no_loop = np.uint64(0) - np.uint64(head != tail)
+        balance += ((mix(low, high, keys[i]) ^ down) - down) & no_loop
+    return np.int64(upward), balance
+
+
+@kernel
+def add_to_buckets(indptr, indices, keys, first, buckets):
+    """Add every arc's signed hash to the bucket its leading bits choose."""
+    for row in range(len(indptr) - 1):
+        tail = np.int64(first + row)
+        for arc in range(indptr[row], indptr[row + 1]):
+            head = np.int64(indices[arc])
+            if head != tail:
+                word = mix(min(tail, head), max(tail, head), keys[arc])
+                bucket = mix(min(tail, head), max(tail, head), 0) % len(buckets)
+                if head > tail:
+                    buckets[bucket] += word
+                else:
+                    buckets[bucket] -= word
+
+
+@kernel
+def arcs_of_bucket(indptr, indices, first, count, bucket):
+    """Return the rows and positions of the arcs in one of `count` buckets."""
+    tails, arcs = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    for row in range(len(indptr) - 1):
+        tail = np.int64(first + row)
+        for arc in range(indptr[row], indptr[row + 1]):
+            head = np.int64(indices[arc])
+            place = mix(min(tail, head), max(tail, head), 0) % count
+            if head != tail and place == bucket:
+                tails.append(tail)
+                arcs.append(arc)
+    return np.array(tails), np.array(arcs)

@@ -1,0 +1,376 @@
+"""Borůvka rounds by a team: the forest of edges between numbered components.
+
+All rounds are one call of one kernel by every member. Light edges come first (filter-
+Kruskal; Osipov, Sanders, Singler, ALENEX 2009): an edge they make internal is
+dropped before any round. In a round
+
+1. each member gives the edges of its share the present names of their components,
+   drops those inside one, and lowers the minimum of both components of each other edge;
+2. every component hooks to the other end of its lightest edge; of two that have chosen
+   the same edge the smaller one becomes the root;
+3. every component is pointed at its root.
+
+One component, to which very many edges lead, makes no choice: all members would write
+its minimum again and again. The other ends of its edges choose.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..graph.light_edges import LARGEST_SHARE
+from ..native.kernel import kernel
+from .intrinsics import choose, lower_atomic, prefetch
+from .kruskal import HALF, LOW, PairEdgeList, flatten
+from .sorting import merge_ascents
+from .team import Team, barrier, post_count, prefix_and_total, share_of
+
+# Components from the one in use to the one whose edge is fetched, and whose other end.
+EDGES_AHEAD, ENDS_AHEAD = np.uint64(32), np.uint64(16)
+# Edges that 32 bits can tell apart, and none.
+MOST_PLACES = (1 << 32) - 1
+# Ends of edges that a member looks at, and which share of all of these a component must
+# be for it to make no choice.
+SAMPLE, IDLE_SHARE = 32, 16
+
+
+@kernel
+def _hook(shared, alive):
+    """Hook components along their edges, and mark these; return how many are alive.
+
+    Those without an edge are finished, and dropped; the one that makes no choice stays.
+    """
+    pairs, position, parent = shared.pairs, shared.position, shared.parent
+    least, chosen, idle = shared.least, shared.chosen, np.uint64(shared.idle[0])
+    left = np.uint64(0)
+    for i in range(np.uint64(len(alive))):
+        if i + EDGES_AHEAD < np.uint64(len(alive)):
+            edge = np.intp(least[alive[i + EDGES_AHEAD]] & LOW)
+            prefetch(pairs, edge)
+            prefetch(position, edge)
+        if i + ENDS_AHEAD < np.uint64(len(alive)):
+            ahead = np.uint64(alive[i + ENDS_AHEAD])
+            if least[ahead] != NONE:
+                pair = pairs[least[ahead] & LOW]
+                prefetch(least, np.intp((pair >> HALF) ^ (pair & LOW) ^ ahead))
+                prefetch(chosen, np.intp(position[least[ahead] & LOW]))
+        component = np.uint64(alive[i])
+        place = least[component]
+        alive[left] = component
+        left += np.uint64((place != NONE) | (component == idle))
+        if place != NONE:
+            pair = pairs[place & LOW]
+            other = (pair >> HALF) ^ (pair & LOW) ^ component
+            # Of two that have chosen one edge, the smaller one is the root.
+            root = (component < other) & (least[other] == place)
+            parent[component] = np.uint32(choose(root, component, other))
+            chosen[position[place & LOW]] = True
+    return left
+
+
+@kernel
+def _climb(shared, alive, begin, end):
+    """Point components at their roots; return how many roots there are.
+
+    Roots move to the front of `alive`, and their minima are cleared. On the way,
+    components in [begin, end) are pointed further: others may follow the old or the new
+    link, which both lead to the root.
+    """
+    parent, best, least = shared.parent, shared.best, shared.least
+    first, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
+    left = np.uint64(0)
+    for i in range(np.uint64(len(alive))):
+        if i + ENDS_AHEAD < np.uint64(len(alive)):
+            prefetch(parent, np.intp(parent[alive[i + ENDS_AHEAD]]))
+        component = np.uint64(alive[i])
+        here, above = component, np.uint64(parent[component])
+        if above == component:
+            best[component] = least[component] = NONE
+            alive[left] = component
+            left += np.uint64(1)
+            continue
+        top = np.uint64(parent[above])
+        while top != above:
+            if here - first < span:
+                parent[here] = top
+            here, above = above, top
+            top = np.uint64(parent[above])
+        parent[component] = above
+    return left
+
+
+@kernel
+def _sample(member, shared, begin, left):
+    """Look at ends of some of a member's edges."""
+    mine = np.uint64(SAMPLE * member.number)
+    for i in range(np.uint64(SAMPLE)):
+        shared.sample[mine + i] = LOW
+    if left == 0:
+        return
+    for i in range(np.uint64(SAMPLE // 2)):
+        pair = shared.pairs[np.uint64(begin) + left * i // np.uint64(SAMPLE // 2)]
+        shared.sample[mine + np.uint64(2) * i] = pair >> HALF
+        shared.sample[mine + np.uint64(2) * i + np.uint64(1)] = pair & LOW
+
+
+@kernel
+def _choose_idle(member, shared):
+    """Find the component that most sampled ends are in, if these are very many."""
+    sample, parent = shared.sample[: SAMPLE * member.size], shared.parent
+    for i in range(len(sample)):
+        if sample[i] != LOW:
+            root = np.uint64(sample[i])
+            while parent[root] != root:
+                root = np.uint64(parent[root])
+            sample[i] = root
+    merge_ascents(sample, sample.copy())
+    shared.idle[0] = LOW
+    run = most = 0
+    for i in range(len(sample)):
+        run = run + 1 if i and sample[i] == sample[i - 1] else 1
+        if sample[i] != LOW and run > most:
+            most = run
+            if run * IDLE_SHARE >= len(sample):
+                shared.idle[0] = sample[i]
+
+
+@kernel
+def _rounds(member, shared, begin, end):
+    """Do rounds until no edges are left in the ranges of all members."""
+    low, high = share_of(member, len(shared.parent))
+    best, least, parent = shared.best, shared.least, shared.parent
+    alive = shared.alive[low:high]
+    count = np.uint64(0)
+    for component in range(np.uint64(low), np.uint64(high)):
+        alive[count] = component
+        count += np.uint64(parent[component] == component)
+        best[component] = least[component] = NONE
+    alive = alive[:count]
+    barrier(member)
+    while True:
+        left = name(shared, begin, end)
+        end = begin + np.int64(left)
+        _sample(member, shared, begin, left)
+        post_count(member, np.int64(left))
+        barrier(member)
+        if prefix_and_total(member)[1] == 0:
+            return
+        if shared.key.itemsize == 8:
+            settle(shared, begin, end)
+            barrier(member)
+        alive = alive[: _hook(shared, alive)]
+        barrier(member)
+        if member.number == 0:
+            _choose_idle(member, shared)
+        alive = alive[: _climb(shared, alive, low, high)]
+        barrier(member)
+
+
+@kernel
+def _call_after_smallest(member, parent, smallest):
+    """Call every component after the smallest of those it was made of.
+
+    Which of them is the root depends on how many members there are.
+
+    Parameters
+    ----------
+    parent : ndarray of uint32
+        Flat.
+    smallest : ndarray of uint64
+        Is NONE for each root.
+    """
+    begin, end = share_of(member, len(parent))
+    for component in range(np.uint64(begin), np.uint64(end)):
+        root = np.intp(parent[component])
+        if component < smallest[root]:
+            lower_atomic(smallest, root, component)
+    barrier(member)
+    for component in range(np.uint64(begin), np.uint64(end)):
+        parent[component] = smallest[parent[component]]
+    barrier(member)
+
+
+@kernel
+def boruvka_rounds(member, edges, shared, cuts):
+    """Find the forest of edges; called by all members at once.
+
+    Edges are distinct in the order (key, place), so the forest is unique, and the same
+    for any number of members.
+
+    Parameters
+    ----------
+    member : Member
+    edges : Edges
+    shared : Rounds
+        The parents are given, and flat, as they are in the end: each component is
+        called after the smallest of those it was made of. The rest needs no values.
+    cuts : ndarray, same type as `edges.key`
+        The largest keys of bands that follow each other, ascending.
+    """
+    begin, end = share_of(member, len(edges.key))
+    shared.chosen[begin:end] = False
+    shared.idle[0] = LOW  # by all members: none reads it before the next barrier
+    least = edges.key.dtype.type(0)
+    low, high = share_of(member, len(shared.parent))
+    for most in cuts:
+        taken = take(edges, shared, begin, end, least, most)
+        _rounds(member, shared, begin, begin + np.int64(taken))
+        flatten(shared.parent, low, high)
+        barrier(member)
+        least = most + edges.key.dtype.type(1)
+    _call_after_smallest(member, shared.parent, shared.best)
+
+
+def forest_by_rounds(
+    team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
+) -> np.ndarray:
+    """Return a mask of the edges that join components; `parent` is updated. Collective.
+
+    Parameters
+    ----------
+    key, pairs, parent : ndarray
+        See `PairEdgeList` and `Rounds`; there are at most MOST_PLACES edges.
+    """
+    edges, components = len(key), len(parent)
+    rest, pairs_left, position, alive, sample, idle, chosen, best = team.arrays(
+        (edges, key.dtype), (edges, np.uint64), (edges, np.uint32),
+        (components, np.uint32), (SAMPLE * team.processes * team.most, np.uint32),
+        (1, np.uint32), (edges, np.bool_), (components, np.uint64),
+    )  # fmt: skip
+    least = best
+    if key.itemsize == 8:
+        (least,) = team.arrays((components, np.uint64))
+    shared = Rounds(
+        rest, pairs_left, position, parent, best, least, alive, sample, idle, chosen
+    )
+    cuts = light_cuts(key, components)
+    team.run(boruvka_rounds, edges, PairEdgeList(key, pairs), shared, cuts)
+    return chosen
+
+
+NONE = ~np.uint64(0)
+
+
+# Edges from the one in use to the one whose components are fetched, and edges that are
+# named before their minima are lowered.
+FETCH_AHEAD = 24
+
+
+BLOCK = 256
+
+
+# Keys that are looked at to tell light edges, and their largest share.
+KEY_SAMPLE = 1024
+
+
+class Rounds(NamedTuple):
+    """What the members share.
+
+    Attributes
+    ----------
+    key, pairs, position : ndarray
+        The edges that are left (`PairEdgeList`), and where they were at first (uint32).
+    parent : ndarray of uint32
+        Of each component; flat.
+    best, least : ndarray of uint64
+        The minimum of each component, and the place of its edge. With keys of 32 bits
+        these are one array.
+    alive : ndarray of uint32
+        The components that may have edges.
+    sample : ndarray of uint32
+        Components at the ends of some edges.
+    idle : ndarray of uint32, shape (1,)
+        The component that makes no choice.
+    chosen : ndarray of bool
+        Set at the position of each edge of the forest.
+    """
+
+    key: np.ndarray
+    pairs: np.ndarray
+    position: np.ndarray
+    parent: np.ndarray
+    best: np.ndarray
+    least: np.ndarray
+    alive: np.ndarray
+    sample: np.ndarray
+    idle: np.ndarray
+    chosen: np.ndarray
+
+
+@kernel
+def _lower(key, place, component, idle, best):
+    """Lower the minimum of a component, unless it makes no choice."""
+    if component == idle:
+        return
+    word = np.uint64(key[place])
+    if key.itemsize == 4:
+        word = (word << HALF) | place
+    if word < best[component]:
+        lower_atomic(best, np.intp(component), word)
+
+
+@kernel
+def take(edges, shared, begin, end, least, most):
+    """Take the edges of a range with some keys; return how many there are.
+
+    They are in the front of the range in `shared`.
+    """
+    source_key, source_pairs = edges
+    key, pairs, position = shared.key, shared.pairs, shared.position
+    taken = np.uint64(begin)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        key[taken], pairs[taken], position[taken] = source_key[i], source_pairs[i], i
+        taken += np.uint64(least <= source_key[i] <= most)
+    return taken - np.uint64(begin)
+
+
+@kernel
+def name(shared, begin, end):
+    """Name the edges of a range, drop those inside a component, and lower minima.
+
+    Returns how many are left; they move to the front of the range.
+    """
+    key, pairs, position = shared.key, shared.pairs, shared.position
+    parent, best, idle = shared.parent, shared.best, np.uint64(shared.idle[0])
+    left = np.uint64(begin)
+    for block in range(np.uint64(begin), np.uint64(end), np.uint64(BLOCK)):
+        done = left
+        for i in range(block, min(block + np.uint64(BLOCK), np.uint64(end))):
+            if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
+                ahead = pairs[i + np.uint64(FETCH_AHEAD)]
+                prefetch(parent, np.intp(ahead >> HALF))
+                prefetch(parent, np.intp(ahead & LOW))
+            pair = pairs[i]
+            a, b = np.uint64(parent[pair >> HALF]), np.uint64(parent[pair & LOW])
+            prefetch(best, np.intp(a))
+            prefetch(best, np.intp(b))
+            key[left], position[left] = key[i], position[i]
+            pairs[left] = (a << HALF) | b
+            left += np.uint64(a != b)
+        for i in range(done, left):
+            _lower(key, i, pairs[i] >> HALF, idle, best)
+            _lower(key, i, pairs[i] & LOW, idle, best)
+    return left - np.uint64(begin)
+
+
+@kernel
+def settle(shared, begin, end):
+    """Lower the places of the edges whose keys are minima."""
+    key, pairs, best, least = shared.key, shared.pairs, shared.best, shared.least
+    idle = np.uint64(shared.idle[0])
+    for i in range(np.uint64(begin), np.uint64(end)):
+        word = np.uint64(key[i])
+        for end_of in (pairs[i] >> HALF, pairs[i] & LOW):
+            if word == best[end_of] and i < least[end_of] and end_of != idle:
+                lower_atomic(least, np.intp(end_of), i)
+
+
+def light_cuts(key: np.ndarray, components: int) -> np.ndarray:
+    """Return the largest key of the light edges, and the largest of all.
+
+    The number of light edges is about that of components, and at most half of all.
+    """
+    largest = np.iinfo(key.dtype).max
+    sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])
+    light = int(len(sample) * min(LARGEST_SHARE, components / max(1, len(key))))
+    return np.unique(np.append(sample[light : light + 1], key.dtype.type(largest)))

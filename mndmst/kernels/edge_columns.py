@@ -1,0 +1,204 @@
+"""Columns of edges: room for them, and joining what threads have found."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ..graph.model import EdgeColumns, Rows, positions
+from ..native.kernel import kernel
+from .binary_search import first_above
+from .intrinsics import copy_memory, prefetch
+from .threads import Threads
+
+# Where in a page a column begins, times its number; a multiple of a cache line.
+PAGE, STAGGER = 4096, 1088
+
+Shape = tuple[int, type | np.dtype]
+
+
+def room_for(rows: Rows, length: int) -> EdgeColumns:
+    """Return columns for edges; NumPy's large arrays get huge pages, Numba's not."""
+    ids = length, rows.indices.dtype
+    return EdgeColumns(*allocate_staggered(ids, ids, (length, rows.keys.dtype)))
+
+
+def allocate_staggered(*shapes: Shape) -> list[np.ndarray]:
+    """Allocate arrays that begin at different offsets of a page.
+
+    Arrays of a power of two of entries would begin at one offset. Entries that a loop
+    reads together would then share a set of the cache, and processors would take a
+    store to one array for a store to the other, whose next load waits for it.
+    """
+    arrays = []
+    for number, (length, kind) in enumerate(shapes, 1):
+        dtype = np.dtype(kind)
+        nbytes = length * dtype.itemsize
+        room = np.empty(nbytes + PAGE, np.uint8)
+        begin = (number * STAGGER - room.ctypes.data) % PAGE
+        arrays.append(room[begin : begin + nbytes].view(dtype))
+    return arrays
+
+
+def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.ndarray]:
+    """Concatenate the columns of all parts."""
+    if len(parts) == 1:
+        return list(parts[0])
+    ends = np.cumsum([len(part[0]) for part in parts])
+    results = []
+    copies: list[tuple[np.ndarray, np.ndarray]] = []
+    for column in zip(*parts, strict=True):
+        result = np.empty(ends[-1], column[0].dtype)
+        copies += zip(np.split(result, ends[:-1]), column, strict=True)
+        results.append(result)
+    copy_parts(copies, threads)
+    return results
+
+
+def copy_parts(
+    copies: Sequence[tuple[np.ndarray, np.ndarray]], threads: Threads
+) -> None:
+    """Copy arrays into others of their length and type, both contiguous."""
+    threads.map(copy_bytes, [
+        (into.view(np.uint8), of.view(np.uint8)) for into, of in copies if len(of)
+    ])  # fmt: skip
+
+
+def taken(
+    columns: Sequence[np.ndarray], index: np.ndarray, threads: Threads
+) -> list[np.ndarray]:
+    """Return the entries of columns at some positions."""
+    index = positions(index)
+    results = [np.empty(len(index), column.dtype) for column in columns]
+
+    def work(begin: int, end: int) -> None:
+        for column, result in zip(columns, results, strict=True):
+            # Without the mode NumPy would fill a copy first.
+            np.take(column, index[begin:end], out=result[begin:end], mode="clip")
+
+    threads.map(work, threads.ranges(len(index)))
+    return results
+
+
+def keep_in_place(
+    keep: Callable[..., int], columns: Sequence[np.ndarray], threads: Threads
+) -> list[np.ndarray]:
+    """Return the edges that a function moves to the front of each thread's range.
+
+    Parameters
+    ----------
+    keep : callable
+        Takes a range of every column; returns how many it has kept.
+    """
+
+    def work(begin: int, end: int) -> list[np.ndarray]:
+        part = [column[begin:end] for column in columns]
+        left = int(keep(*part))
+        return [column[:left] for column in part]
+
+    return joined(threads.map(work, threads.ranges(len(columns[0]))), threads)
+
+
+@kernel
+def copy_bytes(into, of):
+    """Copy an array of bytes into one of its length."""
+    copy_memory(into, of, len(of))
+
+
+@kernel
+def read_pages(memory, begin, end):
+    """Read a byte of each page; others may write there already. Returns their sum."""
+    total = 0
+    for i in range(np.uint64(begin), np.uint64(end), np.uint64(PAGE)):
+        total += memory[i]
+    return total
+
+
+def add_marked(
+    parts: Sequence[Sequence[np.ndarray]],
+    masks: Sequence[np.ndarray],
+    edges: EdgeColumns,
+    count: int,
+    threads: Threads,
+) -> int:
+    """Add the edges that masks mark in parts, which begin with u, v and key.
+
+    Parameters
+    ----------
+    edges : EdgeColumns
+        Of which the first `count` are there, and to which they are added.
+
+    Returns
+    -------
+    int
+        How many there are now.
+    """
+    found = threads.map(count_kept, [(mask,) for mask in masks])
+    places = pairwise(np.cumsum([count, *found]).tolist())
+    threads.map(copy_kept, [
+        (EdgeColumns(*part[:3]), mask, edges.part(*bounds))
+        for part, mask, bounds in zip(parts, masks, places, strict=True)
+    ])  # fmt: skip
+    return count + sum(found)
+
+
+AHEAD = 16  # short rows that lie apart are asked for before they are needed
+
+
+@kernel
+def copy_rows(source, indptr, row, offset, low, out):
+    """Copy arcs of chosen rows, counted as if these lay side by side.
+
+    Parameters
+    ----------
+    source : ndarray
+        A column of all arcs.
+    indptr : ndarray of int64, shape (rows + 1,)
+        Where each row begins in `source`.
+    row : ndarray of uint32, shape (chosen,)
+    offset : ndarray of int64, shape (chosen + 1,)
+        Where each chosen row begins among the chosen ones.
+    low : int
+        The first arc to copy; `out` determines the number.
+    """
+    i = first_above(offset, low) - 1
+    done = 0
+    while done < len(out):
+        if i + AHEAD < len(row):
+            prefetch(source, indptr[row[i + AHEAD]])
+        shift = indptr[row[i]] - offset[i] + low
+        stop = min(offset[i + 1] - low, len(out))
+        for arc in range(done, stop):
+            out[arc] = source[arc + shift]
+        done = stop
+        i += 1
+
+
+@kernel
+def count_kept(kept):
+    """Return how many entries of a mask are set."""
+    count = 0
+    for one in kept:
+        count += one
+    return count
+
+
+@kernel
+def copy_kept(edges, kept, out):
+    """Copy the edges that a mask keeps.
+
+    Parameters
+    ----------
+    edges : EdgeColumns
+    kept : ndarray of bool
+    out : EdgeColumns
+        Has room for them and no more.
+    """
+    u, v, key = edges
+    out_u, out_v, out_key = out
+    place = np.uint64(0)
+    for i in range(np.uint64(len(key))):
+        if place == np.uint64(len(out_key)):
+            break
+        out_u[place], out_v[place], out_key[place] = u[i], v[i], key[i]
+        place += np.uint64(kept[i])

@@ -1,0 +1,310 @@
+"""How Numba makes single instructions, which it does not expose, of their names.
+
+This file is imported when kernels are compiled; `intrinsics` declares its contents.
+"""
+
+import platform
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+from ..native.compiled_kernel import HEAD_WORDS, MOST_WORDS
+
+
+def address_of(context, builder, signature, args):
+    """Return the address of array[index], the first two arguments."""
+    struct = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.gep(struct.data, [args[1]])
+
+
+@intrinsic
+def trailing_zeros(typingctx, word):
+    """Return the position of the lowest set bit of a uint64 that is not 0."""
+
+    def codegen(context, builder, signature, args):
+        known_nonzero = ir.Constant(ir.IntType(1), 1)
+        return builder.cttz(args[0], known_nonzero)
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def set_bits(typingctx, word):
+    """Return the number of set bits of a uint64."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def choose(typingctx, condition, one, other):
+    """Return one of two values of a type, without a branch.
+
+    LLVM makes a branch of a choice that depends on memory, which is mispredicted half
+    of the time where it is a coin toss.
+    """
+    if one != other:
+        return None
+
+    def codegen(context, builder, signature, args):
+        choice = builder.select(*args)
+        choice.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return choice
+
+    return one(types.boolean, one, one), codegen
+
+
+@intrinsic
+def prefetch(typingctx, array, index):
+    """Ask for the cache line of array[index]; never faults, returns nothing."""
+
+    def codegen(context, builder, signature, args):
+        array_type = signature.args[0]
+        struct = context.make_array(array_type)(context, builder, args[0])
+        address = builder.gep(struct.data, [args[1]])
+        i8_pointer = ir.PointerType(ir.IntType(8))
+        i32 = ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [i8_pointer, i32, i32, i32])
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [i8_pointer], function_type
+        )
+        read, keep_everywhere, data = (ir.Constant(i32, value) for value in (0, 3, 1))
+        pointer = builder.bitcast(address, i8_pointer)
+        builder.call(function, [pointer, read, keep_everywhere, data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
+
+
+@intrinsic
+def leading_zeros(typingctx, word):
+    """Return how many bits above the highest set bit of a uint64 are 0; not of 0."""
+
+    def codegen(context, builder, signature, args):
+        known_nonzero = ir.Constant(ir.IntType(1), 1)
+        return builder.ctlz(args[0], known_nonzero)
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def multiply_high(typingctx, one, two):
+    """Return the upper 64 bits of the product of two uint64."""
+
+    def codegen(context, builder, signature, args):
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(word, wide) for word in args))
+        upper = builder.lshr(product, ir.Constant(wide, 64))
+        return builder.trunc(upper, ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def bits_to_float(typingctx, word):
+    """Return the float64 whose bits a uint64 has."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.uint64), codegen
+
+
+@intrinsic
+def load_byte(typingctx, address):
+    """Return the byte at an address, as int64.
+
+    Small functions that are given an address in place of an array leave Numba no
+    references to count, which would take longer than their work.
+    """
+
+    def codegen(context, builder, signature, args):
+        pointer = builder.inttoptr(args[0], ir.PointerType(ir.IntType(8)))
+        return builder.zext(builder.load(pointer), ir.IntType(64))
+
+    return types.int64(types.intp), codegen
+
+
+@intrinsic
+def load_word(typingctx, address):
+    """Return the 8 bytes at an address, the first one lowest, as uint64."""
+
+    def codegen(context, builder, signature, args):
+        pointer = builder.inttoptr(args[0], ir.PointerType(ir.IntType(64)))
+        return builder.load(pointer, align=1)
+
+    return types.uint64(types.intp), codegen
+
+
+@intrinsic
+def copy_memory(typingctx, into, of, count):
+    """Copy the first `count` entries of an array to one of its type, not overlapping.
+
+    An assignment goes byte by byte where they are bytes, and takes three to four times
+    as long. Of other types it takes Numba long to compile.
+    """
+    if into.dtype != of.dtype:
+        raise TypingError(f"{of} is not to be copied to {into}")
+
+    def codegen(context, builder, signature, args):
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
+        pointers = [
+            builder.bitcast(
+                context.make_array(kind)(context, builder, array).data, byte
+            )
+            for kind, array in zip(signature.args[:2], args[:2], strict=True)
+        ]
+        item = context.get_abi_sizeof(context.get_data_type(into.dtype))
+        nbytes = builder.mul(args[2], ir.Constant(word, item))
+        copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, word])
+        builder.call(copy, [*pointers, nbytes, ir.Constant(ir.IntType(1), 0)])
+        return context.get_dummy_value()
+
+    return types.void(into, of, types.int64), codegen
+
+
+@intrinsic
+def add_atomic(typingctx, array, index, value):
+    """Atomically add to an int64; return the old value.
+
+    A thread that sees the sum also sees all earlier writes of this thread.
+    """
+
+    def codegen(context, builder, signature, args):
+        address = address_of(context, builder, signature, args)
+        return builder.atomic_rmw("add", address, args[2], "seq_cst")
+
+    return types.int64(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def load_atomic(typingctx, array, index):
+    """Atomically load an int64 (acquire)."""
+
+    def codegen(context, builder, signature, args):
+        address = address_of(context, builder, signature, args)
+        return builder.load_atomic(address, "seq_cst", 8)
+
+    return types.int64(array, types.intp), codegen
+
+
+@intrinsic
+def store_atomic(typingctx, array, index, value):
+    """Atomically store an int64 (release)."""
+
+    def codegen(context, builder, signature, args):
+        address = address_of(context, builder, signature, args)
+        builder.store_atomic(args[2], address, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def lower_atomic(typingctx, array, index, value):
+    """Atomically take the minimum of a uint64 and a value; return the old value."""
+
+    def codegen(context, builder, signature, args):
+        address = address_of(context, builder, signature, args)
+        return builder.atomic_rmw("umin", address, args[2], "monotonic")
+
+    return types.uint64(array, types.intp, types.uint64), codegen
+
+
+# The number of the system call futex(2), by machine; little-endian ones, where a word
+# begins with its lower half.
+_FUTEX_BY_MACHINE = {"x86_64": 202, "aarch64": 98}
+_LINUX = platform.system() == "Linux"
+_FUTEX = _FUTEX_BY_MACHINE.get(platform.machine()) if _LINUX else None
+_FUTEX_WAIT, _FUTEX_WAKE = 0, 1
+
+
+@intrinsic
+def make_call(typingctx, address):
+    """Make a `native.compiled_kernel.Call`, and note its status.
+
+    All words of a queued call are passed; the code reads the words it takes.
+    """
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64)
+        block = builder.inttoptr(args[0], ir.PointerType(word))
+        numbers = [ir.Constant(word, place) for place in range(HEAD_WORDS + MOST_WORDS)]
+        places = [builder.gep(block, [number]) for number in numbers]
+        kind = ir.FunctionType(ir.IntType(32), [word] * MOST_WORDS)
+        code = builder.inttoptr(builder.load(places[1]), ir.PointerType(kind))
+        status = builder.call(
+            code, [builder.load(place) for place in places[HEAD_WORDS:]]
+        )
+        builder.store(builder.sext(status, word), places[0])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), codegen
+
+
+@intrinsic
+def read_file(typingctx, descriptor, target, begin, count, offset):
+    """Read bytes of an open file into target[begin:], an array of bytes; see pread(2).
+
+    Returns how many there were, or -1.
+    """
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64)
+        struct = context.make_array(signature.args[1])(context, builder, args[1])
+        address = builder.gep(struct.data, [args[2]])
+        number = builder.trunc(args[0], ir.IntType(32))
+        kind = ir.FunctionType(word, [number.type, address.type, word, word])
+        pread = cgutils.get_or_insert_function(builder.module, kind, "pread")
+        return builder.call(pread, [number, address, args[3], args[4]])
+
+    integers = types.int64, target, types.intp, types.int64, types.int64
+    return types.int64(*integers), codegen
+
+
+@intrinsic
+def sleep_while(typingctx, array, index, value):
+    """Sleep while the lower half of array[index], an int64, is that of a value.
+
+    Until `wake` is called, that is; it may end for other reasons, too.
+    """
+
+    def codegen(context, builder, signature, args):
+        _futex(context, builder, signature, args[:2], _FUTEX_WAIT, args[2])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), codegen
+
+
+@intrinsic
+def wake(typingctx, array, index, count):
+    """Wake `count` threads that sleep on array[index], also of other processes.
+
+    At the most 2^31 - 1.
+    """
+
+    def codegen(context, builder, signature, args):
+        _futex(context, builder, signature, args[:2], _FUTEX_WAKE, args[2])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), codegen
+
+
+def _futex(context, builder, signature, place, operation, value):
+    """Call futex(2), or give way to other threads where there is none."""
+    word = ir.IntType(64)
+    if _FUTEX is None:
+        kind = ir.FunctionType(ir.IntType(32), [])
+        library = cgutils.get_or_insert_function(builder.module, kind, "sched_yield")
+        builder.call(library, [])
+        return
+    address = builder.ptrtoint(address_of(context, builder, signature, place), word)
+    numbers = [ir.Constant(word, number) for number in (_FUTEX, operation, 0)]
+    kind = ir.FunctionType(word, [word] * 5)
+    library = cgutils.get_or_insert_function(builder.module, kind, "syscall")
+    builder.call(library, [numbers[0], address, numbers[1], value, numbers[2]])

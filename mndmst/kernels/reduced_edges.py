@@ -1,0 +1,71 @@
+"""Linear-time work on edge lists, and compact component numbers."""
+
+import numpy as np
+
+from ..native.kernel import kernel
+
+
+@kernel
+def living(a, b, names):
+    """Return the positions of the edges whose ends have two names, and these names."""
+    alive = np.empty(len(a), np.int64)
+    end_a, end_b = np.empty(len(a), names.dtype), np.empty(len(a), names.dtype)
+    place = np.uint64(0)
+    for i in range(np.uint64(len(a))):
+        name_a, name_b = names[a[i]], names[b[i]]
+        alive[place], end_a[place], end_b[place] = i, name_a, name_b
+        place += np.uint64(name_a != name_b)
+    return alive[:place], end_a[:place], end_b[:place]
+
+
+@kernel
+def marked(mark, a, b, alive, new_a, new_b, count):
+    """Return marks of `count` components: whether an end of one of its edges was.
+
+    Parameters
+    ----------
+    mark : ndarray of bool
+        The marks of the components at the ends `a` and `b`.
+    alive : ndarray of int64
+        The edges that are left; their ends are now `new_a` and `new_b`.
+    """
+    result = np.zeros(count, np.bool_)
+    for i in range(len(alive)):
+        result[new_a[i]] |= mark[a[alive[i]]]
+        result[new_b[i]] |= mark[b[alive[i]]]
+    return result
+
+
+@kernel
+def used_ends(a, b, count):
+    """Return which of `count` components edges have, and new numbers of the ends.
+
+    Those that none has are left out; the others keep their order.
+    """
+    used = np.zeros(count, np.bool_)
+    for i in range(np.uint64(len(a))):
+        used[a[i]] = used[b[i]] = True
+    number = np.empty(count, np.uint32)
+    place = np.uint64(0)
+    for component in range(np.uint64(count)):
+        number[component] = place
+        place += np.uint64(used[component])
+    new_a, new_b = np.empty(len(a), np.uint32), np.empty(len(b), np.uint32)
+    for i in range(np.uint64(len(a))):
+        new_a[i], new_b[i] = number[a[i]], number[b[i]]
+    return used, new_a, new_b
+
+
+@kernel
+def lightest_edges(a, b, key, count):
+    """Return for each of `count` components, all with edges, its lightest edge.
+
+    The edges are in (u, v) order, so the first of equal keys is the lightest.
+    """
+    best = np.full(count, -1, np.int64)
+    for i in range(len(key)):
+        if best[a[i]] < 0 or key[i] < key[best[a[i]]]:
+            best[a[i]] = i
+        if best[b[i]] < 0 or key[i] < key[best[b[i]]]:
+            best[b[i]] = i
+    return best

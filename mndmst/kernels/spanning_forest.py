@@ -1,0 +1,110 @@
+"""The forest of edges in memory, and the order of edges."""
+
+import numpy as np
+
+from .block_contraction import blocks_of, contract_blocks, edges_between
+from .boruvka_rounds import MOST_PLACES, forest_by_rounds, light_cuts
+from .kruskal import (
+    PairEdgeList,
+    flatten,
+    heavy_positions,
+    kruskal,
+    light_positions,
+    pack_pairs,
+)
+from .sorting import sort_positions
+from .team import Team
+from .threads import Threads
+
+
+def spanning_edges(
+    key: np.ndarray, a: np.ndarray, b: np.ndarray, parent: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Return a mask of the edges that join components; `parent` is updated.
+
+    Parameters
+    ----------
+    key, a, b : ndarray
+        Edges and their ends as positions in `parent`; the place in the list
+        decides between equal keys.
+    """
+    return spanning_pairs(key, packed(a, b, threads), parent, threads)
+
+
+def spanning_pairs(
+    key: np.ndarray, pairs: np.ndarray, parent: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Do what `spanning_edges` does, given both ends in one word of uint64 each."""
+    return spanning_forest(Team(threads), key, pairs, parent)
+
+
+def spanning_forest(
+    team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
+) -> np.ndarray:
+    """Return a mask of the edges that join components; `parent` is updated. Collective.
+
+    Parameters
+    ----------
+    key, pairs : ndarray
+        Edges, and both ends of each in one word of uint64.
+    parent : ndarray of uint32
+        The root of each component; again so in the end.
+    """
+    alone = team.processes == 1 and team.most > 1
+    blocks = blocks_of(pairs, parent, len(parent)) if alone else None
+    if blocks is None:
+        return _forest(team, key, pairs, parent)
+    kept = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)
+    rest, position = edges_between(PairEdgeList(key, pairs), parent, team.threads)
+    kept[position[_forest(team, *rest, parent)]] = True
+    return kept
+
+
+def _forest(
+    team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
+) -> np.ndarray:
+    """Do what `spanning_forest` does, wherever components lie."""
+    enough = team.size_for(len(key)) >= team.threads.tuning.rounds_from
+    if enough and len(key) <= MOST_PLACES:
+        return forest_by_rounds(team, key, pairs, parent)
+    (kept,) = team.arrays((len(key), np.bool_))
+    if team.rank == 0:
+        kept[:] = False
+        _kruskal(key, pairs, parent, kept, team.threads)
+    team.sync()
+    return kept
+
+
+def _kruskal(
+    key: np.ndarray,
+    pairs: np.ndarray,
+    parent: np.ndarray,
+    kept: np.ndarray,
+    threads: Threads,
+) -> None:
+    """Mark the forest by Kruskal's algorithm; see `spanning_forest`.
+
+    Where edges are many, light ones come first, and of the others only those between
+    two components are sorted then.
+    """
+
+    def join(order: np.ndarray) -> None:
+        kruskal(order, pairs, parent, kept)
+        threads.map(flatten, [(parent, *r) for r in threads.ranges(len(parent))])
+
+    light, *heavy = light_cuts(key, len(parent))
+    if not heavy or len(key) < threads.tuning.many_edges * len(parent):
+        join(sort_positions(key, threads))
+        return
+    order = light_positions(key, light)
+    join(order[sort_positions(key[order], threads)])
+    order = heavy_positions(key, light, pairs, parent)
+    join(order[sort_positions(key[order], threads)])
+
+
+def packed(a: np.ndarray, b: np.ndarray, threads: Threads) -> np.ndarray:
+    """Return both ends of each edge in one word of uint64."""
+    pairs = np.empty(len(a), np.uint64)
+    ranges = threads.ranges(len(a))
+    threads.map(pack_pairs, [(a, b, *bounds, pairs) for bounds in ranges])
+    return pairs

@@ -1,0 +1,102 @@
+"""Blocks of close components contract first, and only along edges of the forest."""
+
+import numpy as np
+import pytest
+
+from mndmst.graph.tuning import Tuning
+from mndmst.kernels import block_contraction as module
+from mndmst.kernels.block_contraction import blocks_of, contract_blocks, edges_between
+from mndmst.kernels.hooks import HALF
+from mndmst.kernels.kruskal import PairEdgeList
+from mndmst.kernels.spanning_forest import spanning_forest
+from mndmst.kernels.team import Team
+from mndmst.kernels.threads import Threads
+
+EDGES = 5 << module.BLOCK_BITS
+COMPONENTS, REACH = EDGES // 2, 40
+
+
+def kruskal(key: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Mark the forest of edges; a slow search that knows nothing of blocks."""
+    root = list(range(COMPONENTS))
+
+    def find(x: int) -> int:
+        while root[x] != x:
+            root[x] = root[root[x]]
+            x = root[x]
+        return x
+
+    kept = np.zeros(len(key), bool)
+    for i in np.argsort(key, kind="stable").tolist():
+        x, y = find(int(a[i])), find(int(b[i]))
+        if x != y:
+            root[max(x, y)] = min(x, y)
+            kept[i] = True
+    return kept
+
+
+def close_edges(source: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    a = np.sort(source.integers(0, COMPONENTS - REACH, EDGES))
+    return a, a + source.integers(1, REACH, EDGES)
+
+
+def pairs_of(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a.astype(np.uint64) << HALF) | b.astype(np.uint64)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize(
+    ("dtype", "distinct"),
+    [(np.uint32, 1 << 32), (np.uint32, 1), (np.uint64, 1 << 63), (np.uint64, 9)],
+)
+def test_the_forest_is_found(
+    dtype: type, distinct: int, members: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tuning, "default", Tuning(grain=1))
+    source = np.random.default_rng(members + distinct % 7)
+    a, b = close_edges(source)
+    key = source.integers(0, distinct, EDGES, np.uint64).astype(dtype)
+    parent = np.arange(COMPONENTS, dtype=np.uint32)
+    # Some components have been joined before.
+    joined = source.choice(EDGES, EDGES // 20, replace=False)
+    for i in joined.tolist():
+        if parent[b[i]] == b[i]:
+            parent[b[i]] = parent[a[i]]
+    while not np.array_equal(parent, parent[parent]):
+        parent = parent[parent]
+    expected = kruskal(key, parent[a], parent[b])
+    before = parent.copy()
+
+    team, pairs = Team(Threads(members)), pairs_of(a, b)
+    blocks = blocks_of(pairs, parent, COMPONENTS)
+    assert blocks is not None
+    inside = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)
+    assert not (inside & ~expected).any()
+    # All keys alike tell 64-bit edges apart by nothing, so few may contract.
+    assert inside.sum() > (0.95 if distinct > 9 else 0.3) * expected.sum()
+    (_, named), position = edges_between(PairEdgeList(key, pairs), parent, team.threads)
+    apart = parent[a] != parent[b]
+    assert position.tolist() == np.flatnonzero(apart).tolist()
+    assert named.tolist() == pairs_of(parent[a], parent[b])[apart].tolist()
+
+    found = spanning_forest(team, key, pairs, before)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_distant_ends_make_no_blocks() -> None:
+    source = np.random.default_rng(1)
+    a, b = source.integers(0, COMPONENTS, (2, EDGES))
+    parent = np.arange(COMPONENTS, dtype=np.uint32)
+    assert blocks_of(pairs_of(np.sort(a), b), parent, COMPONENTS) is None
+    assert blocks_of(pairs_of(a[:1000], a[:1000] + 1), parent, COMPONENTS) is None
+
+
+def test_blocks_of_components_do_not_overlap() -> None:
+    a, b = close_edges(np.random.default_rng(2))
+    parent = np.arange(COMPONENTS, dtype=np.uint32)
+    unsorted = np.r_[EDGES // 2 : EDGES, 0 : EDGES // 2]
+    assert blocks_of(pairs_of(a, b)[unsorted], parent, COMPONENTS) is None
+    blocks = blocks_of(pairs_of(a, b), parent, COMPONENTS)
+    assert blocks is not None
+    assert (np.diff(blocks.component) >= 0).all() and blocks.component[0] == 0
+    assert np.diff(blocks.edge).max() <= 1 << module.BLOCK_BITS

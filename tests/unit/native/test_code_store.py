@@ -1,0 +1,237 @@
+"""The store of compiled kernels: whose code it gives, and when it gives none."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from mndmst.host import caches
+from mndmst.native import cache_dirs, code_store
+from mndmst.native.code_store import Code
+from mndmst.native.processor_levels import NATIVE, best_level
+
+CODE = Code("symbol", "i8", b"\x7fELF and more")
+NAME = "mndmst.kernels.hooks.rooted"
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test asks anew where code lies."""
+    for function in (
+        cache_dirs.directories,
+        cache_dirs.writable,
+        cache_dirs.state,
+        cache_dirs._sources,
+    ):
+        function.cache_clear()
+    for variable in ("MNDMST_CACHE_DIR", "MNDMST_KERNELS", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def anew() -> None:
+    for function in (
+        cache_dirs.directories,
+        cache_dirs.writable,
+        cache_dirs.state,
+        cache_dirs._sources,
+    ):
+        function.cache_clear()
+
+
+def test_what_is_kept_is_found(tmp_path: Path) -> None:
+    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    assert code_store.find([tmp_path], NAME, "i8[]") == CODE
+    assert code_store.has([tmp_path], NAME, "i8[]")
+    assert code_store.find([tmp_path], NAME, "u4[]") is None
+    assert [place.suffix for place in tmp_path.iterdir()] == [".o"]
+
+
+@pytest.mark.parametrize(
+    "damage", ["cut", "changed", "other types", "no head", "empty"]
+)
+def test_damaged_code_is_not_loaded(tmp_path: Path, damage: str) -> None:
+    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    (place,) = tmp_path.iterdir()
+    held = place.read_bytes()
+    head, _, code = held.partition(b"\n")
+    facts = json.loads(head) | {"signature": "i8[:]"}
+    place.write_bytes(
+        {
+            "cut": held[:-1],
+            "changed": held[:-1] + b"!",
+            "other types": json.dumps(facts).encode() + b"\n" + code,
+            "no head": code,
+            "empty": b"",
+        }[damage]
+    )
+    assert code_store.find([tmp_path], NAME, "i8[]") is None
+
+
+def test_code_that_others_can_write_to_is_not_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.chmod(0o666)
+    assert code_store.find([tmp_path], NAME, "i8[]") is None
+    assert not code_store.has([tmp_path], NAME, "i8[]")
+    assert code_store.find([tmp_path], NAME, "i8[]") is None
+    said = capsys.readouterr().err
+    assert said.count(f"not loading {file}, for others can write to it") == 1
+    code_store.keep(NAME, "i8[]", CODE, tmp_path)  # as it is compiled again
+    assert file.stat().st_mode & 0o777 == 0o644
+    assert code_store.find([tmp_path], NAME, "i8[]") == CODE
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_code_of_another_user_is_not_loaded(tmp_path: Path) -> None:
+    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    (file,) = tmp_path.iterdir()
+    os.chown(file, 12345, 12345)
+    assert code_store.find([tmp_path], NAME, "i8[]") is None
+
+
+def test_a_file_that_is_exchanged_while_it_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code comes from the file that was checked, whatever has its name then."""
+    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    (file,) = tmp_path.iterdir()
+    check = caches.weak_file
+
+    def exchanging(opened: Path | int) -> bool:
+        weak = check(opened)
+        (tmp_path / "other").write_bytes(b"other code")
+        (tmp_path / "other").replace(file)
+        return weak
+
+    monkeypatch.setattr(caches, "weak_file", exchanging)
+    assert code_store.find([tmp_path], NAME, "i8[]") == CODE
+    monkeypatch.undo()
+    assert code_store.find([tmp_path], NAME, "i8[]") is None
+
+
+def test_a_change_of_any_source_is_another_state(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = tmp_path / "package"
+    for name in (
+        "kernels/one.py", "backends/cpu/two.py", "io/kernels/three.py",
+        "verify/kernels.py", "native/compiler.py", "native/arguments.py",
+        "native/processor_levels.py", "native/memory.ll", "graph/model.py",
+    ):  # fmt: skip
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text("x = 1\n")
+    monkeypatch.setattr(cache_dirs, "PACKAGE", package)
+    states = [cache_dirs.state("x86-64-v3")]
+    for source in sorted(package.rglob("*.*")):
+        os.utime(source, (1, 1))
+        anew()
+        assert cache_dirs.state("x86-64-v3") == states[-1]
+        source.write_text("x = 2\n")
+        anew()
+        states.append(cache_dirs.state("x86-64-v3"))
+    assert len(set(states)) == len(states) == 10
+
+
+def test_versions_and_processors_have_states_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    states = [cache_dirs.state("x86-64-v3"), cache_dirs.state(NATIVE)]
+    version = cache_dirs._version
+    monkeypatch.setattr(cache_dirs, "_version", lambda name: version(name) + "1")
+    anew()
+    states.append(cache_dirs.state("x86-64-v3"))
+    monkeypatch.setattr(cache_dirs, "processor", lambda: "another")
+    anew()
+    states.append(cache_dirs.state(NATIVE))
+    assert len(set(states)) == 4
+
+
+def test_a_processor_below_the_level_has_code_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A store of a level, such as one on a shared file system, serves no other CPU."""
+    monkeypatch.setattr(cache_dirs, "best_level", lambda: NATIVE)
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "own"))
+    for base in (tmp_path / "own" / "kernels", tmp_path / "shared"):
+        (base / cache_dirs.state("x86-64-v3")).mkdir(parents=True)
+    monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
+    names = {place.name for place in cache_dirs.directories()}
+    assert names == {cache_dirs.state(NATIVE)}
+
+
+def test_every_file_with_kernels_counts() -> None:
+    """Kernels are defined in these files alone, or a change would go unseen."""
+    defining = re.compile(r"^@kernel|import Instruction|^import numba", re.MULTILINE)
+    having = {
+        p for p in cache_dirs.PACKAGE.rglob("*.py") if defining.search(p.read_text())
+    }
+    assert len(having) > 30
+    assert having <= set(cache_dirs.kernel_files(cache_dirs.PACKAGE))
+
+
+def test_where_nothing_can_be_written_another_place_serves(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    place = cache_dirs.writable()
+    assert place is not None
+    assert place.parent == tmp_path / "home/mndmst/kernels"
+
+
+def test_where_others_can_write_above_another_place_serves(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shared = tmp_path / "shared"
+    (shared / "mine").mkdir(parents=True)
+    shared.chmod(0o777)
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(shared / "mine"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    place = cache_dirs.writable()
+    assert place is not None
+    assert place.parent == tmp_path / "home/mndmst/kernels"
+    assert not list((shared / "mine").iterdir())
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert f"others can change {shared};" in message
+
+
+def test_where_no_place_is_private_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tmp_path.chmod(0o777)
+    for name in ("MNDMST_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert cache_dirs.writable() is None
+    assert "every run compiles them anew" in capsys.readouterr().err
+
+
+def test_code_that_others_can_change_is_not_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = tmp_path / "shared" / cache_dirs.state(best_level())
+    place.mkdir(parents=True)
+    monkeypatch.setenv("MNDMST_KERNELS", str(tmp_path / "shared"))
+    assert place in cache_dirs.directories()
+    place.chmod(0o777)
+    anew()
+    assert place not in cache_dirs.directories()
+
+
+def test_code_for_others_can_be_read_by_them(tmp_path: Path) -> None:
+    place = cache_dirs.place_for(tmp_path / "for" / "all", "x86-64-v3")
+    code_store.keep(NAME, "i8[]", CODE, place)
+    (file,) = place.iterdir()
+    modes = [p.stat().st_mode & 0o777 for p in (file, place, *place.parents[:2])]
+    assert modes == [0o644, 0o755, 0o755, 0o755]
+    assert cache_dirs.writable() != place

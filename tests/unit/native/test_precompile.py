@@ -1,0 +1,45 @@
+"""What is compiled ahead, of a list that may be older than the sources."""
+
+from pathlib import Path
+
+import pytest
+
+from mndmst.native.precompile import (
+    KernelSignature,
+    compile_side_by_side,
+    listed_kernels,
+    without_code,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("mndmst.kernels.edge_columns.renamed", "has no attribute 'renamed'"),
+        ("mndmst.kernels.moved.rows", "No module named 'mndmst.kernels.moved'"),
+    ],
+)
+def test_a_kernel_that_is_no_more_is_told_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str, why: str
+) -> None:
+    runtime = listed_kernels()[0]
+    compile_side_by_side([KernelSignature(name, "i8[]"), runtime], 1, tmp_path)
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith(f"mndmst: {name} could not be compiled ahead")
+    assert why in said and "python -m tests.called_kernels" in said
+    assert without_code([runtime], [tmp_path]) == []
+
+
+def test_many_are_told_in_one_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gone = [
+        KernelSignature(f"mndmst.kernels.edge_columns.gone{k}", "i8[]")
+        for k in range(9)
+    ]
+    compile_side_by_side([*gone, listed_kernels()[0]], 2, tmp_path)
+    said = capfd.readouterr().err
+    assert said.count("\n") == 1
+    assert "and 8 others could not be compiled ahead (module" in said
+    assert without_code([listed_kernels()[0]], [tmp_path]) == []

@@ -1,0 +1,85 @@
+"""Levels of code: each belongs to an architecture, and LLVM knows each."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from mndmst.native import compiler, processor_levels
+from mndmst.native.compiler import compile_kernel, compile_runtime
+from mndmst.native.linker import undefined_symbols
+from mndmst.native.processor_levels import NATIVE, Level, best_level
+
+INTEL = "GenuineIntel 6 85 fpu sse2 avx avx2 bmi1 bmi2 f16c fma abm movbe avx512f"
+GRACE = "fp asimd evtstrm aes sha2 crc32 atomics fphp asimdhp cpuid asimdrdm sve"
+CORTEX_A72 = "fp asimd evtstrm aes pmull sha1 sha2 crc32 cpuid"
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    best_level.cache_clear()
+    yield
+    best_level.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("machine", "processor", "level"),
+    [
+        ("x86_64", INTEL, "x86-64-v3"),
+        ("x86_64", INTEL.replace("movbe", ""), NATIVE),
+        ("aarch64", GRACE, "armv8.1-a"),
+        ("aarch64", CORTEX_A72, NATIVE),
+        ("aarch64", INTEL, NATIVE),  # an emulator shows the processor of its host
+        ("x86_64", GRACE, NATIVE),
+        ("arm64", "arm64 Apple M3", NATIVE),
+        ("riscv64", "rv64imafdc", NATIVE),
+        ("ppc64le", "", NATIVE),
+    ],
+)
+def test_a_processor_has_its_architectures_level_or_its_own(
+    monkeypatch: pytest.MonkeyPatch, machine: str, processor: str, level: str
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr(processor_levels, "processor", lambda: processor)
+    assert best_level() == level
+
+
+def sum_above(values, least):
+    total = 0.0
+    for value in values:
+        if value > least:
+            total += value
+    return int(total), np.sqrt(total)
+
+
+@pytest.mark.parametrize("level", sorted({best_level(), NATIVE}))
+def test_llvm_knows_the_levels_of_this_machine(
+    capfd: pytest.CaptureFixture[str], level: str
+) -> None:
+    code = compile_kernel(sum_above, "f8[],f8", level)
+    needed = undefined_symbols(code.code) | undefined_symbols(
+        compile_runtime(level).code
+    )
+    assert not {name for name in needed if not compiler._known(name)}
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(best_level() != "x86-64-v3", reason="names features of x86")
+def test_code_that_lacks_functions_is_refused_before_it_is_linked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """LLVM's linker would end the process, with a line of its own."""
+    soft = Level("soft", "x86_64", "x86-64", "+soft-float,-sse", frozenset())
+    monkeypatch.setattr(compiler, "level_named", lambda name: soft)
+    with pytest.raises(TypeError, match=r"__\w+df"):
+        compile_kernel(sum_above, "f8[],f8", "soft")
+
+
+def test_features_of_this_processor_bound_native_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hypervisor may hide features that the model's name stands for."""
+    monkeypatch.setattr(compiler.codegen, "get_host_cpu_features", lambda: "-avx512f")
+    made = compiler._Codegen(NATIVE)
+    assert made._tm_features == "-avx512f"
+    assert compiler._Codegen("x86-64-v3")._tm_features == ""

@@ -1,0 +1,102 @@
+"""Behind a band only edges count that leave the giant component.
+
+0 - 1 - 2 - 3     light: 1, 2, 3
+ \\9 |8   /10
+   4 - 5          7
+"""
+
+from pathlib import Path
+
+import graphs
+import numpy as np
+import pytest
+from drawn import between, triples
+
+from mndmst.backends.base import Band
+from mndmst.comm.communicator import world
+from mndmst.graph.order import weights_to_keys
+from mndmst.host.progress import Progress
+from mndmst.kernels.heavier_arcs import GiantComponent
+from mndmst.run.config import Config
+from mndmst.run.report import Report
+from mndmst.run.run import Run
+from mndmst.steps.bands import bands, cut_share, giant_component
+from mndmst.steps.contract import contract_workers, lightest_cut_edge
+from mndmst.steps.heavier import (
+    band_edges,
+    contract_heavier,
+    heavier_edges,
+    walk_outside,
+)
+from mndmst.steps.part_graph import part_graph
+
+EDGES = [(0, 1, 1), (1, 2, 2), (2, 3, 3), (0, 4, 9), (1, 4, 8), (2, 5, 10), (4, 5, 7)]
+FOREST = [(0, 1), (1, 2), (1, 4), (2, 3), (4, 5)]
+
+
+def key(weight: int) -> int:
+    return int(weights_to_keys(np.array([weight], np.int32))[0])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """The graph; its edges up to 3 are contracted."""
+    src, dst, weight = (np.array(column) for column in zip(*EDGES, strict=True))
+    graph = graphs.Graph(6, src, dst, weight.astype(np.int32))
+    path = graphs.write_graph(tmp_path / "graph", graph)
+    config = Config(backend="cpu", threads=1)
+    return part_graph(world(), path, config, Report(world(), Progress(False)))
+
+
+def contract_light(run: Run):
+    """Contract 0, 1, 2, 3 along the light edges, as a part of other ranks would."""
+    run.directory.parent[:4] = 0
+
+
+def test_rows_outside_are_read_up_to_their_lightest_arc_into_the_giant(run) -> None:
+    contract_light(run)
+    rows = run.workers[0].rows
+    component = run.directory.parent
+    found = walk_outside(run, rows, GiantComponent.of_rows(component, 0), key(3))
+    columns = [zip(part[0].tolist(), part[1].tolist(), strict=True) for part in found]
+    arcs = sorted(arc for column in columns for arc in column)
+    # 4 meets 5, then 1; the arc to 0 is behind. 5 meets 4, then 2.
+    assert arcs == [(4, 1), (4, 5), (5, 2), (5, 4)]
+
+
+def test_heavier_edges_are_the_forest_of_the_arcs_outside(run) -> None:
+    contract_light(run)
+    found = heavier_edges(run, 0, key(3))
+    assert found.giant == 0
+    assert [(u, v) for u, v, _ in triples(found.graph.edges)] == [(1, 4), (4, 5)]
+    assert [edge[:2] for edge in between(found.graph)] == [(0, 4), (4, 5)]
+    own = dict(zip(found.graph.labels.tolist(), found.graph.own.tolist(), strict=True))
+    assert own == {0: False, 4: True, 5: True}  # the giant one hides its edges
+
+
+def test_without_a_giant_component_the_next_band_follows(run) -> None:
+    contract_light(run)
+    found = band_edges(run, Band(key(3), key(8)))
+    assert [(u, v) for u, v, _ in triples(found.graph.edges)] == [(1, 4), (4, 5)]
+    assert band_edges(run, Band(key(8), key(9))).graph.edges.u.tolist() == [0]
+    assert len(band_edges(run, Band(None, key(3))).graph) == 0
+
+
+def test_a_rank_contracts_all_its_edges_by_itself(run) -> None:
+    left = contract_workers(run, Band(None, key(3)), lightest_cut_edge)
+    rest = contract_heavier(run, left, key(3), lightest_cut_edge)
+    assert rest is not None
+    assert len(rest) == 0
+    found = [(u, v) for part in run.state.forest_edges for u, v, _ in triples(part)]
+    assert sorted(set(found)) == FOREST
+
+
+def test_the_giant_component_has_most_arcs(run) -> None:
+    assert giant_component(run, run.directory.parent) is None
+    contract_light(run)
+    assert giant_component(run, run.directory.parent) == 0
+
+
+def test_a_rank_alone_has_one_band_and_no_cut_arcs(run) -> None:
+    assert list(bands(run, 1.3)) == [Band()]
+    assert cut_share(run) == 0.0
