@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..backends.point_products import ComponentArrays
 from .kernels.boruvka_steps import (
     NO_EDGE,
-    ComponentBounds,
     PointEdges,
     count_uncertain,
     find_first,
@@ -157,7 +157,7 @@ class BoruvkaRounds:
             known = known.take(slice(keep_leaving(known, self.present)))
             bound = self._first_edges(known, count).weight.copy()
             of_position = self.present[self.vertex]
-            components = ComponentBounds(of_position, self.cores, self.reach, bound)
+            components = ComponentArrays(of_position, self.cores, self.reach, bound)
             counts = np.empty(count, np.int64)
             count_uncertain(components, self.reach, counts)
             taking_part = choose(self.ranks.sum(counts), self.search.remote.total)
@@ -196,7 +196,7 @@ class BoruvkaRounds:
         b[(weight != least) | (key != first)] = 0
         return PointEdges(a, self.ranks.max(b).astype(np.uint32), least, first)
 
-    def _search(self, components: ComponentBounds, queries: np.ndarray) -> PointEdges:
+    def _search(self, components: ComponentArrays, queries: np.ndarray) -> PointEdges:
         """Return the first edge, within the bound, of each query. Collective.
 
         Bounds are lowered, and the reach of the queries is raised.

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels.boruvka_steps import ComponentBounds, PointEdges
+from ..backends.point_products import ComponentArrays
+from .kernels.boruvka_steps import PointEdges
 from .neighbours import Neighbours
 from .point_search import PointSearch
 from .remote_points import key_of
@@ -116,7 +117,7 @@ def _nearest_of_smallest_row(
     of_position[positions] = smallest
     queries = np.unique(smallest)
     cores = found.cores
-    bounds = ComponentBounds(of_position, cores, cores, cores.copy())
+    bounds = ComponentArrays(of_position, cores, cores, cores.copy())
     other, _ = search.lightest(bounds, queries)
     nearer = search.rows[other] < search.rows[queries]
     best = np.where(nearer, other, queries)

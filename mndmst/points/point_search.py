@@ -4,9 +4,9 @@ from typing import Protocol
 
 import numpy as np
 
+from ..backends.point_products import ComponentArrays
 from ..kernels.threads import Threads
 from .build_tree import build_tree, chunks
-from .kernels.boruvka_steps import ComponentBounds
 from .kernels.kd_tree import PointTree
 from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
 from .kernels.nearest_points import nearest, weigh
@@ -47,13 +47,13 @@ class PointSearch(Protocol):
         """
 
     def lightest(
-        self, components: ComponentBounds, queries: np.ndarray
+        self, components: ComponentArrays, queries: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges to this rank's points.
 
         Parameters
         ----------
-        components : ComponentBounds
+        components : ComponentArrays
             Bounds are lowered by the edges found.
         queries : ndarray of uint32
             The positions to search from, ascending.
@@ -124,12 +124,12 @@ class TreeSearch:
         return Neighbours(distance, positions, cores, reach, doubled)
 
     def lightest(
-        self, components: ComponentBounds, queries: np.ndarray
+        self, components: ComponentArrays, queries: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges; see `PointSearch.lightest`."""
         tree, threads = self.tree, self.threads
         summed = TreeComponents(
-            of_position=components.of_position,
+            of_position=components.of_place,
             of_node=self._of_node,
             cores=components.cores,
             reach=components.reach,
@@ -137,7 +137,7 @@ class TreeSearch:
             bound=components.bound,
         )
         sum_up(tree, summed)
-        component = components.of_position[queries]
+        component = components.of_place[queries]
         positions = guides(queries, component, len(components.bound))
         work = chunks(len(positions), threads, GUIDES)
         threads.map(approach, [(tree, summed, positions, *chunk) for chunk in work])

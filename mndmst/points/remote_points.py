@@ -11,9 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..backends.point_products import ComponentArrays
 from ..comm.communicator import Comm
 from ..kernels.threads import Threads
-from .kernels.boruvka_steps import ComponentBounds, PointEdges
+from .kernels.boruvka_steps import PointEdges
 from .kernels.kd_tree import PointTree
 from .kernels.lightest_edges import (
     NO_POSITION,
@@ -99,7 +100,7 @@ class RemotePoints(Protocol):
 
     def improve_edges(
         self,
-        components: ComponentBounds,
+        components: ComponentArrays,
         vertex: np.ndarray,
         queries: np.ndarray,
         low: np.ndarray,
@@ -109,7 +110,7 @@ class RemotePoints(Protocol):
 
         Parameters
         ----------
-        components : ComponentBounds
+        components : ComponentArrays
             Its bounds are lowered by the edges found.
         vertex : ndarray of uint32, shape (points,)
             The vertex of each point; see `BoruvkaRounds`.
@@ -153,7 +154,7 @@ class NoRemotePoints:
 
     def improve_edges(
         self,
-        components: ComponentBounds,
+        components: ComponentArrays,
         vertex: np.ndarray,
         queries: np.ndarray,
         low: np.ndarray,
@@ -268,7 +269,7 @@ class MpiPoints:
 
     def improve_edges(
         self,
-        components: ComponentBounds,
+        components: ComponentArrays,
         vertex: np.ndarray,
         queries: np.ndarray,
         low: np.ndarray,
@@ -276,7 +277,7 @@ class MpiPoints:
     ) -> None:
         """Replace the queries' first edges by earlier remote ones. Collective."""
         tree, bound = self.owned.tree, components.bound
-        own = components.of_position[queries]
+        own = components.of_place[queries]
         summed = self._summed(components)
 
         def answer(
@@ -326,7 +327,7 @@ class MpiPoints:
         """Return each point's first remote edge of its core distance. Collective."""
         tree, owned = self.owned.tree, self.owned
         none = np.zeros(len(owned.points), np.uint32)
-        alike = self._summed(ComponentBounds(none, cores, cores, cores))
+        alike = self._summed(ComponentArrays(none, cores, cores, cores))
 
         def answer(points: np.ndarray, core: np.ndarray, row: np.ndarray) -> list:
             # Each query is a component of its own, with a bound of its own.
@@ -407,10 +408,10 @@ class MpiPoints:
             limit = self.owned.norm.reduced(weight)
             return np.minimum(limit * (1 + 1e-15) + 1e-322, LARGEST)
 
-    def _summed(self, components: ComponentBounds) -> TreeComponents:
+    def _summed(self, components: ComponentArrays) -> TreeComponents:
         """Return components with the components of this rank's nodes."""
         summed = TreeComponents(
-            of_position=components.of_position,
+            of_position=components.of_place,
             of_node=self._of_node,
             cores=components.cores,
             reach=components.reach,

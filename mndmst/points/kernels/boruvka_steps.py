@@ -38,26 +38,6 @@ class PointEdges(NamedTuple):
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-class ComponentBounds(NamedTuple):
-    """The components of points, and bounds of the edges that leave them.
-
-    Attributes
-    ----------
-    of_position : ndarray of uint32, shape (points,)
-    cores : ndarray of float64, shape (points,)
-        Core distances; zeros for plain distances.
-    reach : ndarray of float64, shape (points,)
-        Lower bound of the weights of each point's unknown edges.
-    bound : ndarray of float64, shape (components,)
-        The weight of the lightest known edge that leaves each component.
-    """
-
-    of_position: np.ndarray
-    cores: np.ndarray
-    reach: np.ndarray
-    bound: np.ndarray
-
-
 @kernel
 def name_components(parent, of_vertex):
     """Number the components 0, 1, ... by their first vertices; return their number."""
@@ -116,7 +96,7 @@ def count_uncertain(components, reach, counts):
     """Count the points of each component that may have an edge within its bound."""
     counts[:] = 0
     for position in range(len(reach)):
-        component = components.of_position[position]
+        component = components.of_place[position]
         counts[component] += _is_uncertain(components, reach, position)
 
 
@@ -126,7 +106,7 @@ def _is_uncertain(components, reach, position):
 
     Never with an infinite reach, even if no edge of the component is known.
     """
-    bound = components.bound[components.of_position[position]]
+    bound = components.bound[components.of_place[position]]
     return (reach[position] <= bound) & (reach[position] < np.inf)
 
 
@@ -135,7 +115,7 @@ def list_uncertain(components, reach, taking_part, queries):
     """List the positions of the uncertain points of the components that take part."""
     count = 0
     for position in range(len(reach)):
-        component = components.of_position[position]
+        component = components.of_place[position]
         if taking_part[component] & _is_uncertain(components, reach, position):
             queries[count] = position
             count += 1

@@ -21,7 +21,7 @@ STARTS = 32  # most nodes at which a search begins
 
 
 class TreeComponents(NamedTuple):
-    """The components of a tree's points and nodes; see `ComponentBounds`.
+    """The components of a tree's points and nodes; see `ComponentArrays`.
 
     Attributes
     ----------

@@ -18,25 +18,6 @@ TOGETHER = 4  # distances whose sums run side by side
 UNKNOWN = -1.0  # a distance that is not computed yet
 
 
-class Coordinates(NamedTuple):
-    """Points as float64 distances take them.
-
-    Attributes
-    ----------
-    values : ndarray of float32 or float64, shape (points, dimensions)
-    largest, length : ndarray of float64, shape (points,)
-        Each coordinate is divided by the one, then by the other; empty arrays for
-        coordinates that are taken as they are.
-    number : ndarray of uint32, shape (points,)
-        The row of `values` of each place.
-    """
-
-    values: np.ndarray
-    largest: np.ndarray
-    length: np.ndarray
-    number: np.ndarray
-
-
 class Bounds(NamedTuple):
     """The error bounds of scores; see `product_search`.
 
@@ -115,7 +96,7 @@ def filter_near(tile, exact, bounds, lists, neighbours, first, last):
     Parameters
     ----------
     tile : Tile
-    exact : Coordinates
+    exact : PointArrays
     bounds : Bounds
     lists : Candidates
     neighbours : int
@@ -325,8 +306,8 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
     tile : Tile
         Its rows are those of the places `asking.places[tile.first_row :]`.
     asking : Asking
-    components : ComponentBounds
-    exact : Coordinates
+    components : ComponentArrays
+    exact : PointArrays
     bounds : Bounds
     """
     product, first_column = tile.product, tile.first_column
@@ -338,7 +319,7 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
     for row in range(first, last):
         i = tile.first_row + row
         own = asking.places[i]
-        component = components.of_position[own]
+        component = components.of_place[own]
         if components.bound[component] < asking.weight[i]:
             # All edges within the new bound are still to come: the one found, if any,
             # is heavier, and those before it were.
@@ -357,7 +338,7 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
                 other = first_column + c
                 if (
                     product[row, c] - half[c] < threshold
-                    or components.of_position[other] == component
+                    or components.of_place[other] == component
                     or components.reach[other] > asking.weight[i]
                     or components.cores[other] > asking.weight[i]
                 ):
@@ -382,7 +363,7 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
                     asking.weight[i], asking.others[i] = weight, other
                     threshold = _threshold_within(bounds, own, weight)
         if asking.others[i] != NO_POSITION:
-            component = components.of_position[own]
+            component = components.of_place[own]
             if asking.weight[i] < components.bound[component]:
                 components.bound[component] = asking.weight[i]
 
