@@ -73,7 +73,7 @@ class Background:
         self._placing = self._threads.submit(place)
 
     def look(self) -> ArcFacts | None:
-        """Wait for the facts of the arcs that the device has found (`stored_rows.Look`)."""
+        """Wait for the facts of the arcs that the device finds (`stored_rows.Look`)."""
         return self._placing.result()[1] if self._placing else None
 
     def finish(self) -> None:
