@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import optional
 from ..host.formatting import counted
-from .numbers import whole
-from .options import add_numbers, add_overwrite, add_quiet, say_not_kept, tell_notes
-from .parser import on_disk
-from .points import add_point_columns
+from .options import (
+    add_numbers,
+    add_overwrite,
+    add_point_columns,
+    add_quiet,
+    say_not_kept,
+    tell_notes,
+)
+from .parser import on_disk, whole
 
 if TYPE_CHECKING:
     from ..io.names import NameSource
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
 MOST_DIGITS = 21
 
 
-def add(commands: Any) -> None:
+def add_cluster(commands: Any) -> None:
     """Add the command to the parser."""
     cluster = commands.add_parser(
         "cluster",

@@ -3,13 +3,13 @@
 import argparse
 from typing import Any
 
+from .hdbscan import add_source, load_points, save_points
 from .info import tell_graph
-from .numbers import MOST_PARTS, MOST_POINTS, whole
 from .options import add_new_graph, add_quiet
-from .points import add_source, load_points, save_points
+from .parser import MOST_PARTS, MOST_POINTS, whole
 
 
-def add(commands: Any) -> None:
+def add_neighbours(commands: Any) -> None:
     """Add the command to the parser."""
     neighbours = commands.add_parser(
         "neighbours",

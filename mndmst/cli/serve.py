@@ -9,7 +9,7 @@ from ..run.config import CHOICES
 from .options import add_overwrite, add_quiet
 
 
-def add(commands: Any) -> None:
+def add_serve(commands: Any) -> None:
     """Add the command to the parser."""
     serve = commands.add_parser(
         "serve",

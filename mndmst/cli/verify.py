@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from ..host.errors import ConfigError
-from .numbers import threads
-from .options import tell_notes
-from .points import add_point_columns
+from .options import add_point_columns, tell_notes
+from .parser import threads
 
 
-def add(commands: Any) -> None:
+def add_verify(commands: Any) -> None:
     """Add the command to the parser."""
     verify = commands.add_parser(
         "verify",

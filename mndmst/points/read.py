@@ -15,9 +15,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.formatting import counted
 from ..io.formats.files import COMPRESSIONS, readable
-from ..io.formats.point_columns import names_of
-from ..io.formats.point_text import read_point_text
-from ..io.formats.typed_points import read_typed_points
+from ..io.formats.point_tables import names_of, read_point_text, read_typed_points
 from ..io.formats.typed_tables import ArrowTable, ParquetTable
 from ..io.memory_limit import check_room
 from ..io.regular_files import opened
@@ -100,7 +98,7 @@ def read_point_table(
     columns : str or sequence of str, optional
         The coordinates of a table, such as "lon,lat"; positions from 1 where columns
         have no names. By default all columns of numbers but ids, index columns and
-        labels (`point_columns`).
+        labels (`io.formats.point_tables`).
     key : str, optional
         The array of an .npz file that has several.
 

@@ -1,7 +1,7 @@
 """An MPI job that reads a graph once and solves it again and again.
 
-Started by `jobs.job` with a graph, the device, the threads of a rank, the turns and the
-group sizes; rank 0 prints one line of JSON for each solution.
+Started by `scaling.job` with a graph, the device, the threads of a rank, the turns and
+the group sizes; rank 0 prints one line of JSON for each solution.
 """
 
 import json
@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ...comm.communicator import Comm, world
-from ...comm.directory import Directory
-from ...host.progress import Progress
-from ...io.results.digest_and_total import forest_digest
-from ...pipeline import contract
-from ...run.config import Config
-from ...run.report import Report
-from ...run.run import Run, State
-from ...steps.part_graph import part_graph
-from ...steps.write import send_to_owners
-from ..peak import peak, reset_peak
+from ..comm.communicator import Comm, world
+from ..comm.directory import Directory
+from ..host.progress import Progress
+from ..io.results.digest_and_total import forest_digest
+from ..pipeline import contract
+from ..run.config import Config
+from ..run.report import Report
+from ..run.run import Run, State
+from ..steps.part_graph import part_graph
+from ..steps.write import send_to_owners
+from .peak_memory import peak, reset_peak
 
 
 @dataclass(frozen=True)

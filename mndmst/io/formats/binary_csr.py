@@ -1,7 +1,41 @@
-"""Graphs that are stored as rows of neighbours (CSR), read by ranges of arcs."""
+"""Graphs in binary files of CSR rows, read by ranges of arcs: GAP, ECL and ParHIP.
+
+GAP [1], `.sg` and `.wsg`: a flag, the number of arcs and of vertices, where each row
+begins, the neighbours; in `.wsg` each with its weight. A directed graph goes on with
+the rows of arcs turned round, which hold nothing new.
+
+ECL [2], `.egr`: int32 neighbours and, if they follow, weights. Counts and row
+beginnings have 32 bits, or 64 in files for more arcs than that. Only the length of the
+file tells which, and whether there are weights.
+
+ParHIP [3], `.parhip`, with the extensions of KaGen and KaMinPar: three 64-bit counts,
+the byte at which each row begins, the neighbours; then the weights of vertices, which
+are passed over, and of edges. Bits of the first count say what is missing or has 32
+bits:
+
+===  ==========================
+bit  if it is set
+===  ==========================
+0    no weights of edges
+1    no weights of vertices
+2    row beginnings of 32 bits
+3    neighbours of 32 bits
+4    vertex weights of 32 bits
+5    edge weights of 32 bits
+===  ==========================
+
+[1] Beamer, Asanović and Patterson: The GAP Benchmark Suite. arXiv:1508.03619, 2015.
+
+[2] Burtscher: ECLgraph, Texas State University; used by Fallin, Gonzalez, Seo and
+    Burtscher: A High-Performance MST Implementation for GPUs. SC 2023.
+
+[3] Meyerhenke, Sanders and Schulz: Parallel Graph Partitioning for Complex Networks.
+    IEEE TPDS 28(9), 2017; the user guide of KaHIP has the format.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -162,3 +196,79 @@ def _weight_dtype(name: str, indices: Column, weight: Column | None) -> np.dtype
     if indices.dtype.names:
         dtype = indices.dtype["weight"]
     return supported_weights(name, np.empty(0, dtype)).dtype
+
+
+_WEIGHTED = np.dtype([("id", "<i4"), ("weight", "<i4")])
+
+
+def open_gap(path: Path) -> RowsFile:
+    """Open a `.sg` file; see `EdgeFile`. Weights are 1."""
+    return _open_gap(path, np.dtype("<i4"))
+
+
+def open_gap_weighted(path: Path) -> RowsFile:
+    """Open a `.wsg` file; see `EdgeFile`. Weights are int32."""
+    return _open_gap(path, _WEIGHTED)
+
+
+def _open_gap(path: Path, neighbour: np.dtype) -> RowsFile:
+    file = Binary(path)
+    (directed,) = file.counts("u1", 1)
+    arcs, vertices = file.counts("<i8", 2)
+    if directed > 1:
+        raise InputError(
+            f"{path}: begins with {directed}, where a graph of GAP has 0 (undirected) "
+            "or 1. Convert it again, or name its format."
+        )
+    indptr = file.take("<i8", vertices + 1, "rows")
+    indices = file.take(neighbour, arcs, "neighbours")
+    if directed:
+        file.take("<i8", vertices + 1, "rows turned round")
+        file.take(neighbour, arcs, "neighbours turned round")
+    file.end()
+    return RowsFile(file, indptr, indices, both_directions=not directed)
+
+
+def open_ecl(path: Path) -> RowsFile:
+    """Open a `.egr` file; see `EdgeFile`. Weights are int32, or 1."""
+    file = Binary(path)
+    for width in (4, 8):
+        file.at = 0
+        vertices, arcs = file.counts(f"<i{width}", 2)
+        after_rows = file.left - (vertices + 1) * width
+        if vertices >= 0 and arcs >= 0 and after_rows in (4 * arcs, 8 * arcs):
+            indptr = file.take(f"<i{width}", vertices + 1, "rows")
+            indices = file.take("<i4", arcs, "neighbours")
+            weight = file.take("<i4", arcs, "weights") if file.left else None
+            return RowsFile(file, indptr, indices, weight)
+    raise InputError(
+        f"{path}: its {file.size} bytes are not as many as an ECL graph with "
+        "the counts at its beginning has, with 32 or with 64 bits. It is damaged or "
+        "cut short: copy it again."
+    )
+
+
+_PARHIP_BITS = 6
+
+
+def open_parhip(path: Path) -> RowsFile:
+    """Open a `.parhip` file; see `EdgeFile`. Weights are int32 or int64."""
+    file = Binary(path)
+    version, vertices, arcs = file.counts("<u8", 3)
+    if version >> _PARHIP_BITS:
+        raise InputError(
+            f"{path}: has version {version}; ParHIP's are below {1 << _PARHIP_BITS}. "
+            "Convert it again, or name its format."
+        )
+
+    def width(bit: int) -> int:
+        return 4 if version >> bit & 1 else 8
+
+    indptr = file.take(f"<u{width(2)}", vertices + 1, "rows")
+    base = file.at
+    indices = file.take(f"<u{width(3)}", arcs, "neighbours")
+    if not version & 2:
+        file.take(f"<i{width(4)}", vertices, "weights of vertices")
+    weight = None if version & 1 else file.take(f"<i{width(5)}", arcs, "weights")
+    file.end()
+    return RowsFile(file, indptr, indices, weight, unit=width(3), base=base)

@@ -1,26 +1,41 @@
-"""Points from text: CSV, TSV and their like, by the columns of their coordinates.
+"""Points from tables: text, Parquet and Arrow, by one rule for the columns.
 
-Separators, quotes and decimal marks are as in edge tables (`table_text`).
+1. `--columns lon,lat` names the coordinates, in that order.
+2. Otherwise every column of numbers is a coordinate, except ids, index columns and
+   labels by name: these are left out, and one of them gives the ids of the rows.
+3. A column of text, dates or booleans that is not such an id is an error: it may be a
+   coordinate that is not written as a number.
+
+Separators, quotes and decimal marks of text are as in edge tables (`table_text`).
 """
 
+import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ...host.errors import InputError
+from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
+from ..memory_limit import check_room
 from .files import read_bytes
-from .heads import read_head, read_rows
-from .point_columns import PointColumns, choose_coordinates
-from .table_columns import NUMBER, TEXT, Column, listed, plain, shown
+from .table_columns import (
+    EMPTY,
+    NUMBER,
+    TEXT,
+    Column,
+    is_ignored,
+    listed,
+    plain,
+    shown,
+)
 from .table_text import (
     BLANKS,
     COMMA_NUMBER,
-    EMPTY,
     MISSING,
     SAMPLE_LINES,
     SEMICOLON,
@@ -32,9 +47,158 @@ from .table_text import (
     is_number,
     split_line,
 )
+from .text import read_head, read_rows
+from .typed_tables import ParquetTable
+
+# Names of rows, of their groups, or of results about them, beside those of edges.
+_NOT_COORDINATES = re.compile(
+    r"(row|obs|observation|sample|point|node|vertex|case|record|station|city|user|item)?"
+    r"(id|index|idx|name|no|nr|key|code|uuid)"
+    r"|rownames|row|title|class|cluster|clusters|target|group|species|probability"
+)
+
+
+@dataclass(frozen=True)
+class PointColumns:
+    """Where the coordinates of points are, and the ids of their rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of all columns; positions from 1 in a text without names.
+    coordinates : tuple of int
+        Positions from 0.
+    ids : int or None
+    headed : bool
+        Whether the table names its columns.
+    """
+
+    names: tuple[str, ...]
+    coordinates: tuple[int, ...]
+    ids: int | None
+    headed: bool
+
+    def text(self) -> str:
+        """Return one line that names the columns; empty if all are read."""
+        left_out = [i for i in range(len(self.names)) if i not in self.coordinates]
+        if not left_out:
+            return ""
+        line = f"coordinates: {listed(shown(self.names[i]) for i in self.coordinates)}"
+        line += f"; left out: {listed(shown(self.names[i]) for i in left_out)}"
+        return line + (
+            f"; ids of the rows: {shown(self.names[self.ids])}"
+            if self.ids is not None
+            else ""
+        )
+
+
+def names_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of columns in `lon,lat`, which may be quoted, or a sequence.
+
+    Raises
+    ------
+    ConfigError
+        If a name is empty, or given twice.
+    """
+    if given is None:
+        return ()
+    names = (
+        next(csv.reader([given], skipinitialspace=True), [])
+        if isinstance(given, str)
+        else list(map(str, given))
+    )
+    names = [name.strip() for name in names]
+    if not all(names) or not names or len(set(names)) < len(names):
+        raise ConfigError(
+            f"--columns {given}: give the names of the coordinates, such as lon,lat."
+        )
+    return tuple(names)
+
+
+def choose_coordinates(
+    table: object,
+    columns: Sequence[Column],
+    asked: Sequence[str] = (),
+    headed: bool = True,
+) -> PointColumns:
+    """Return which columns are the coordinates.
+
+    Parameters
+    ----------
+    table : object
+        Names the table in messages.
+    columns : sequence of Column
+    asked : sequence of str
+        Names that the user gives; positions from 1 if the table is not headed.
+    headed : bool
+
+    Raises
+    ------
+    InputError
+        If no column is a coordinate, or one holds text, dates or booleans.
+    ConfigError
+        If the user names a column that is not there, or twice.
+    """
+    names = tuple(column.name for column in columns)
+    not_coordinates = [i for i in range(len(names)) if headed and _is_id(names[i])]
+    if asked:
+        chosen = [_position(table, names, name) for name in asked]
+        if len(set(chosen)) < len(chosen):
+            raise ConfigError(f"--columns names a column of {table} twice.")
+    else:
+        chosen = [i for i in range(len(names)) if i not in not_coordinates]
+        if not chosen and len(names) == 1:
+            chosen = [0]  # a single column is the coordinate, whatever its name
+    for i in chosen:
+        if columns[i].kind not in (NUMBER, EMPTY):
+            numbers = [
+                shown(column.name)
+                for k, column in enumerate(columns)
+                if column.kind == NUMBER and k not in not_coordinates
+            ]
+            example = ",".join(numbers) or "lon,lat"
+            raise InputError(
+                f"{table}: column {shown(names[i])} does not hold numbers. Name the "
+                f"coordinates: --columns {example}."
+            )
+    if not chosen:
+        raise InputError(
+            f"{table}: has no column of coordinates, only {listed(map(shown, names))}. "
+            "Name them: --columns lon,lat."
+        )
+    ids = [i for i in not_coordinates if i not in chosen]
+    named = [i for i in ids if names[i].strip() and not _is_group(names[i])]
+    nameless = [i for i in ids if not names[i].strip()]
+    return PointColumns(
+        names, tuple(chosen), next(iter(named + nameless), None), headed
+    )
+
+
+def _is_id(name: str) -> bool:
+    return is_ignored(name) or _NOT_COORDINATES.fullmatch(plain(name)) is not None
+
+
+def _is_group(name: str) -> bool:
+    """Return whether a column has labels or results, and not ids of rows."""
+    return plain(name) in (
+        "label", "labels", "type", "class", "cluster", "clusters", "target", "group",
+        "species", "probability", "oneway", "reversed",
+    )  # fmt: skip
+
+
+def _position(table: object, names: Sequence[str], name: str) -> int:
+    exact = [i for i, known in enumerate(names) if known.strip() == name]
+    alike = [i for i, known in enumerate(names) if plain(known) == plain(name)]
+    found = exact or alike
+    if len(found) != 1:
+        has = "has that column twice" if found else "has no such column; it has"
+        rest = "" if found else f" {listed(map(shown, names))}"
+        raise ConfigError(f"--columns {name}: {table} {has}{rest}.")
+    return found[0]
+
 
 # The text, as a string, and NumPy's lists of its words.
-COPIES = 12
+TEXT_COPIES = 12
 _COMMENTS = b"#"
 # The part of a line before a # outside quotes
 _COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
@@ -103,7 +267,7 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
         for i, name in enumerate(names)
     ]
     chosen = choose_coordinates(path, columns, asked, headed)
-    text = bytes(read_bytes(path, COPIES))[behind if headed else place :]
+    text = bytes(read_bytes(path, TEXT_COPIES))[behind if headed else place :]
     lines = _Lines(
         path,
         text.decode("utf-8", "replace"),
@@ -362,3 +526,61 @@ def _check_counter(path: Path, points: np.ndarray) -> None:
             f"an index. Give --columns {rest} to leave it out, or --columns 1,{rest} "
             "if it is a coordinate."
         )
+
+
+# Arrow's batches, NumPy's columns, and all of them as one array.
+TYPED_COPIES = 4
+
+
+def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoints:
+    """Read points from a Parquet or Arrow file.
+
+    Parameters
+    ----------
+    table : ParquetTable
+    asked : sequence of str
+        Names of the coordinates.
+
+    Raises
+    ------
+    InputError
+        If the rule does not understand the columns, or a value is missing.
+    ConfigError
+        If the user names a column that is not there, or the table takes more memory
+        than this process may hold.
+    """
+    path, count = table.path, sum(table.group_rows)
+    chosen = choose_coordinates(path, table.columns(), asked)
+    width = len(chosen.coordinates)
+    check_room(path, TYPED_COPIES * 8 * count * (width + 1), "the list of its points")
+    points = np.empty((count, width))
+    ids: list[np.ndarray] = []
+    wanted = [*chosen.coordinates, *([] if chosen.ids is None else [chosen.ids])]
+    for first, batch in table.rows(0, count, wanted):
+        held = slice(first, first + len(batch))
+        for k, column in enumerate(batch.columns[:width]):
+            name = shown(chosen.names[chosen.coordinates[k]])
+            _check_missing(f"{path}: column {name}", column, first)
+            points[held, k] = column.to_numpy(zero_copy_only=False)
+        ids += [
+            np.asarray(column.to_numpy(zero_copy_only=False))
+            for column in batch.columns[width:]
+        ]
+    return TextPoints(points, _joined(ids) if ids else None, chosen)
+
+
+def _check_missing(where: str, column: Any, first: int) -> None:
+    """Refuse a column with a value that is missing; name the row."""
+    if column.null_count:
+        row = first + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise InputError(
+            f"{where} has no value in row {row} (from 0). Fill it, or leave the row "
+            "out."
+        )
+
+
+def _joined(ids: list[np.ndarray]) -> np.ndarray:
+    """Return ids as int64 if all are, else as text."""
+    if all(piece.dtype.kind in "iu" and piece.dtype != np.uint64 for piece in ids):
+        return np.concatenate(ids).astype(np.int64)
+    return np.concatenate([piece.astype(np.str_) for piece in ids])

@@ -1,6 +1,6 @@
 """A process that solves a graph for every line it reads, and prints the time.
 
-Started by `ours.Process` with a folder, the number of threads and perhaps a core.
+Started by `contenders.Process` with a folder, the number of threads and perhaps a core.
 """
 
 import json
@@ -8,9 +8,9 @@ import os
 import sys
 from pathlib import Path
 
+from .contenders import KernelContender
 from .graphs import BenchGraph
-from .ours import KernelContender
-from .peak import peak, reset_peak
+from .peak_memory import peak, reset_peak
 
 
 def main() -> None:
