@@ -68,12 +68,12 @@ class Background:
         def place() -> tuple[object, ArcFacts | None]:
             placed = backend.place(rows)
             self.loaded()
-            return placed, backend.look_at_arcs(placed, rows.num_vertices)
+            return placed, backend.inspect_arcs(placed, rows.num_vertices)
 
         self._placing = self._threads.submit(place)
 
-    def look(self) -> ArcFacts | None:
-        """Wait for the facts of the arcs that the device finds (`stored_rows.Look`)."""
+    def facts(self) -> ArcFacts | None:
+        """Wait for the facts of the placed rows; see `ArcInspection`."""
         return self._placing.result()[1] if self._placing else None
 
     def finish(self) -> None:
