@@ -13,7 +13,7 @@ def add_verify(commands: Any) -> None:
     """Add the command to the parser."""
     verify = commands.add_parser(
         "verify",
-        help="prove a forest from the files alone (under mpirun or alone)",
+        help="prove a forest from its files (under mpirun or alone)",
         description="Prove that a forest is the minimum spanning forest of a graph: "
         "its edges exist, close no cycle, span every component, and no other edge is "
         "lighter than the heaviest tree edge between its ends. A forest of points is "
@@ -22,29 +22,28 @@ def add_verify(commands: Any) -> None:
     verify.add_argument(
         "graph",
         type=Path,
-        help="directory of shards, or its index; or the file of points that linkage or "
-        "hdbscan has made the forest of",
+        help="directory of shards, or its index; or, for a forest of linkage or "
+        "hdbscan, the file of points",
     )
     verify.add_argument("forest", type=Path, help="forest file to prove")
     verify.add_argument(
         "--threads",
         type=threads(1),
         metavar="N",
-        help="threads of a rank, some 30 MB each; by default one for each of its cores",
+        help="threads per rank, about 30 MB each (default: one per core)",
     )
     add_point_columns(verify)
     verify.set_defaults(process=_verify)
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from ..points.read import is_point_file
+    from ..points.point_files import is_point_file
 
     if is_point_file(arguments.graph):
         return _verify_points(arguments)
     if arguments.columns or arguments.key:
         raise ConfigError(
-            f"--columns and --key go with files of points, and {arguments.graph} is "
-            "not one."
+            f"--columns and --key need a file of points; {arguments.graph} is a graph."
         )
 
     from ..comm.placement import locate
@@ -67,8 +66,8 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
-    from ..points.read import read_point_table
-    from ..verify.points import verify_points
+    from ..points.point_files import read_point_table
+    from ..verify.point_certificate import verify_points
 
     table = read_point_table(
         arguments.graph, columns=arguments.columns, key=arguments.key
