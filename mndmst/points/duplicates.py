@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..backends.point_products import ComponentArrays
 from .kernels.edges import Edges
-from .kernels.product_filter import ComponentBounds
 from .neighbours import Neighbours
 from .point_search import PointSearch
 
@@ -112,7 +112,7 @@ def _nearest_of_smallest_row(
     of_place[places] = smallest
     asked = np.unique(smallest)
     cores = found.cores
-    components = ComponentBounds(of_place, cores, cores, cores.copy())
+    components = ComponentArrays(of_place, cores, cores, cores.copy())
     other, _ = search.lightest(components, asked)
     nearer = search.rows[other] < search.rows[asked]
     best = np.where(nearer, other, asked)

@@ -128,8 +128,8 @@ def points_forest(
     usual = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or usual, min_samples, n)
     choice = choose_search(computed, metric, search, k)
-    reporter.chosen(choice)
-    searched = make_search(computed, metric, choice, team, reporter.rows)
+    reporter.detail(f"search by {choice.name}: {choice.reason}")
+    searched = make_search(computed, metric, choice, team, reporter)
     found = searched.neighbours(k, min_samples)
     equal = join_equal(computed.of, searched, found)
     parent = linked(equal, n)

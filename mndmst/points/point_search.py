@@ -4,9 +4,9 @@ from typing import Protocol
 
 import numpy as np
 
+from ..backends.point_products import ComponentArrays
 from ..kernels.threads import Threads
 from .kernels.lightest import approach
-from .kernels.product_filter import ComponentBounds
 from .kernels.search import Components, sum_up
 from .kernels.tree import PointTree
 from .neighbours import Neighbours, find_neighbours
@@ -40,13 +40,13 @@ class PointSearch(Protocol):
         """
 
     def lightest(
-        self, components: ComponentBounds, asked: np.ndarray
+        self, components: ComponentArrays, asked: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the lightest edges of places that leave their components.
 
         Parameters
         ----------
-        components : ComponentBounds
+        components : ComponentArrays
             Bounds are lowered by what is found.
         asked : ndarray of uint32
             Places, ascending.
@@ -81,7 +81,7 @@ class TreeSearch:
         return find_neighbours(self.tree, k, min_samples, self.threads, self.report)
 
     def lightest(
-        self, components: ComponentBounds, asked: np.ndarray
+        self, components: ComponentArrays, asked: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointSearch.lightest`."""
         named = Components(

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..backends.point_products import ComponentArrays
 from .kernels.edges import Edges, all_of, no_edges
-from .kernels.product_filter import ComponentBounds
 from .kernels.rounds import (
     ask,
     count_uncertain,
@@ -79,10 +79,10 @@ class Search:
             forest.append(known.take(joined))
         return all_of(forest)
 
-    def _components(self, bound: np.ndarray) -> ComponentBounds:
-        return ComponentBounds(self.of_place, self.cores, self.reach, bound)
+    def _components(self, bound: np.ndarray) -> ComponentArrays:
+        return ComponentArrays(self.of_place, self.cores, self.reach, bound)
 
-    def _ask(self, components: ComponentBounds) -> tuple[np.ndarray, np.ndarray]:
+    def _ask(self, components: ComponentArrays) -> tuple[np.ndarray, np.ndarray]:
         """Return which components take part, and the points that search for them."""
         counts = np.empty(len(components.bound), np.int64)
         count_uncertain(components, self.reach, counts)
@@ -91,7 +91,7 @@ class Search:
         ask(components, self.reach, taking_part, asked)
         return taking_part, asked
 
-    def _search(self, components: ComponentBounds, asked: np.ndarray) -> Edges:
+    def _search(self, components: ComponentArrays, asked: np.ndarray) -> Edges:
         """Return the edges that the points asked have found; bounds are lowered."""
         other, weight = self.points.lightest(components, asked)
         found = other != asked

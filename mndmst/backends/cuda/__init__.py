@@ -15,6 +15,7 @@ from ...host.errors import optional
 if TYPE_CHECKING:
     from ...graph.tuning import Tuning
     from ..base import Backend
+    from ..point_products import PointArrays, PointProducts
 
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
 DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
@@ -67,6 +68,13 @@ def make_device(
     from .backend import CudaBackend
 
     return CudaBackend(device, host, limit, sharers, tuning)
+
+
+def make_point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
+    """Return points on a CUDA device; see `Accelerator.make_point_products`."""
+    from .point_products import CudaPointProducts
+
+    return CudaPointProducts(points, device)
 
 
 def as_arrays(*columns: Any) -> list[Any]:

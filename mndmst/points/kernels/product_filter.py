@@ -18,25 +18,6 @@ TOGETHER = 4  # distances whose sums run side by side
 UNKNOWN = -1.0  # a distance that is not computed yet
 
 
-class Coordinates(NamedTuple):
-    """Points as float64 distances take them.
-
-    Attributes
-    ----------
-    values : ndarray of float32 or float64, shape (points, dimensions)
-    largest, length : ndarray of float64, shape (points,)
-        Each coordinate is divided by the one, then by the other; empty arrays for
-        coordinates that are taken as they are.
-    number : ndarray of uint32, shape (points,)
-        The row of `values` of each place.
-    """
-
-    values: np.ndarray
-    largest: np.ndarray
-    length: np.ndarray
-    number: np.ndarray
-
-
 class Bounds(NamedTuple):
     """The error bounds of scores; see `product_search`.
 
@@ -97,26 +78,6 @@ class Tile(NamedTuple):
     first_column: int
 
 
-class ComponentBounds(NamedTuple):
-    """Components of points, and what is known of the edges that leave them.
-
-    Attributes
-    ----------
-    of_place : ndarray of uint32, shape (points,)
-    cores : ndarray of float64, shape (points,)
-        Core distances; zeros for plain distances.
-    reach : ndarray of float64, shape (points,)
-        No edge of a point that is looked for weighs less, from whichever end.
-    bound : ndarray of float64, shape (components,)
-        The weight of the lightest known edge that leaves each.
-    """
-
-    of_place: np.ndarray
-    cores: np.ndarray
-    reach: np.ndarray
-    bound: np.ndarray
-
-
 @kernel
 def fill_squares(points, square, first, last):
     """Compute the squared lengths of the float32 points [first, last)."""
@@ -135,7 +96,7 @@ def filter_near(tile, exact, bounds, lists, neighbours, first, last):
     Parameters
     ----------
     tile : Tile
-    exact : Coordinates
+    exact : PointArrays
     bounds : Bounds
     lists : Candidates
     neighbours : int
@@ -345,8 +306,8 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
     tile : Tile
         Its rows are those of the places `asking.places[tile.first_row :]`.
     asking : Asking
-    components : ComponentBounds
-    exact : Coordinates
+    components : ComponentArrays
+    exact : PointArrays
     bounds : Bounds
     """
     product, first_column = tile.product, tile.first_column

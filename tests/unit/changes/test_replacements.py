@@ -5,9 +5,9 @@ import numpy as np
 import oracle
 import pytest
 
-from mndmst.changes import search
+from mndmst.changes import replacements
 from mndmst.changes.current import CurrentForest
-from mndmst.changes.pieces import Pieces, cut_off, joined
+from mndmst.changes.replacements import Pieces, cut_off, joined
 from mndmst.changes.rows import ChangingRows
 from mndmst.graph.model import Rows
 from mndmst.graph.order import keys_to_weights, weights_to_keys
@@ -28,14 +28,14 @@ def rows_of(n: int, edges: dict) -> Rows:
 def test_thousands_of_pieces(
     monkeypatch: pytest.MonkeyPatch, share: float, room: int, weights: tuple
 ) -> None:
-    monkeypatch.setattr(search, "ROOM", room)
-    filtered, real = [], search._forest
+    monkeypatch.setattr(replacements, "ROOM", room)
+    filtered, real = [], replacements.Joining.spanning
 
-    def forest_of(count: int, found: search.Joining) -> search.Joining:
-        filtered.append(len(found[0]))
-        return real(count, found)
+    def spanning(found: replacements.Joining, count: int) -> replacements.Joining:
+        filtered.append(len(found.p))
+        return real(found, count)
 
-    monkeypatch.setattr(search, "_forest", forest_of)
+    monkeypatch.setattr(replacements.Joining, "spanning", spanning)
     n = 6000
     graph = graphs.random(n, 20_000, 8)
     rng = np.random.default_rng(2)
@@ -55,7 +55,9 @@ def test_thousands_of_pieces(
     below = forest.placed(gone).places.max(axis=0)
     rest, pieces = cut_off(forest, below, np.empty(0, np.bool_))
     pieces = Pieces.unpacked(pieces.packed())
-    found = joined(rest, pieces.number, *search.joining_edges(rows, pieces)).edges()
+    found = joined(
+        rest, pieces.number, replacements.joining_edges(rows, pieces)
+    ).edges()
 
     right = oracle.kruskal(n, *columns(edges))
     assert found.u.tolist() == right.src.tolist()

@@ -1,13 +1,22 @@
-"""The pieces that deletions cut a forest into, and the vertices of the smaller ones."""
+"""Find the edges that replace deleted edges of a forest.
+
+Deletions cut trees into pieces. An edge between two pieces of a tree has an end in a
+piece other than the largest, so the rows of the smaller pieces contain all such edges.
+Each rank keeps the forest of its own edges between pieces (cycle property), and rank 0
+computes the forest of these forests.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from ..graph.model import EdgeColumns, Rows
 from .current import CurrentForest, numbered
-from .edges import PairEdges, spanning
+from .edges import HALF, PairEdges, spanning
 from .kernels.compressed import label_joined
 from .kernels.fragments import write_vertices
+from .kernels.scan import SLOT_BITS, Leaving, Marked, mark, marked_rows, scan_rows
+from .rows import ChangingRows
 
 
 class Pieces(NamedTuple):
@@ -129,19 +138,97 @@ def _listed(
     return Pieces(vertices, piece, largest.astype(np.uint32))
 
 
-def joined(
-    forest: CurrentForest, count: int, p: np.ndarray, q: np.ndarray, edges: PairEdges
-) -> CurrentForest:
+class Joining(NamedTuple):
+    """Edges between pieces.
+
+    Attributes
+    ----------
+    p, q : ndarray of uint32
+        The pieces that each edge joins.
+    edges : PairEdges
+    """
+
+    p: np.ndarray
+    q: np.ndarray
+    edges: PairEdges
+
+    def followed_by(self, other: "Joining") -> "Joining":
+        """Return these edges and then others."""
+        p, q = np.concatenate([self.p, other.p]), np.concatenate([self.q, other.q])
+        return Joining(p, q, self.edges.followed_by(other.edges))
+
+    def spanning(self, count: int) -> "Joining":
+        """Return the minimum spanning forest of `count` pieces."""
+        kept = spanning(count, self.p, self.q, self.edges)
+        return Joining(self.p[kept], self.q[kept], self.edges.take(kept))
+
+
+def joined(forest: CurrentForest, count: int, joining: Joining) -> CurrentForest:
     """Return a forest with the lightest edges that join its pieces.
 
     Parameters
     ----------
     count : int
         How many pieces there are.
-    p, q : ndarray of uint32
-        The pieces that the edges join.
-    edges : PairEdges
     """
-    come = edges.take(spanning(count, p, q, edges)).by_pair()
+    come = joining.spanning(count).edges.by_pair()
     stays = np.ones(len(forest.entered), np.bool_)
     return forest.changed(np.empty(0, np.uint32), stays, forest.placed(come))
+
+
+ROOM = 1 << 16
+
+
+def joining_edges(rows: ChangingRows, pieces: Pieces) -> Joining:
+    """Return the forest of the edges between pieces that some rows have.
+
+    Parameters
+    ----------
+    rows : ChangingRows
+    pieces : Pieces
+
+    """
+    base = rows.rows
+    marked = _marked(pieces, base.num_vertices)
+    nearest, between = _room(len(pieces.largest), base), _room(1 << SLOT_BITS, base)
+    for places in (nearest, between):
+        places.q[:], places.edges.key[:] = 0, np.iinfo(base.keys.dtype).max
+    left, room = marked_rows(marked, base.first, base.last), _room(ROOM, base)
+    moved = _some(room, np.empty(0, np.int64))
+    while len(left):
+        done, count = scan_rows(
+            rows.csr, rows.delta, marked, pieces.largest, left, (nearest, between), room
+        )
+        left = left[done:]
+        if count:
+            moved = moved.followed_by(_some(room, np.arange(count)))
+            moved = moved.spanning(pieces.number)
+        elif done == 0:
+            room = _room(2 * len(room.p), base)
+    for places in (nearest, between):
+        moved = moved.followed_by(_some(places, np.flatnonzero(places.q)))
+    return moved
+
+
+def _marked(pieces: Pieces, num_vertices: int) -> Marked:
+    words = num_vertices // 64 + 1
+    marked = Marked(
+        np.zeros(words, np.uint64),
+        np.empty(words, np.uint32),
+        np.empty(len(pieces.vertices), np.uint32),
+    )
+    mark(pieces.vertices, pieces.piece, marked)
+    return marked
+
+
+def _room(count: int, rows: Rows) -> Leaving:
+    """Return room for edges."""
+    u, v, p, q = (np.empty(count, np.uint32) for _ in range(4))
+    return Leaving(p, q, EdgeColumns(u, v, np.empty(count, rows.keys.dtype)))
+
+
+def _some(leaving: Leaving, index: np.ndarray) -> Joining:
+    """Return some of the edges between pieces."""
+    u, v, key = (column[index] for column in leaving.edges)
+    pair = u.astype(np.uint64) << HALF | v
+    return Joining(leaving.p[index], leaving.q[index], PairEdges(pair, key))

@@ -14,7 +14,7 @@ from ...kernels.binary_search import first_above
 from ...native.kernel import kernel
 
 
-class Dealt(NamedTuple):
+class EdgeBuckets(NamedTuple):
     """Edges that are dealt to buckets.
 
     Attributes
@@ -75,7 +75,7 @@ def choose_buckets(csr, upward, rows, bounds, vtxdist, own):
         How far the first arc of a row is shifted for the bucket of the row, and how
         many such buckets there are. The ranks follow.
     vtxdist : ndarray of int64, shape (ranks + 1,)
-    own : Dealt
+    own : EdgeBuckets
         Filled in: `bucket` of these edges, and how many are in each.
     """
     first, indptr, indices, _ = csr
@@ -104,7 +104,7 @@ def choose_blocks(indptr, places, shift, arrived):
     ----------
     places : ndarray of int64
         The rows of their larger ends.
-    arrived : Dealt
+    arrived : EdgeBuckets
         Filled in.
     """
     bucket, counts = arrived
@@ -151,7 +151,7 @@ def deal_edges(weights, rule, csr, upward, rows, own, out):
     rule : order.KeyRule
     rows : (int, int)
         The rows [begin, end).
-    own : Dealt
+    own : EdgeBuckets
         Of these edges; the next places are counted up.
     out : (ndarray, ndarray) of uint32 or uint64
         The keys of all arcs, of which those of self-loops get 0; and room for the keys
@@ -191,7 +191,7 @@ def deal(values, arrived, dealt):
 
     Parameters
     ----------
-    arrived : Dealt
+    arrived : EdgeBuckets
         The next places are counted up.
     dealt : ndarray
         Gets the values, bucket after bucket.
