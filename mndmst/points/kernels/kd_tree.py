@@ -1,13 +1,8 @@
-"""A tree of points as arrays, and the distances that every search takes from it.
+"""A k-d tree of points as arrays, and the distances that every search takes from it.
 
 The coordinates of a leaf lie together, dimension by dimension, so that the distances
-of a point to all of a leaf take one vector instruction for several of them. They are
-added up in the order of the dimensions, without fused instructions, so a distance has
-the same bits wherever, and from whichever end, it is computed. A box is never further
-away than a point in it, rounded or not: every rounding is monotone.
-
-Searches compare reduced distances: squares of Euclidean ones, the sums themselves in
-Manhattan's metric.
+of a point to a whole leaf take one vector instruction for several points. A box is
+never further away than a point in it, rounded or not: every rounding is monotone.
 """
 
 from typing import NamedTuple
@@ -15,32 +10,32 @@ from typing import NamedTuple
 import numpy as np
 
 from ...native.kernel import kernel
+from .norms import add_gap, add_gaps
 
-CHUNK = 64  # points of a leaf that are looked at together
-LARGEST = np.finfo(np.float64).max  # a limit is finite
+CHUNK = 64  # points of a leaf whose distances are computed together
 
 
 class PointTree(NamedTuple):
-    """Points in the order of a k-d tree. A place is a position in this order.
+    """Points in the order of a k-d tree. A position is an index in this order.
 
     Attributes
     ----------
     blocks : ndarray of float64, shape (points * dimensions,)
         The coordinates of each leaf, dimension by dimension.
     rows : ndarray of uint32, shape (points,)
-        The number that the point at each place has for the user.
+        The user's number of the point at each position.
     begin, end : ndarray of int64, shape (nodes,)
-        The places of a node's points.
+        The positions of a node's points.
     left : ndarray of int64, shape (nodes,)
         A node's left child, the right one follows; -1 for leaves.
     leaves : ndarray of int64
-        The leaves, by their places.
+        The leaves, by position.
     low, high : ndarray of float64, shape (nodes, dimensions)
         The box of a node's points.
     depth : int
         Levels of the tree.
-    manhattan : bool
-        Distances are sums of absolute differences.
+    norm : int
+        A code of `norms`.
     """
 
     blocks: np.ndarray
@@ -52,7 +47,7 @@ class PointTree(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     depth: int
-    manhattan: bool
+    norm: int
 
 
 @kernel
@@ -84,10 +79,10 @@ def fill_boxes(tree):
 
 
 @kernel
-def load_point(tree, leaf, place, point):
-    """Copy the coordinates of the point at a place of a leaf."""
+def load_point(tree, leaf, position, point):
+    """Copy the coordinates of the point at a position of a leaf."""
     begin, size = tree.begin[leaf], tree.end[leaf] - tree.begin[leaf]
-    at = begin * len(point) + place - begin
+    at = begin * len(point) + position - begin
     for d in range(len(point)):
         point[d] = tree.blocks[at + d * size]
 
@@ -98,8 +93,7 @@ def gap_to_point(tree, node, point):
     total = 0.0
     for d in range(len(point)):
         below, above = tree.low[node, d] - point[d], point[d] - tree.high[node, d]
-        gap = max(below, above, 0.0)
-        total += gap if tree.manhattan else gap * gap
+        total = add_gap(tree.norm, total, max(below, above, 0.0))
     return total
 
 
@@ -110,8 +104,7 @@ def gap_between(tree, one, other):
     for d in range(tree.low.shape[1]):
         below = tree.low[one, d] - tree.high[other, d]
         above = tree.low[other, d] - tree.high[one, d]
-        gap = max(below, above, 0.0)
-        total += gap if tree.manhattan else gap * gap
+        total = add_gap(tree.norm, total, max(below, above, 0.0))
     return total
 
 
@@ -119,7 +112,7 @@ def gap_between(tree, one, other):
 def distances_to_chunk(tree, leaf, begin, point, out):
     """Compute the reduced distances of a point to at most CHUNK points of a leaf.
 
-    They are those from place `begin` on; returns how many there are.
+    The points are those from position `begin` on; returns their number.
     """
     first, size = tree.begin[leaf], np.uint64(tree.end[leaf] - tree.begin[leaf])
     count = np.uint64(min(tree.end[leaf] - begin, CHUNK))
@@ -127,14 +120,7 @@ def distances_to_chunk(tree, leaf, begin, point, out):
     for j in range(count):
         out[j] = 0.0
     for d in range(len(point)):
-        x = point[d]
-        if tree.manhattan:
-            for j in range(count):
-                out[j] += abs(tree.blocks[at + j] - x)
-        else:
-            for j in range(count):
-                gap = tree.blocks[at + j] - x
-                out[j] += gap * gap
+        add_gaps(tree.norm, out, tree.blocks, at, count, point[d])
         at += size
     return np.int64(count)
 

@@ -1,28 +1,112 @@
-"""The claims of a tree of points to be the minimum one, and what refutes them.
+"""The certificate of a forest of points, proved from the points alone.
 
 The tree's own edges are followed in Borůvka rounds. In each, all components but the
 largest claim that their lightest tree edge is the lightest of all edges that leave them
 (the cut property); then they merge along these edges. A claim is tested from every
 point of the component: against its nearest neighbours, and if these do not reach as far
-as the claimed edge, against all points of other components within that distance. Of
-equal points in one component the first stands for all.
+as the claimed edge, against all points of other components within that distance.
 Two components differ in a bit of their numbers, so a tree of the points with that bit
 and one of those without find all of them. Trees and searches are SciPy's, and they only
 propose: distances are computed here.
+
+Equal points are as far from all others, so of the equal points in one component only
+the smallest number can have the first edge in the order (`Distinct`). Where most points
+are equal, pairs of them would be too many.
 """
 
-from typing import Any
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..host.errors import optional
-from ..points.metric import shown
+from ..host.errors import InputError, optional
+from ..host.formatting import counted
+from ..io.results.forest_file import ForestFile, read_forest
+from ..points.metrics import METRICS, Norm, prepared, shown
+from ..points.point_files import uuid_of
 from ..points.scale import extremes, scale_for
-from .candidate import LIMIT
-from .distinct import SLACK, Distinct
+from .candidate import LIMIT, Examination, examine, unlike
+from .certificate import Verdict
 
 FIRST_FOUND = 8  # points of other components that a search asks for at first
 PAIRS = 1 << 21  # that are held at a time
+# SciPy's distances are those here up to a few roundings.
+SLACK = 1e-11
+MORE = 6  # neighbours in addition to those for core distances
+
+
+class PointSet(NamedTuple):
+    """Points as `candidate` knows a graph."""
+
+    uuid: str
+    num_vertices: int
+    weight_dtype: np.dtype
+
+
+def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
+    """Decide whether a forest file is the minimum spanning forest of points.
+
+    The file names the metric and `min_samples`.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or is not of points.
+    MissingExtraError
+        If SciPy is not installed.
+    """
+    begin = time.perf_counter()
+    forest = read_forest(forest_path)
+    n = len(points)
+    point_set = PointSet(uuid_of(points), n, np.dtype(np.float64))
+    strange = unlike(point_set, forest)
+    if strange:
+        seconds = time.perf_counter() - begin
+        return Verdict(
+            ok=False,
+            n=n,
+            m=None,
+            edges=forest.num_edges,
+            trees=None,
+            weight=None,
+            digest=None,
+            problems=strange,
+            seconds=seconds,
+        )
+    metric, min_samples = _settings(forest)
+    seen: Examination = examine(point_set, forest)
+    problems = [*seen.faults, *seen.differences]
+    if forest.num_edges != n - 1:
+        problems.append(
+            f"{counted(n, 'point')} take a tree of {counted(n - 1, 'edge')}; the "
+            f"forest has {forest.num_edges:,}"
+        )
+    elif not seen.faults:
+        claims = Claims(prepared(points, metric), metric, min_samples)
+        problems += claims.problems(*forest.read(0, forest.num_edges))
+    return Verdict(
+        ok=not problems,
+        n=n,
+        m=n * (n - 1) // 2,
+        edges=forest.num_edges,
+        trees=None if problems else n - forest.num_edges,
+        weight=seen.weight,
+        digest=seen.digest,
+        problems=problems,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _settings(forest: ForestFile) -> tuple[str, int]:
+    config = forest.header.config
+    metric, min_samples = config.get("metric"), config.get("min_samples")
+    if metric not in METRICS or not isinstance(min_samples, int) or min_samples < 0:
+        raise InputError(
+            f"{forest.path}: does not say which distances of points it is of. Give "
+            "what linkage or hdbscan has written with --forest."
+        )
+    return metric, min(min_samples, forest.header.num_vertices - 1)
 
 
 class Claims:
@@ -35,9 +119,9 @@ class Claims:
     """
 
     def __init__(self, points: np.ndarray, metric: str, min_samples: int) -> None:
-        self.metric, self.scale = metric, scale_for(metric, *extremes(points))
+        self.metric, self.norm = metric, METRICS[metric].norm
+        self.scale = scale_for(self.norm, *extremes(points))
         self.points = points = self.scale.scaled(points)
-        self.norm = 1 if metric == "manhattan" else 2
         self.make_tree: Any = optional("scipy.spatial", "formats").cKDTree
         self.distinct = Distinct(points, self.norm, min_samples)
 
@@ -129,7 +213,7 @@ class Claims:
                 distance, place = tree.query(
                     self.points[piece],
                     [*range(1, count + 1)],
-                    p=self.norm,
+                    p=self.norm.p,
                     distance_upper_bound=np.nextafter(radius.max(), np.inf),
                     workers=-1,
                 )
@@ -189,3 +273,94 @@ def _merged(
     joins = sparse.coo_array((np.ones(len(edges)), ends), shape=(count, count))
     number, names = graph.connected_components(joins, directed=False)
     return names[component].astype(np.int64), int(number)
+
+
+class Distinct:
+    """The distinct ones of some points, their core distances and nearest ones.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+        As `metric.prepared` returns them.
+    norm : Norm
+
+    Attributes
+    ----------
+    of : ndarray of int64, shape (points,)
+        Which distinct one each point is.
+    first : ndarray of int64, shape (distinct,)
+        The first point that is each.
+    cores : ndarray of float64, shape (distinct,)
+        Zeros for plain distances.
+    near : ndarray of int64, shape (distinct, listed)
+        The nearest ones, itself among them.
+    reach : ndarray of float64, shape (distinct,)
+        No other is nearer than that.
+    """
+
+    def __init__(self, points: np.ndarray, norm: Norm, min_samples: int) -> None:
+        self.norm = norm
+        self.places, self.first, of, self.sizes = np.unique(
+            points, True, True, True, axis=0
+        )
+        self.of = of.reshape(-1)
+        count = len(self.places)
+        listed = min(count, min_samples + 1 + MORE)
+        self._tree: Any = optional("scipy.spatial", "formats").cKDTree(self.places)
+        each = [*range(1, listed + 1)]
+        far, self.near = self._tree.query(self.places, each, p=norm.p, workers=-1)
+        self.reach = np.full(count, np.inf)
+        if listed < count:
+            self.reach = far[:, -1] * (1 - SLACK)
+        self.cores = np.zeros(count)
+        if min_samples:
+            self._find_cores(min_samples)
+
+    def distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the distances of pairs, the dimensions added up in their order."""
+        total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+        for column in self.places.T:
+            gap = np.abs(column[a] - column[b])
+            if self.norm == Norm.CHEBYSHEV:
+                np.maximum(total, gap, out=total)
+            else:
+                total += gap * gap if self.norm == Norm.EUCLIDEAN else gap
+        return np.sqrt(total) if self.norm == Norm.EUCLIDEAN else total
+
+    def _find_cores(self, min_samples: int) -> None:
+        every = np.arange(len(self.places))[:, None]
+        self.cores = self._kth(every, self.near, min_samples)
+        # One that is not listed may be nearer by a rounding.
+        for row in np.flatnonzero(self.cores >= self.reach):
+            radius = self.cores[row] * (1 + SLACK)
+            ball = self._tree.query_ball_point(self.places[row], radius, p=self.norm.p)
+            self.cores[row] = self._kth(
+                np.array([[row]]), np.array([ball]), min_samples
+            )[0]
+
+    def _kth(self, a: np.ndarray, b: np.ndarray, k: int) -> np.ndarray:
+        """Return the distance from each `a` to the k-th of the points equal to `b`.
+
+        The point itself is not counted; points equal to it are.
+        """
+        found, sizes = self.distance(a, b), self.sizes[b] - (a == b)
+        order = np.argsort(found, axis=1)
+        reached = np.cumsum(np.take_along_axis(sizes, order, axis=1), axis=1) >= k
+        kth = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
+        return np.take_along_axis(found, kth, axis=1)[:, 0]
+
+    def smallest(self, rows: np.ndarray) -> np.ndarray:
+        """Return of ascending numbers of points the first of each distinct one."""
+        if len(self.places) == len(self.of):
+            return rows
+        return rows[np.unique(self.of[rows], return_index=True)[1]]
+
+    def second(self, component: np.ndarray) -> np.ndarray:
+        """Return of each distinct one the first point in another component.
+
+        Another than that of the first of all; this itself where there is none.
+        """
+        others = np.flatnonzero(component != component[self.first][self.of])
+        second, rest = self.first.copy(), self.smallest(others)
+        second[self.of[rest]] = rest
+        return second

@@ -15,8 +15,8 @@ from ..cluster.density import (
 from ..cluster.linkage import single_linkage as linkage_of
 from ..cluster.selection import ClusterSelection, select_clusters
 from ..host.errors import ConfigError
-from .forest import PointForest, points_forest
-from .read import checked_points
+from .point_files import checked_points
+from .point_forest import PointForest, points_forest
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Points dealt to ranks by space: a k-d cut along medians of a sample.
+"""Distribution of points to ranks by space: a k-d split at the medians of a sample.
 
-Every rank reads some of the points. All know a sample, and cut space in the same way.
-Equal points go to the same rank.
+Every rank reads some of the points. All know a sample, and divide space in the same
+way. Equal points go to the same rank.
 """
 
 from pathlib import Path
@@ -10,57 +10,58 @@ from typing import NamedTuple
 import numpy as np
 
 from ..comm.communicator import Comm
-from .read import checked_points, read_points
-
-# Points of the sample that each rank gives.
-SAMPLE = 1 << 12
+from .point_files import checked_points, read_points
 
 
-class Dealt(NamedTuple):
-    """The points of a rank.
+class OwnedPoints(NamedTuple):
+    """The points that a rank owns.
 
     Attributes
     ----------
     points : ndarray of float64, shape (points, dimensions)
     rows : ndarray of uint32
-        Their numbers, ascending.
+        The users' numbers, ascending.
     """
 
     points: np.ndarray
     rows: np.ndarray
 
 
-def deal(comm: Comm, points: np.ndarray, first: int) -> Dealt:
+def distribute(
+    comm: Comm, points: np.ndarray, first: int, sample_size: int
+) -> OwnedPoints:
     """Return the points of this rank's part of space. Collective.
 
     Parameters
     ----------
     points : ndarray of float64, shape (points, dimensions)
-        What this rank has read.
+        The points that this rank has read.
     first : int
         The number of the first of them.
+    sample_size : int
+        Points of each rank in the sample.
     """
     dimensions = points.shape[1]
-    some = points[:: max(1, len(points) // SAMPLE)].ravel()
+    some = points[:: max(1, len(points) // sample_size)].ravel()
     owner = np.zeros(len(points), np.int64)
     sample = comm.allgatherv(some).reshape(-1, dimensions)
-    _cut(sample, points, np.arange(len(points)), owner, range(comm.size))
+    _divide(sample, points, np.arange(len(points)), owner, range(comm.size))
     order = np.argsort(owner, kind="stable")
     counts = np.bincount(owner, minlength=comm.size)
     rows = (order + first).astype(np.uint32)
     columns = [np.ascontiguousarray(column[order]) for column in points.T]
     _, (rows, *columns) = comm.alltoallv(counts, rows, *columns)
-    return Dealt(np.stack(columns, axis=1), rows)
+    return OwnedPoints(np.stack(columns, axis=1), rows)
 
 
-def _cut(
+def _divide(
     sample: np.ndarray,
     points: np.ndarray,
     chosen: np.ndarray,
     owner: np.ndarray,
     ranks: range,
 ) -> None:
-    """Note which of some ranks owns each of the chosen points."""
+    """Set the owner, among some ranks, of each of the chosen points."""
     if len(ranks) == 1 or len(sample) == 0:
         owner[chosen] = ranks[0]
         return
@@ -68,11 +69,11 @@ def _cut(
     longest = int(np.argmax(np.ptp(sample, axis=0)))
     order = np.sort(sample[:, longest])
     value = order[len(order) * half // len(ranks)]
-    if value == order[0]:  # nothing is below it
+    if value == order[0]:  # no point of the sample is below it
         value = order[min(np.searchsorted(order, value, "right"), len(order) - 1)]
     below, here = sample[:, longest] < value, points[chosen, longest] < value
-    _cut(sample[below], points, chosen[here], owner, ranks[:half])
-    _cut(sample[~below], points, chosen[~here], owner, ranks[half:])
+    _divide(sample[below], points, chosen[here], owner, ranks[:half])
+    _divide(sample[~below], points, chosen[~here], owner, ranks[half:])
 
 
 def read_part(
@@ -85,7 +86,7 @@ def read_part(
     Parameters
     ----------
     points : ndarray, shape (points, dimensions), or None
-        On rank 0 what `read.named_points` returns, mapped.
+        On rank 0 the result of `point_files.named_points`, mapped.
 
     Raises
     ------
