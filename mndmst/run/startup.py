@@ -42,7 +42,7 @@ def compile_kernels(
 
 
 class Background:
-    """What the devices do while the rows are read: start, receive and look at them.
+    """Starts the devices, and places and inspects rows, while the ranks read the rows.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class Background:
 
         def place() -> tuple[object, ArcFacts | None]:
             placed = backend.place(rows)
-            return placed, backend.look_at_arcs(placed, rows.num_vertices)
+            return placed, backend.inspect_arcs(placed, rows.num_vertices)
 
         self._placing = self._thread.submit(place)
 
-    def look(self) -> ArcFacts | None:
-        """Wait for what the device has found of the arcs; see `stored_rows.Look`."""
+    def facts(self) -> ArcFacts | None:
+        """Wait for the facts of the placed rows; see `ArcInspection`."""
         return self._placing.result()[1] if self._placing else None
 
     def finish(self) -> None:

@@ -72,7 +72,7 @@ class CudaBackend(Backend):
     """
 
     name = "cuda"
-    looks_at_arcs = True
+    inspects_arcs = True
 
     def __init__(
         self,
@@ -199,10 +199,10 @@ class CudaBackend(Backend):
         with self._current():
             return place(rows, self._transfer, self.tuning)
 
-    def look_at_arcs(
+    def inspect_arcs(
         self, rows: PlacedRows | StreamedRows, num_vertices: int
     ) -> ArcFacts | None:
-        """See `Backend.look_at_arcs`; not at rows that stay in host memory."""
+        """See `Backend.inspect_arcs`; not at rows that stay in host memory."""
         if isinstance(rows, StreamedRows):
             return None
         with self._current():

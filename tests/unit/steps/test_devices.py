@@ -58,7 +58,7 @@ def test_without_a_gpu_that_is_asked_for_there_is_an_error(
 class Looking(CpuBackend):
     """A device that looks at arcs, or does not get to it."""
 
-    looks_at_arcs = True
+    inspects_arcs = True
     looked: list[ArcFacts | None]
 
     def place(self, rows: Rows) -> Rows:
@@ -66,7 +66,7 @@ class Looking(CpuBackend):
             rows.progress.wait(rows.num_arcs)
         return super().place(rows)
 
-    def look_at_arcs(self, rows: Rows, num_vertices: int) -> ArcFacts | None:
+    def inspect_arcs(self, rows: Rows, num_vertices: int) -> ArcFacts | None:
         if self.looked:
             self.looked.append(None)
             return None

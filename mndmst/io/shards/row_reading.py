@@ -1,17 +1,20 @@
-"""Read the arcs of rows in pieces, and check each piece while it is in the cache.
+"""Read rows: row pointers first, then arcs in pieces, each checked while in the cache.
 
-Where a device inspects ids and symmetry, the threads that read check checksums and
-NaN only.
+`steps.read` chooses a rank's rows. `ReadInProgress` reads them; its kernel is
+`read_arcs`. Where a device inspects ids and symmetry, the threads that read check
+checksums and NaN only.
 """
 
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import h5py
 import numpy as np
 
-from ...graph.model import Csr
+from ...graph.model import Csr, Rows
 from ...graph.order import KeyRule, id_dtype, key_dtype, key_rule
 from ...host.errors import InputError
 from ...kernels.arc_inspection import (
@@ -20,12 +23,13 @@ from ...kernels.arc_inspection import (
     NOT_A_NUMBER,
     NOT_ASCENDING,
     ArcFacts,
+    ArcInspection,
     Check,
     inspect_rows,
     make_keys,
 )
 from ...kernels.read_progress import ArcsRead
-from ...kernels.threads import Threads
+from ...kernels.threads import ALONE, Threads
 from ..file_errors import reading
 from ..hdf5.chunk_reader import ChunkReader
 from ..kernels.chunk_reading import BAD_IDS, BAD_WEIGHTS, Chunks, read_arcs
@@ -154,34 +158,35 @@ class PartArcs:
         return InputError(f"{self.path}: {what}. Make the graph again.")
 
 
-# A thread reads so many pieces before the interpreter can act on a signal.
+# Pieces that a thread reads before the interpreter can handle a signal.
 PIECES_AT_ONCE = 32
-# As many parts are open at once, so that threads need not wait for each other's end.
+# Parts that are open at once, so that threads need not wait at the end of each part.
 OPEN_PARTS = 32
 
 
-class ArcReader:
-    """The arcs of the rows [begin, end) of a graph, on their way into memory.
+class ReadInProgress:
+    """The rows of the vertices [begin, end) of a graph, whose arcs are being read.
 
-    Parameters
-    ----------
-    indptr : ndarray
-        What `ShardFiles.read_indptr` returns of these rows; changed.
+    The constructor reads the row pointers and takes memory for the arcs; `read` reads
+    the arcs. Meanwhile a consumer in another thread waits for them by `progress`, which
+    `rows` has, too.
 
     Attributes
     ----------
     indptr, indices, weights : ndarray
-        As `ShardedGraph.read_rows` returns them; at first the latter two are empty.
+        As `ShardedGraph.read_rows` returns them.
+    keys : ndarray
+        The weights, whose bits become keys.
     progress : ArcsRead
-        How far these have been filled and looked at.
+        How far indices and keys are filled.
     """
 
     def __init__(
-        self, graph: ShardFiles, begin: int, end: int, indptr: np.ndarray
+        self, graph: ShardFiles, begin: int, end: int, threads: Threads = ALONE
     ) -> None:
-        self.graph, self.begin, self.end = graph, begin, end
-        self._first_arc = int(indptr[0])
-        self.indptr = indptr
+        self.graph, self.begin, self.end, self.threads = graph, begin, end, threads
+        self.indptr = graph.read_indptr(begin, end, threads)
+        self._first_arc = int(self.indptr[0])
         if self._first_arc:
             self.indptr -= self._first_arc
         num_arcs = int(self.indptr[-1])
@@ -191,27 +196,40 @@ class ArcReader:
         self.progress = ArcsRead(num_arcs)
         self._parts: list[PartArcs] = []
 
+    @property
+    def rows(self) -> Rows:
+        """The rows, for consumers that wait for arcs, or after `read`."""
+        return Rows(
+            self.begin,
+            self.graph.num_vertices,
+            self.indptr,
+            self.indices,
+            self.keys,
+            self.progress,
+        )
+
     def read(
-        self, threads: Threads, to_keys: bool = True, whole: bool = True
+        self, to_keys: bool = True, inspection: ArcInspection | None = None
     ) -> ArcFacts:
         """Read all arcs and check them.
 
         Parameters
         ----------
         to_keys : bool
-            Make keys of the weights, in place.
-        whole : bool
-            Look at ids, too. If not, there are no facts, and `look` may follow.
+            Turn weights into keys, in place.
+        inspection : ArcInspection, optional
+            An inspection of ids and symmetry elsewhere. The threads that read then
+            check checksums and weights only, unless the inspection fails.
 
         Raises
         ------
         InputError
             If a part is damaged, an id is out of range, a row does not ascend or a
-            weight is not a number.
+            weight is NaN.
         """
         rule = key_rule(self.graph.weight_dtype)
         rule = rule if to_keys else rule.unchanged()
-        self._check = Check(self.graph.num_vertices, rule, whole)
+        check = Check(self.graph.num_vertices, rule, whole=inspection is None)
         found: list[ArcFacts] = []
         waiting: list[PartArcs] = []
         self._parts.clear()
@@ -220,17 +238,19 @@ class ArcReader:
                 for part, low, high in self.graph.overlap(self.begin, self.end):
                     waiting += self._open(files, part, low, high)
                     if len(waiting) == OPEN_PARTS:
-                        found += self._read_parts(waiting, threads)
+                        found += self._read_parts(waiting, check)
                         waiting.clear()
                         files.close()
-                found += self._read_parts(waiting, threads)
+                found += self._read_parts(waiting, check)
         except BaseException:
             self.progress.fail()
             raise
-        return _sum(found)
+        if inspection is None:
+            return _sum(found)
+        return inspection.facts() or self.inspect()
 
-    def look(self, threads: Threads) -> ArcFacts:
-        """Look at arcs that have been read, and whose weights are keys.
+    def inspect(self) -> ArcFacts:
+        """Inspect arcs that have been read, and whose weights are keys.
 
         Raises
         ------
@@ -239,10 +259,13 @@ class ArcReader:
         """
         rule = key_rule(self.keys.dtype).unchanged()
         pieces = [(p, *piece, rule) for p in self._parts for piece in p.pieces()]
-        return _sum([*threads.map(self._look_at, pieces), *_repeats(self._parts)])
+        facts = self.threads.map(self._inspect_piece, pieces)
+        return _sum([*facts, *_repeats(self._parts)])
 
-    def _look_at(self, part: PartArcs, low: int, high: int, rule: KeyRule) -> ArcFacts:
-        """Look at the arcs [low, high) of a part, and make keys of their weights."""
+    def _inspect_piece(
+        self, part: PartArcs, low: int, high: int, rule: KeyRule
+    ) -> ArcFacts:
+        """Inspect the arcs [low, high) of a part, and turn their weights into keys."""
         found = inspect_rows(part.csr, (low, high), self.graph.num_vertices, rule)
         with reading(part.path):
             part.check(found)
@@ -260,9 +283,9 @@ class ArcReader:
         csr = Csr(self.begin + low, indptr, self.indices, self.keys)
         return [PartArcs(self.graph.parts[part], file, csr, arcs, shift)]
 
-    def _read_parts(self, parts: list[PartArcs], threads: Threads) -> list[ArcFacts]:
-        """Read parts; without the interpreter, where they are stored as usual."""
-        num_vertices, rule, whole = self._check
+    def _read_parts(self, parts: list[PartArcs], check: Check) -> list[ArcFacts]:
+        """Read parts; one kernel reads those with checksums as their only filter."""
+        num_vertices, rule, whole = check
         self._parts += parts
 
         def read(part: PartArcs, low: int, high: int) -> ArcFacts:
@@ -270,18 +293,18 @@ class ArcReader:
                 part.read(low, high, num_vertices)
             facts = ArcFacts(0, 0)
             if whole or not make_keys(self.keys[low:high], rule):
-                facts = self._look_at(part, low, high, rule)
+                facts = self._inspect_piece(part, low, high, rule)
             self.progress.note(low, high)
             return facts
 
-        rest = self._check, self.progress.words
+        rest = check, self.progress.words
         quick = [(p, piece) for p in parts if p.chunks for piece in p.pieces()]
         slow = [(p, *piece) for p in parts if not p.chunks for piece in p.pieces()]
-        facts, size = threads.map(read, slow), PIECES_AT_ONCE * threads.count
+        facts, size = self.threads.map(read, slow), PIECES_AT_ONCE * self.threads.count
         for begin in range(0, len(quick), size):
             some = quick[begin : begin + size]
             calls = [(*(p.chunks or ()), p.csr, piece, *rest) for p, piece in some]
-            found = threads.map(read_arcs, calls)
+            found = self.threads.map(read_arcs, calls)
             for (part, _), one in zip(some, found, strict=True):
                 with reading(part.path):
                     part.check(one)
@@ -290,7 +313,7 @@ class ArcReader:
 
 
 def _repeats(parts: list[PartArcs]) -> list[ArcFacts]:
-    """Return what takes away the edges that are counted on both sides of a seam."""
+    """Return facts that subtract the edges counted on both sides of a seam."""
     return [ArcFacts(-part.repeats(), 0) for part in parts]
 
 
@@ -298,3 +321,31 @@ def _sum(facts: list[ArcFacts]) -> ArcFacts:
     """Return the facts of arcs as those of their pieces."""
     balance = sum(fact.balance for fact in facts) % (1 << 64)
     return ArcFacts(sum(fact.edges for fact in facts), balance)
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """The rows of a rank, in pieces of which one at a time is in memory.
+
+    Attributes
+    ----------
+    graph : ShardFiles
+    bounds : list of int
+        The first vertex of each piece, and one past the last of all.
+    threads : Threads
+        Read with these.
+    """
+
+    graph: ShardFiles
+    bounds: list[int]
+    threads: Threads = ALONE
+
+    def pieces(self) -> Iterator[Rows]:
+        """Yield the rows of each piece; a consumer must drop one before the next."""
+        for begin, end in pairwise(self.bounds):
+            yield self._read(begin, end)
+
+    def _read(self, begin: int, end: int) -> Rows:
+        piece = ReadInProgress(self.graph, begin, end, self.threads)
+        piece.read()
+        return piece.rows
