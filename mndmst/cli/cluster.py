@@ -105,7 +105,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     points = None
     if arguments.plot is not None:
-        from ..points.read import read_point_table
+        from ..points.point_files import read_point_table
 
         optional("matplotlib", "plot")  # missing: say so before any work
         table = read_point_table(

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..io.atomic_output import AtomicOutput
-    from ..points.clusters import DensityRule
-    from ..points.forest import PointForest
-    from ..points.read import PointTable
+    from ..points.density_clusters import DensityRule
+    from ..points.point_files import PointTable
+    from ..points.point_forest import PointForest
     from ..points.search_reporter import SearchReporter
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
@@ -145,7 +145,7 @@ def with_forest(
     if launched_processes() > 1:
         return _with_ranks(arguments, samples, write)
 
-    from ..points.forest import points_forest
+    from ..points.point_forest import points_forest
     from ..points.search_choice import check_search
 
     min_samples = samples()
@@ -197,8 +197,8 @@ def _with_ranks(
 ) -> int:
     from ..comm.placement import locate
     from ..host.errors import ConfigError
-    from ..points.deal import read_part
-    from ..points.dealt import dealt_forest
+    from ..points.distribute import read_part
+    from ..points.point_forest import distributed_forest
     from ..run.startup import compile_kernels
     from .ranks import begin
 
@@ -221,7 +221,7 @@ def _with_ranks(
             table = _load(arguments, min_samples, comm.size)
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
-    found = dealt_forest(
+    found = distributed_forest(
         comm,
         part,
         arguments.metric,
@@ -251,7 +251,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
     from ..io.memory_limit import check_room
-    from ..points.metric import check_metric
+    from ..points.metrics import check_metric
 
     check_metric(arguments.metric)
     if arguments.plot is not None:
@@ -268,7 +268,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
 
 def load_points(arguments: argparse.Namespace, mapped: bool = False) -> "PointTable":
     """Return the points that a command reads, and say how they are read."""
-    from ..points.read import named_points
+    from ..points.point_files import named_points
 
     table = named_points(
         arguments.points, arguments.count, mapped, arguments.columns, arguments.key
@@ -296,7 +296,7 @@ def write(
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import ForestHeader
     from ..io.results.forest_writer import write_forest_in
-    from ..points.read import uuid_of
+    from ..points.point_files import uuid_of
 
     forest, (facts, columns) = found.forest, clusters
     points = table.points
@@ -464,7 +464,7 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
 def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
     """Return the rule of the options; ConfigError if a value is out of range."""
     from ..cluster.selection import ClusterSelection
-    from ..points.clusters import DensityRule
+    from ..points.density_clusters import DensityRule
 
     return DensityRule(
         arguments.min_cluster_size,
@@ -483,7 +483,7 @@ def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
 def _write_hdbscan(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
-    from ..points.clusters import clusters_of
+    from ..points.density_clusters import clusters_of
 
     rule = _density_rule(arguments)
     clusters = clusters_of(found, rule)

@@ -52,7 +52,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     from ..io.file_suffixes import POINTS
     from ..io.output_checks import check_outputs
     from ..io.partitioner.build import build_shards, check_new_graph
-    from ..points.neighbours import neighbour_graph
+    from ..points.neighbour_graph import neighbour_graph
 
     outputs = [(arguments.save, POINTS)]
     check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)

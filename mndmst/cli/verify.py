@@ -37,7 +37,7 @@ def add_verify(commands: Any) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from ..points.read import is_point_file
+    from ..points.point_files import is_point_file
 
     if is_point_file(arguments.graph):
         return _verify_points(arguments)
@@ -67,8 +67,8 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
-    from ..points.read import read_point_table
-    from ..verify.points import verify_points
+    from ..points.point_files import read_point_table
+    from ..verify.point_certificate import verify_points
 
     table = read_point_table(
         arguments.graph, columns=arguments.columns, key=arguments.key

@@ -51,7 +51,8 @@ import numpy as np
 
 from ..backends.point_products import ComponentArrays, PointArrays, PointProducts
 from ..kernels.threads import Threads
-from .kernels.edges import weigh
+from .kernels.lightest_edges import NO_POSITION
+from .kernels.nearest_points import weigh
 from .kernels.product_filter import (
     UNKNOWN,
     Asking,
@@ -63,9 +64,9 @@ from .kernels.product_filter import (
     filter_near,
     finish_near,
 )
-from .kernels.search import NOBODY
 from .neighbours import Neighbours
-from .steps import Report
+from .remote_points import NoRemotePoints, RemotePoints
+from .search_steps import Report
 
 # Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
 ROWS, COLUMNS = 1024, 2048
@@ -99,6 +100,7 @@ class ProductSearch:
     ) -> None:
         self.products, self.rows = products, rows
         self.threads, self.report = threads, report
+        self.remote: RemotePoints = NoRemotePoints(len(rows))
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
         """See `PointSearch.neighbours`."""
@@ -187,7 +189,7 @@ class HostProducts:
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
         bound = components.bound[components.of_place[asked]]
-        asking = Asking(asked, np.full(len(asked), NOBODY), bound)
+        asking = Asking(asked, np.full(len(asked), NO_POSITION), bound)
         for first in range(0, len(asked), ROWS):
             report(first, len(asked))
             rows = asked[first : first + ROWS]
@@ -196,7 +198,8 @@ class HostProducts:
                 given = tile, asking, components, self.exact, self.bounds
                 self.threads.map(filter_leaving, [(*given, *r) for r in ranges])
         report(len(asked), len(asked))
-        return np.where(asking.others == NOBODY, asked, asking.others), asking.weight
+        missing = asking.others == NO_POSITION
+        return np.where(missing, asked, asking.others), asking.weight
 
     def _tiles(self, rows: np.ndarray, first: int) -> Iterator[Tile]:
         """Multiply some points with all points, tile by tile."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..host.errors import InputError
 from .kernels.extremes import find_extremes
+from .metrics import Norm
 
 # Two different float64 of at least this size differ by 2^-511 or more, whose square is
 # a normal number.
@@ -102,12 +103,12 @@ def extremes(points: np.ndarray) -> tuple[float, float]:
     return smallest, largest
 
 
-def scale_for(metric: str, smallest: float, largest: float) -> Scale:
+def scale_for(norm: Norm, smallest: float, largest: float) -> Scale:
     """Return how points are scaled whose coordinates have these `extremes`.
 
-    Manhattan distances have no squares, so their points stay as they are.
+    Only Euclidean distances have squares; points of other norms stay as they are.
     """
-    if metric == "manhattan" or smallest >= SMALLEST:
+    if norm != Norm.EUCLIDEAN or smallest >= SMALLEST:
         return Scale()
     exponent = min(HIGHEST - math.frexp(largest)[1], MOST)
     factor = math.ldexp(1.0, exponent)

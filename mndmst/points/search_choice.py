@@ -17,12 +17,13 @@ from ..backends import Accelerator, find_accelerator
 from ..backends.point_products import MOST_NEIGHBOURS, PointArrays
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
+from .build_tree import build_tree
 from .coordinates import PointCoordinates
 from .kernels.visits import count_visited
+from .metrics import METRICS, Norm, check_metric
 from .point_search import PointSearch, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
 from .search_reporter import SearchReporter
-from .tree import build_tree
 
 SEARCHES = ("auto", "tree", "product")
 # Fewer coordinates than this in all, or dimensions, take the tree without a probe.
@@ -56,10 +57,11 @@ def check_search(search: str, metric: str) -> None:
     """Raise ConfigError if there is no such search, or it has no such metric."""
     if search not in SEARCHES:
         raise ConfigError(f"no search '{search}'; give one of {', '.join(SEARCHES)}")
-    if search == "product" and metric == "manhattan":
+    check_metric(metric)
+    if search == "product" and METRICS[metric].norm != Norm.EUCLIDEAN:
         raise ConfigError(
-            "--search product takes the metrics euclidean, cosine and haversine; "
-            "manhattan distances are not inner products. Leave --search out."
+            "--search product takes the metrics euclidean, cosine, correlation and "
+            f"haversine; {metric} distances are not inner products. Leave --search out."
         )
 
 
@@ -82,8 +84,8 @@ def choose_search(
         return SearchChoice(product, "asked for")
     if search == "tree":
         return SearchChoice("tree", "asked for")
-    if metric == "manhattan":
-        return SearchChoice("tree", "manhattan distances are not inner products")
+    if METRICS[metric].norm != Norm.EUCLIDEAN:
+        return SearchChoice("tree", f"{metric} distances are not inner products")
     if dimensions <= FEW_DIMENSIONS:
         return SearchChoice("tree", f"points have at most {FEW_DIMENSIONS} dimensions")
     if count < FEW_POINTS:
@@ -115,7 +117,7 @@ def make_search(
     """Return the search of a choice; of the host where a device does not suit."""
     report = reporter.rows
     if choice.name == "tree":
-        return tree_search(points.all(), metric == "manhattan", threads, report)
+        return tree_search(points.all(), METRICS[metric].norm, threads, report)
     rows = random_order(len(points.values))
     arrays = PointArrays(points.values, points.largest, points.length, rows)
     device = find_accelerator("auto")[0] if choice.name == "device" else None
@@ -143,7 +145,7 @@ def visits(points: PointCoordinates, neighbours: int) -> float:
 
 def _visits_of(sample: np.ndarray, neighbours: int) -> float:
     """Return how many points of a sample a query visits at least, on average."""
-    tree = build_tree(sample, False, Threads(1))
+    tree = build_tree(sample, Norm.EUCLIDEAN, Threads(1))
     queries = sample[:QUERIES]
     square = (sample * sample).sum(axis=1)
     apart = square - 2 * (queries @ sample.T) + square[:QUERIES, None]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mndmst.points import search_choice
-from mndmst.points.forest import points_forest
+from mndmst.points.point_forest import points_forest
 
 SHAPES = {
     "line": lambda r: np.outer(np.arange(700.0), np.ones(7)),

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...native.kernel import kernel
-from .search import NOBODY
-from .tree import LARGEST
+from .lightest_edges import NO_POSITION
+from .norms import LARGEST
 
 BLOCK = 64  # columns that one vector test covers
 TOGETHER = 4  # distances whose sums run side by side
@@ -260,7 +260,7 @@ def _load(exact, place, out):
 def _fill_distances(room, waiting, count, out):
     """Compute squared distances of loaded points from the one in the last row.
 
-    Each is added up in the order of the dimensions, as `tree.distances_to_chunk` does.
+    Each is added up in the order of the dimensions, as by `distances_to_chunk`.
     Four sums run side by side, since one addition waits for the one before it.
     """
     own = room[TOGETHER]
@@ -284,7 +284,7 @@ class Asking(NamedTuple):
     ----------
     places : ndarray of uint32
     others : ndarray of uint32
-        The far end of the lightest edge so far, or NOBODY.
+        The far end of the lightest edge so far, or NO_POSITION.
     weight : ndarray of float64
         Its weight; or the bound, which all edges seen so far exceed.
     """
@@ -324,7 +324,7 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
             # All edges within the new bound are still to come: the one found, if any,
             # is heavier, and those before it were.
             asking.weight[i] = components.bound[component]
-            asking.others[i] = NOBODY
+            asking.others[i] = NO_POSITION
         threshold = _threshold_within(bounds, own, asking.weight[i])
         loaded = False
         for start in range(0, columns, BLOCK):
@@ -356,13 +356,13 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
                 if weight < asking.weight[i] or (
                     weight == asking.weight[i]
                     and (
-                        asking.others[i] == NOBODY
+                        asking.others[i] == NO_POSITION
                         or precedes(exact.number, own, other, asking.others[i])
                     )
                 ):
                     asking.weight[i], asking.others[i] = weight, other
                     threshold = _threshold_within(bounds, own, weight)
-        if asking.others[i] != NOBODY:
+        if asking.others[i] != NO_POSITION:
             component = components.of_place[own]
             if asking.weight[i] < components.bound[component]:
                 components.bound[component] = asking.weight[i]

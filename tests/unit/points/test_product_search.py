@@ -7,7 +7,7 @@ from mndmst.backends.point_products import PointArrays
 from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
 from mndmst.points.coordinates import point_coordinates
-from mndmst.points.forest import points_forest
+from mndmst.points.point_forest import points_forest
 from mndmst.points.product_search import HostProducts, random_order
 from mndmst.points.search_choice import choose_search
 
