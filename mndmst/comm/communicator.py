@@ -1,7 +1,7 @@
-"""The few MPI patterns the program uses.
+"""Communicators: the few MPI patterns of this program.
 
-Every pattern counts the bytes it sends, and keeps no array that grows with the square
-of the number of ranks.
+Every pattern counts the bytes it sends. No array grows with the square of the number of
+ranks.
 """
 
 import os
@@ -28,7 +28,9 @@ GUARD_STATUS = 70
 
 
 def world(polite: bool = False) -> "Comm":
-    """Start MPI and return all ranks, which wait politely if they are to, or have to.
+    """Start MPI and return the communicator of all ranks.
+
+    Ranks wait politely if asked to, or if they outnumber the cores of their machine.
 
     Raises
     ------
@@ -56,9 +58,13 @@ class Comm:
     Attributes
     ----------
     rank, size : int
+    shared : Shared
+        Counts, and how to wait; common to all communicators split from one world.
+    exchanges : int
+        Exchanges by consensus so far; see `exchange`.
     bytes_sent, messages_sent : int
-        What this rank has sent to others so far, through any communicator split
-        from the same world.
+        Sent by this rank to others so far, through any communicator split from the
+        same world. A collective on small values counts as log2(size) messages.
     """
 
     def __init__(self, mpi: Any, shared: messages.Shared | None = None) -> None:
@@ -67,6 +73,7 @@ class Comm:
         self.size: int = mpi.size
         self.shared = shared or messages.Shared()
         self.exchanges = 0
+        self._steps_of_collective = (self.size - 1).bit_length()
 
     @classmethod
     def dup(cls, mpi: Any, polite: bool = False) -> "Comm":
@@ -133,7 +140,7 @@ class Comm:
         self.all_ranks(
             "Allreduce", array, result, op=getattr(mpi_library.load(), operation)
         )
-        self.count(array.nbytes if self.size > 1 else 0, self.size > 1)
+        self.count(array.nbytes if self.size > 1 else 0, self._steps_of_collective)
         return result if np.ndim(value) else result[0].item()
 
     def allgather(self, value: Any) -> np.ndarray:
@@ -141,13 +148,16 @@ class Comm:
         mine = np.ascontiguousarray(value)
         result = np.empty((self.size, *np.shape(value)), mine.dtype)
         self.all_ranks("Allgather", mine, result)
-        self.count(mine.nbytes * (self.size - 1), self.size - 1)
+        self.count(mine.nbytes * (self.size - 1), self._steps_of_collective)
         return result
 
     def exscan(self, value: Any) -> Any:
         """Return the sum of a number or small array over the ranks before this one."""
-        before = self.allgather(value)[: self.rank].sum(axis=0)
-        return before if np.ndim(value) else before.item()
+        array = np.atleast_1d(np.asarray(value))
+        before = np.zeros_like(array)  # MPI leaves rank 0's as it is
+        self.all_ranks("Exscan", array, before)
+        self.count(array.nbytes if self.size > 1 else 0, self._steps_of_collective)
+        return before if np.ndim(value) else before[0].item()
 
     def bcast(self, value: Any, root: int = 0) -> Any:
         """Return the root's small Python object on every rank."""

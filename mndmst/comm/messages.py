@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 PIECE_BYTES = 64 << 20
-# Seconds between two polls of a polite rank. The longest pause is multiplied by the
-# ranks per core, so that polling takes the same share of a core. While no data can
-# move, a pause may be a fraction of the time waited so far.
-SHORTEST_PAUSE, LONGEST_PAUSE = 20e-6, 200e-6
+# Seconds between two polls of a polite rank. The longest pause grows with the ranks per
+# core, so that the polls of all ranks take the same fraction of a core. While no data
+# can move, a pause may be a fraction of the time waited so far.
+SHORTEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE_PER_RANK = 20e-6, 200e-6, 50e-6
 IDLE_FRACTION, LONGEST_IDLE_PAUSE = 0.01, 20e-3
 # Ranks from which an exchange sends messages to partners only (see `exchange`).
 SPARSE_FROM = 16
@@ -109,7 +109,8 @@ class Backoff:
             self._pause = SHORTEST_PAUSE
             return
         time.sleep(self._pause)
-        longest = LONGEST_PAUSE * self._shared.ranks_per_core
+        per_rank = LONGEST_PAUSE_PER_RANK * self._shared.ranks_per_core
+        longest = max(LONGEST_PAUSE, per_rank)
         if self._idle:
             waited = time.perf_counter() - self._begin
             longest = max(longest, min(IDLE_FRACTION * waited, LONGEST_IDLE_PAUSE))
