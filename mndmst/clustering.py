@@ -50,7 +50,7 @@ def read_points(
     ConfigError
         If it has no such column or array.
     """
-    from .points.read import read_points as read
+    from .points.point_files import read_points as read
 
     return read(as_path(source, "source"), columns=columns, key=key)
 
@@ -73,8 +73,8 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
     ConfigError
         If there is no such example, or a number is negative.
     """
-    from .points.read import EXAMPLES
-    from .points.read import example_points as make
+    from .points.point_files import EXAMPLES
+    from .points.point_files import example_points as make
 
     if not isinstance(name, str) or name not in EXAMPLES:
         raise ConfigError(f"name is {shown(name)}; give one of {', '.join(EXAMPLES)}")
@@ -108,8 +108,8 @@ def neighbour_graph(points: Any, neighbours: int = 16, min_samples: int = 0) -> 
     ConfigError
         If a number is out of range.
     """
-    from .points.neighbours import neighbour_graph as join
-    from .points.read import checked_points
+    from .points.neighbour_graph import neighbour_graph as join
+    from .points.point_files import checked_points
 
     given = checked_points(as_points(points, "points"), "points: ")
     counts = as_count(neighbours, "neighbours"), as_count(min_samples, "min_samples")
@@ -148,7 +148,7 @@ def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> 
     >>> mndmst.single_linkage([[0.0], [1.0], [5.0]])[:, 2]
     array([1., 4.])
     """
-    from .points.clusters import single_linkage as link
+    from .points.density_clusters import single_linkage as link
 
     if not isinstance(metric, str):
         raise ConfigTypeError(f"metric is {shown(metric)}; give its name")

@@ -218,12 +218,17 @@ def components(
     from .host.progress import Progress
 
     graph = as_path(path, "path")
-    outputs = _path(output, "output"), _path(report, "report")
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)
         agreed = _agreed(ranks, "components", config, options)
         return connected_components(
-            ranks, graph, agreed, progress, *outputs, overwrite=overwrite
+            ranks,
+            graph,
+            agreed,
+            progress,
+            _path(output, "output"),
+            _path(report, "report"),
+            overwrite=overwrite,
         )
 
 

@@ -30,7 +30,7 @@ from .io.results.graph_names import GraphNames, names_place, vertex_ids
 from .io.shards.shard_writer import OriginalIds
 from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
-from .steps.read import balanced_vtxdist, keep_to_host, read_rows
+from .steps.read import balanced_vtxdist, begin_read, keep_to_host
 from .steps.write import Summary
 from .tree.index import ForestIndex
 
@@ -157,11 +157,12 @@ def _read(
     if not budget.given:
         keep_to_host(comm, graph, budget, lambda: None)
     vtxdist = balanced_vtxdist(comm, graph)
-    rows, stored, num_edges = read_rows(comm, graph, vtxdist, budget, threads)
-    if comm.sum(int(stored is not None)):
+    reading = begin_read(comm, graph, vtxdist, budget, threads)
+    num_edges = reading.finish()
+    if comm.sum(int(reading.stored is not None)):
         with comm.raise_on_all():
             raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
-    return rows, num_edges
+    return reading.rows, num_edges
 
 
 def _write(

@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 
 import mndmst
-from mndmst.points.clusters import DensityRule
+from mndmst.points.density_clusters import DensityRule
 
 
 class CountingThePoint(mndmst.HDBSCAN):

@@ -13,19 +13,20 @@ from ..io.edges import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
 from .forest import Forest
-from .graph_columns import GraphColumns
+from .graph_columns import (
+    GraphColumns,
+    is_edge_list,
+    is_table,
+    package_of,
+    read_edge_list,
+    read_graph,
+    read_table,
+)
 from .input_edges import InputEdges
 from .inputs import as_column, as_count, as_threads, check_columns
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .named_forest import NamedForest
-from .tables import is_table, read_table
 from .vertex_names import number_ends
-from .whole_graphs import (
-    is_edge_list,
-    package_of,
-    read_edge_list,
-    read_graph,
-)
 
 if TYPE_CHECKING:
     from ..backends.base import Backend
@@ -252,9 +253,10 @@ def _forest_of(
             f"{edges.num_vertices:,} vertices; in memory at most 2^32 - 1 are "
             "supported. Write the edges to a file, and use mndmst partition and solve."
         )
-    columns = edges.src, edges.dst, edges.weight
     compile_for("arrays", edges.weight.dtype)
-    found = backend.msf_of_edges(edges.num_vertices, *columns, maximum)
+    found = backend.msf_of_edges(
+        edges.num_vertices, edges.src, edges.dst, edges.weight, maximum
+    )
     given = given or InputEdges(lambda: edges, maximum)
     return _public(found, edges.weight.dtype, given)
 
@@ -265,6 +267,11 @@ def _public(found: "KernelForest", dtype: np.dtype, given: InputEdges) -> Forest
     wide = edges.u.astype(np.uint64) << np.uint64(32) | edges.v
     if (wide[1:] < wide[:-1]).any():
         edges = edges.take(np.argsort(wide))
-    columns = edges.u.astype(np.int64), edges.v.astype(np.int64)
     weight = keys_to_weights(edges.key, dtype, given.maximum)
-    return Forest(*columns, weight, found.label.astype(np.int64), given=given)
+    return Forest(
+        edges.u.astype(np.int64),
+        edges.v.astype(np.int64),
+        weight,
+        found.label.astype(np.int64),
+        given=given,
+    )

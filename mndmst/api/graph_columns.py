@@ -1,10 +1,26 @@
 """The edges of a graph as columns, and the rule of files for their names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..io.formats.table_columns import EMPTY, NUMBER, OTHER, TEXT
+from ..host.errors import (
+    ConfigError,
+    ConfigTypeError,
+    InputError,
+    InputTypeError,
+    shown,
+)
+from ..io.formats.table_columns import (
+    EMPTY,
+    NUMBER,
+    OTHER,
+    TEXT,
+    Column,
+    ColumnNames,
+    choose_columns,
+    choose_weight,
+)
 
 
 @dataclass(frozen=True)
@@ -44,3 +60,240 @@ def kind_of_objects(values: Iterable[Any]) -> str:
 def in_python(message: str) -> str:
     """Return a message with arguments of Python in place of the command's option."""
     return message.replace("--columns ", "")
+
+
+# Kinds of NumPy's types, which pandas has, too.
+_OF_NUMPY = dict.fromkeys("iuf", NUMBER) | dict.fromkeys("UST", TEXT)
+# The beginnings of the names of PyArrow's and Polars' types.
+_OF_NUMBERS = ("int", "uint", "float", "half", "double", "decimal")
+_OF_TEXT = ("string", "large_string", "str", "utf8", "categorical", "enum")
+
+
+def is_table(value: Any) -> bool:
+    """Return whether a value is a table of pandas, Polars or PyArrow."""
+    if not hasattr(value, "__getitem__"):
+        return False
+    return hasattr(value, "column_names") or (
+        hasattr(value, "columns") and hasattr(value, "to_numpy")
+    )
+
+
+def read_table(
+    table: Any, source: Any, target: Any, weight: Any, nodes: Any = None
+) -> GraphColumns:
+    """Return the edges of a table.
+
+    Parameters
+    ----------
+    source, target, weight : str, optional
+        Names of columns. Columns that are not given are found by known names, as in
+        files; see `io.formats.table_columns`. An empty `weight` gives each edge 1.
+    nodes : array-like, optional
+        The names of all vertices.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such column.
+    InputError
+        If names are not known, or several columns may be meant.
+    """
+    names = _names_of(table)
+    for role, name in (("source", source), ("target", target), ("weight", weight)):
+        if name is not None and not isinstance(name, str):
+            raise ConfigTypeError(
+                f"{role} has type {type(name).__name__}; give the name of a column"
+            )
+    columns = [Column(name, _kind_of(table[name])) for name in names]
+    asked = ColumnNames(source, target, weight)
+    try:
+        found = choose_columns("the table", columns, asked)
+    except (ConfigError, InputError) as error:
+        raise type(error)(in_python(str(error))) from None
+    src, dst = table[names[found.source]], table[names[found.target]]
+    weights, weight_name = [1] * len(src), "weight"
+    if found.weight is not None:
+        weight_name = names[found.weight]
+        weights = table[weight_name]
+    titles = (names[found.source], names[found.target], weight_name)
+    return GraphColumns(src, dst, weights, nodes, titles)
+
+
+def _names_of(table: Any) -> list[str]:
+    """Return the names of the columns, all of them text, each once."""
+    names = list(getattr(table, "column_names", None) or table.columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(
+                f"the table has a column named {shown(name)}; give text, "
+                "or the columns one by one: minimum_spanning_forest(src, dst, weight)"
+            )
+        if names.count(name) > 1:
+            raise InputError(f"the table has the column {name!r} more than once")
+    return names
+
+
+def _kind_of(column: Any) -> str:
+    """Return the kind of a column's values, one of those of `table_columns`."""
+    dtype = getattr(column, "dtype", getattr(column, "type", None))
+    kind = getattr(dtype, "kind", "")
+    if kind == "O":
+        return kind_of_objects(column[:1000])
+    if kind:
+        return _OF_NUMPY.get(kind, OTHER)
+    name = str(dtype).lower()
+    if name.startswith(_OF_NUMBERS):
+        return NUMBER
+    if name in ("null", "empty"):
+        return EMPTY
+    return TEXT if name.startswith(_OF_TEXT) or "string" in name else OTHER
+
+
+# The attribute that NetworkX and igraph weigh edges by.
+WEIGHT = "weight"
+
+
+def package_of(value: Any) -> str:
+    """Return the name of the package that defines a value's class, or a base of it."""
+    for kind in type(value).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if package in READERS:
+            return package
+    return ""
+
+
+def is_edge_list(value: Any) -> bool:
+    """Return whether a value is a list of tuples."""
+    return isinstance(value, list) and all(isinstance(edge, tuple) for edge in value)
+
+
+def read_graph(graph: Any, weight: str | None) -> GraphColumns:
+    """Return the edges of a graph of NetworkX, igraph or rustworkx.
+
+    Parameters
+    ----------
+    weight : str, optional
+        The attribute of edges that is their weight; by default ``"weight"``, else an
+        attribute with a known name, as in files. If no edge has an attribute that is a
+        number, each weighs 1.
+
+    Raises
+    ------
+    ConfigError
+        If `weight` is not an attribute of the edges.
+    InputError
+        If an edge lacks a weight, or attributes of unknown meaning are numbers.
+    """
+    if weight is not None and not isinstance(weight, str):
+        raise ConfigError("of a graph, weight is the name of an attribute of its edges")
+    return READERS[package_of(graph)](graph, weight)
+
+
+def read_edge_list(edges: list[tuple[Any, ...]]) -> GraphColumns:
+    """Return the edges of a list of (source, target, weight).
+
+    Raises
+    ------
+    InputError
+        If an edge is not such a tuple.
+    """
+    for position, edge in enumerate(edges):
+        if len(edge) != 3:
+            raise InputError(
+                f"edge {position} of the list is {shown(edge)}; give (source, target, "
+                "weight)"
+            )
+    src, dst, weights = map(list, zip(*edges, strict=True)) if edges else ([], [], [])
+    return GraphColumns(src, dst, weights, None)
+
+
+def _read_networkx(graph: Any, weight: str | None) -> GraphColumns:
+    src, dst, attributes = [], [], []
+    for u, v, data in graph.edges(data=True):
+        src.append(u)
+        dst.append(v)
+        attributes.append(data)
+    weights = _weights(attributes, weight, lambda i: shown((src[i], dst[i])))
+    return GraphColumns(src, dst, weights, list(graph))
+
+
+def _read_igraph(graph: Any, weight: str | None) -> GraphColumns:
+    ends = graph.get_edgelist()
+    names: Sequence[Any] = range(graph.vcount())
+    if "name" in graph.vs.attributes():
+        names = graph.vs["name"]
+    attributes = [edge.attributes() for edge in graph.es]
+    weights = _weights(attributes, weight, lambda i: f"{i} {ends[i]}")
+    src, dst = [names[u] for u, _ in ends], [names[v] for _, v in ends]
+    return GraphColumns(src, dst, weights, list(names))
+
+
+def _read_rustworkx(graph: Any, weight: str | None) -> GraphColumns:
+    edges = graph.weighted_edge_list()
+    src, dst = [u for u, _, _ in edges], [v for _, v, _ in edges]
+    payloads = [payload for _, _, payload in edges]
+    nodes = list(graph.node_indices())
+    if weight is None and not any(isinstance(one, Mapping) for one in payloads):
+        alone = all(payload is None for payload in payloads)
+        return GraphColumns(src, dst, [1] * len(edges) if alone else payloads, nodes)
+    for position, payload in enumerate(payloads):
+        if not isinstance(payload, Mapping):
+            raise InputTypeError(
+                f"edge {position} ({src[position]}, {dst[position]}) has a payload of "
+                f"type {type(payload).__name__}, without attributes; give dicts"
+            )
+    weights = _weights(payloads, weight, lambda i: f"{i} ({src[i]}, {dst[i]})")
+    return GraphColumns(src, dst, weights, nodes)
+
+
+READERS: dict[str, Callable[[Any, str | None], GraphColumns]] = {
+    "networkx": _read_networkx,
+    "igraph": _read_igraph,
+    "rustworkx": _read_rustworkx,
+}
+
+
+def _weights(
+    attributes: Sequence[Mapping[str, Any]],
+    weight: str | None,
+    name_of: Callable[[int], str],
+) -> list[Any]:
+    """Return the weights of edges from their attributes; see `read_graph`."""
+    if weight is None:
+        weight = _known_weight(attributes)
+        if weight is None:
+            return [1] * len(attributes)
+    values = [data.get(weight) for data in attributes]
+    missing = next((i for i, value in enumerate(values) if value is None), None)
+    if missing is None:
+        return values
+    if not any(weight in data for data in attributes):
+        known = sorted({name for data in attributes for name in data})
+        raise ConfigError(
+            f"no edge has an attribute {weight!r}; known: {', '.join(known) or 'none'}"
+        )
+    raise InputError(
+        f"the edge {name_of(missing)} has no {weight}; give it one, or leave it out"
+    )
+
+
+def _known_weight(attributes: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the attribute that edges are weighed by; None if none is a number.
+
+    Raises
+    ------
+    InputError
+        If several attributes may be meant, or only numbers of unknown meaning exist.
+    """
+    names = dict.fromkeys(str(name) for data in attributes for name in data)
+    if WEIGHT in names:
+        return WEIGHT
+    columns = [
+        Column(name, kind_of_objects(data.get(name) for data in attributes))
+        for name in names
+    ]
+    try:
+        found = choose_weight("the graph", columns)
+    except InputError as error:
+        raise InputError(in_python(str(error))) from None
+    return None if found is None else columns[found].name

@@ -96,11 +96,18 @@ class InputEdges:
         marked = np.zeros(len(keys), np.bool_)
         if not len(outside):
             return marked
-        ends = forest.src.astype(np.uint32), forest.dst.astype(np.uint32)
-        rooted = root_forest(*ends, forest.labels.astype(np.uint32))
+        rooted = root_forest(
+            forest.src.astype(np.uint32),
+            forest.dst.astype(np.uint32),
+            forest.labels.astype(np.uint32),
+        )
         rank = sort_positions(outside)
-        columns = outside[rank], src[rank], dst[rank]
-        if mark_replaceable(rooted, keys, order, *columns, marked) >= 0:
+        if (
+            mark_replaceable(
+                rooted, keys, order, outside[rank], src[rank], dst[rank], marked
+            )
+            >= 0
+        ):
             raise InputError(_CHANGED)
         return marked
 

@@ -62,8 +62,9 @@ class ListedEntries(MatrixEntries):
 
     def edges(self) -> Edges:
         """Return the entries as edges, in their order."""
-        columns = self.tails, self.heads, self.weights
-        return Edges(self.num_vertices, *columns, directed=True)
+        return Edges(
+            self.num_vertices, self.tails, self.heads, self.weights, directed=True
+        )
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,9 @@ def read_matrix(csgraph: Any) -> MatrixEntries:
         _check_ids(ends, n)
     for entry in _nan(weights):
         raise _no_order(coo.row[entry], coo.col[entry])
-    columns = as_ids(coo.col, ids), weights, as_ids(coo.row, ids)
-    return ListedEntries(n, *columns, positions=positions)
+    return ListedEntries(
+        n, as_ids(coo.col, ids), weights, as_ids(coo.row, ids), positions=positions
+    )
 
 
 def _compressed_entries(matrix: Any) -> CompressedEntries:
@@ -229,8 +231,9 @@ def _dense_entries(values: Any) -> ListedEntries:
     for entry in _nan(weights):
         raise _no_order(tails[entry], heads[entry])
     ids = id_dtype(n)
-    columns = heads.astype(ids), weights, tails.astype(ids)
-    return ListedEntries(n, *columns, positions=positions)
+    return ListedEntries(
+        n, heads.astype(ids), weights, tails.astype(ids), positions=positions
+    )
 
 
 def _dense_matrix(values: Any) -> np.ndarray:

@@ -199,7 +199,7 @@ def is_connected(graph: BackendGraph) -> bool:
     return number_connected_components(graph) == 1
 
 
-class Backend:
+class NetworkXBackend:
     """What NetworkX calls: conversions, and the functions by their names."""
 
     minimum_spanning_edges = staticmethod(partial(spanning_edges, maximum=False))
@@ -242,4 +242,4 @@ class Backend:
         return True
 
 
-backend: Backend = Backend()
+backend: NetworkXBackend = NetworkXBackend()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 if TYPE_CHECKING:
     from ..graph.tuning import Tuning
     from .base import Backend
+    from .point_products import PointArrays, PointProducts
 
 # The packages of the kinds of accelerators, by their names in `--backend`, in the order
 # in which `auto` tries them.
@@ -68,6 +69,17 @@ class Accelerator(Protocol):
         ------
         ConfigError
             If the device cannot be used.
+        """
+
+    def make_point_products(
+        self, points: "PointArrays", device: int = 0
+    ) -> "PointProducts":
+        """Return points on a visible device for searches by matrix products.
+
+        Raises
+        ------
+        ConfigError
+            If the device has too little memory, or the points do not suit it.
         """
 
     def as_arrays(self, *columns: Any) -> list[Any]:

@@ -146,21 +146,22 @@ class Backend(ABC):
 
     Attributes
     ----------
-    looks_at_arcs : bool
-        Whether it does, faster than the threads that read them.
+    inspects_arcs : bool
+        Whether `inspect_arcs` works, faster than the threads that read the arcs.
     """
 
     name: str
-    looks_at_arcs = False
+    inspects_arcs = False
 
     def describe(self) -> str:
         """Return the device's name for reports."""
         return self.name
 
     def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
-        """Load what rows of some types will need, if that takes the device time.
+        """Load kernels for rows of some types, if that takes the device time.
 
-        Kernels of the host may still be being compiled: it calls none.
+        It calls no kernel of the host, as these may not be compiled yet. Another thread
+        may call `place` at the same time.
 
         Parameters
         ----------
@@ -183,14 +184,14 @@ class Backend(ABC):
     def place(self, rows: Rows) -> Any:
         """Bring rows to the device; the steps below take what this returns."""
 
-    def look_at_arcs(self, rows: Any, num_vertices: int) -> ArcFacts | None:
-        """Return the facts of all arcs of some rows of a graph, all of which have come.
+    def inspect_arcs(self, rows: Any, num_vertices: int) -> ArcFacts | None:
+        """Return the facts of all arcs of placed rows, which have been read whole.
 
         Returns
         -------
         ArcFacts or None
             None if an id is out of range or smaller than the one before it in a row,
-            or if the device cannot look.
+            or if the device cannot inspect arcs.
         """
         return None
 

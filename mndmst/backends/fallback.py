@@ -63,7 +63,7 @@ class Fallback(Backend):
         say: Callable[[str], object] = sys.stderr.write,
     ) -> None:
         self.device, self.host = device, host
-        self.name, self.looks_at_arcs = device.name, device.looks_at_arcs
+        self.name, self.inspects_arcs = device.name, device.inspects_arcs
         self.failed = False
         self._say = say
 
@@ -99,9 +99,9 @@ class Fallback(Backend):
         self._do(held.on)
         return held
 
-    def look_at_arcs(self, rows: Held, num_vertices: int) -> ArcFacts | None:
-        """See `Backend.look_at_arcs`."""
-        return self._do(lambda b: b.look_at_arcs(rows.on(b), num_vertices))
+    def inspect_arcs(self, rows: Held, num_vertices: int) -> ArcFacts | None:
+        """See `Backend.inspect_arcs`."""
+        return self._do(lambda b: b.inspect_arcs(rows.on(b), num_vertices))
 
     def msf(self, rows: Held) -> LabelledForest:
         """See `Backend.msf`."""

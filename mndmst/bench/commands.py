@@ -1,12 +1,170 @@
-"""The commands of `mndmst bench`; their dependencies are imported when they run."""
+"""The commands of `mndmst bench`: options and output.
+
+A command imports its measurement when it runs.
+"""
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..host.formatting import counted
-from .arguments import chosen, write
+from ..run.config import CHOICES
+from .arguments import (
+    chosen,
+    exponent,
+    finish,
+    list_of,
+    names,
+    positive,
+    seconds,
+    weights,
+    write,
+)
+
+
+def add_devices(bench: argparse.ArgumentParser) -> None:
+    """Add a command for each device that can be timed."""
+    devices = bench.add_subparsers(title="devices", metavar="DEVICE", required=True)
+    _add_cpu(devices)
+    _add_gpu(devices)
+    _add_both(devices)
+    add_scaling(devices)
+    _add_start(devices)
+    _add_service(devices)
+    _add_papers(devices)
+    add_points(devices)
+
+
+def _add_cpu(devices: Any) -> None:
+    cpu = devices.add_parser(
+        "cpu",
+        help="the CPU worker beside SciPy and other packages",
+        description="Time the CPU worker's kernel and every peer that is installed, in "
+        "turn, on the same graphs; check that the weights agree. Lists are separated "
+        "by commas.",
+    )
+    for name, default, kind, what in (
+        ("scale", 20, exponent, "2^scale vertices in generated graphs"),
+        ("threads", "1,2", list_of(positive), "numbers of threads of the kernel"),
+        ("repeat", 5, positive, "turns of everyone"),
+        ("weights", "int32,float64", list_of(weights), "types of weights"),
+        ("graphs", None, names, "which graphs; all that can be had by default"),
+        ("peers", None, names, "which packages; all installed by default"),
+        ("orders", None, names, "hard weights: equal, ascending, descending"),
+    ):
+        cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
+    cpu.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw how threads scale: .svg, .png or .pdf",
+    )
+    finish(cpu, run_cpu)
+
+
+def _add_gpu(devices: Any) -> None:
+    gpu = devices.add_parser(
+        "gpu",
+        help="the GPU worker beside one read of the graph",
+        description="Time the GPU worker's kernels on graphs generated on the device; "
+        "check small ones against the CPU worker.",
+    )
+    gpu.add_argument(
+        "--graphs",
+        default="rmat24,rmat22,gnm23,road24",
+        type=names,
+        help="kinds (rmat, gnm, road) with scales, separated by commas; rmat24x8 has "
+        "8 edges for each vertex instead of 16",
+    )
+    gpu.add_argument(
+        "--keys", default="uint32,uint64", type=names, help="widths of weights"
+    )
+    gpu.add_argument("--repeat", default=7, type=positive, help="runs of each graph")
+    gpu.add_argument(
+        "--verify",
+        action="store_true",
+        help="compare the forests of these graphs with the CPU worker's; host memory "
+        "must hold them",
+    )
+    finish(gpu, run_gpu)
+
+
+def _add_both(devices: Any) -> None:
+    both = devices.add_parser(
+        "devices",
+        help="a graph from file to file: CPU, GPU, and as auto divides it",
+        description="Solve a graph from file to file on the CPU, on the GPU and on "
+        "both, in turn, and compare the stages.",
+    )
+    both.add_argument("graph", type=Path, help="directory of shards, or its index")
+    both.add_argument(
+        "--arrangements",
+        default="cpu,gpu,auto",
+        type=names,
+        help="which of cpu, gpu, auto, both (half of the arcs each)",
+    )
+    both.add_argument("--repeat", default=3, type=positive, help="turns of each")
+    finish(both, run_both)
+
+
+def _add_start(devices: Any) -> None:
+    start = devices.add_parser(
+        "start",
+        help="where the seconds of a whole command go",
+        description="Solve a graph from file to file on some numbers of ranks, and "
+        "print the seconds of each stage from the launch to the end, beside those of "
+        "processes that do less.",
+    )
+    start.add_argument(
+        "graph", type=Path, nargs="?", help="directory of shards; the demo by default"
+    )
+    start.add_argument(
+        "--ranks", default="1,4", type=list_of(positive), help="numbers of ranks"
+    )
+    start.add_argument("--repeat", default=5, type=positive, help="runs of each")
+    start.add_argument(
+        "--backend",
+        default="auto",
+        choices=CHOICES["backend"],
+        help="devices of a rank",
+    )
+    finish(start, run_start)
+
+
+def _add_service(devices: Any) -> None:
+    service = devices.add_parser(
+        "service",
+        help="what requests to a service take",
+        description="Serve a graph on ranks of this machine, and print what solves, "
+        "changes, queries and streams take, there and back.",
+    )
+    service.add_argument("graph", type=Path, help="directory of shards")
+    service.add_argument("--ranks", default=2, type=positive, help="number of ranks")
+    service.add_argument("--repeat", default=5, type=positive, help="times of each")
+    finish(service, run_service)
+
+
+def _add_papers(devices: Any) -> None:
+    papers = devices.add_parser(
+        "papers",
+        help="the tables of five papers, our figures beside theirs",
+        description="Run what the tables of five papers ran, at a size that fits, and "
+        "print our figures beside theirs. A graph whose file is not at hand is "
+        "replaced by a generated one of its kind.",
+    )
+    for name, default, kind, what in (
+        ("papers", None, names, "which papers, separated by commas; all by default"),
+        ("scale", 18, exponent, "at most 2^scale vertices in generated graphs"),
+        ("repeat", 3, positive, "runs of each; medians are printed"),
+        ("data", None, Path, "directory with files that recipes name"),
+    ):
+        papers.add_argument(f"--{name}", default=default, type=kind, help=what)
+    finish(papers, run_papers)
 
 
 def run_start(arguments: argparse.Namespace) -> int:
@@ -14,8 +172,8 @@ def run_start(arguments: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from ..io.shards.demo_graph import demo_graph
+    from .machine import machine
     from .start import measure, text
-    from .table import machine
 
     graph = arguments.graph or demo_graph()
     facts, rows = machine(()), []
@@ -36,8 +194,8 @@ def run_service(arguments: argparse.Namespace) -> int:
     """Print what requests to a service take."""
     from dataclasses import asdict
 
+    from .machine import machine
     from .service import measure
-    from .table import machine
 
     facts, rows = machine(()), []
     cores, graph, ranks = facts["cores"], arguments.graph, arguments.ranks
@@ -56,7 +214,7 @@ def run_service(arguments: argparse.Namespace) -> int:
 def run_papers(arguments: argparse.Namespace) -> int:
     """Print our figures beside the figures of papers."""
     from . import papers
-    from .table import machine
+    from .machine import machine
 
     known = papers.names()
     wanted = chosen("paper", arguments.papers, known, known)
@@ -109,11 +267,11 @@ def run_gpu(arguments: argparse.Namespace) -> int:
 
 def run_cpu(arguments: argparse.Namespace) -> int:
     """Print what the CPU worker's kernel and its peers take."""
+    from .contenders import installed
     from .cpu import CpuPlan, run
     from .graphs import HARD, NAMES, available
-    from .peers import installed
-    from .pictures import plot_threads
-    from .table import block, disagreements, header, machine
+    from .machine import header, machine
+    from .results import block, disagreements, plot_threads
 
     plan = CpuPlan(
         arguments.scale,
@@ -141,3 +299,143 @@ def run_cpu(arguments: argparse.Namespace) -> int:
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0
+
+
+def add_points(devices: Any) -> None:
+    """Add the command to the parser."""
+    points = devices.add_parser(
+        "points",
+        help="HDBSCAN* of points beside other packages",
+        description="Time HDBSCAN* of points in memory, exact and approximate, beside "
+        "fast_hdbscan, hdbscan and scikit-learn, those that are installed, in turn.",
+    )
+    points.add_argument(
+        "--sizes",
+        default="20000x2,100000x3,100000x10",
+        type=_sizes,
+        help="points and dimensions, such as 100000x3, separated by commas",
+    )
+    points.add_argument(
+        "--kinds", default="uniform,blobs", type=names, help="of uniform, blobs"
+    )
+    points.add_argument("--peers", default=None, type=names, help="all by default")
+    points.add_argument("--repeat", default=3, type=positive, help="turns of everyone")
+    points.add_argument(
+        "--most",
+        default=60.0,
+        type=seconds,
+        metavar="SECONDS",
+        help="a package that has taken longer gets no further turn",
+    )
+    points.add_argument("--plot", type=Path, metavar="FILE", help=".svg, .png or .pdf")
+    finish(points, _points)
+
+
+def _sizes(text: str) -> list[tuple[int, int]]:
+    found = []
+    for word in text.split(","):
+        count, _, dimensions = word.partition("x")
+        if not (count.isdecimal() and dimensions.isdecimal() and int(dimensions)):
+            raise argparse.ArgumentTypeError(f"{word} is not a size such as 100000x3")
+        found.append((int(count), int(dimensions)))
+    return found
+
+
+def _points(arguments: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from .machine import machine
+    from .points import KINDS, PointsRow, draw, installed, run, text
+
+    kinds = chosen("kind", arguments.kinds, KINDS, KINDS)
+    peers = chosen("peer", arguments.peers, installed(), installed())
+    facts = machine(tuple(name for name in peers if "_" in name or name == "hdbscan"))
+    print(f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}")
+    print("  least and median of the turns, times the first one's least")
+    cases = [(kind, *size) for size in arguments.sizes for kind in kinds]
+    rows: list[PointsRow] = []
+    for found in run(cases, peers, arguments.repeat, arguments.most):
+        print(text(found), flush=True)
+        rows += found
+    records = [asdict(row) for row in rows]
+    write(arguments, partial(draw, rows), machine=facts, rows=records)
+    return 0
+
+
+def add_scaling(devices: Any) -> None:
+    """Add the command to the parser."""
+    scaling = devices.add_parser(
+        "scaling",
+        help="time against the number of ranks, strong and weak",
+        description="Solve generated graphs on more and more ranks of this machine, "
+        "which are started here, by the plain method of MND-MST and as auto chooses; "
+        "check that the forests agree. Lists are separated by commas.",
+    )
+    for name, default, kind, what in (
+        ("ranks", "1,2,4,8,16", list_of(positive), "numbers of ranks"),
+        ("graphs", "rmat,gnm,rgg2d,grid2d", names, "kinds of graphs"),
+        ("scale", 20, exponent, "2^scale vertices, in grids 8 times the number"),
+        ("threads", 1, positive, "threads of each rank"),
+        ("repeat", 3, positive, "turns of each method"),
+        ("group-sizes", "4", list_of(positive), "of the plain method"),
+    ):
+        scaling.add_argument(f"--{name}", default=default, type=kind, help=what)
+    scaling.add_argument(
+        "--backend",
+        default="cpu",
+        choices=CHOICES["backend"],
+        help="devices of a rank",
+    )
+    scaling.add_argument("--strong", action="store_true", help="no weak scaling")
+    scaling.add_argument(
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="where the graphs stay for the next time; by default they are removed",
+    )
+    scaling.add_argument("--plot", type=Path, metavar="FILE", help=".svg, .png or .pdf")
+    finish(scaling, _scaling)
+
+
+def _scaling(arguments: argparse.Namespace) -> int:
+    from .machine import machine
+    from .scaling import KINDS, ScalingPlan, block, disagreements, plot, run
+
+    facts, series, wrong = machine(()), [], []
+    with _folder(arguments.work) as work:
+        plan = ScalingPlan(
+            chosen("graph", arguments.graphs, KINDS, KINDS),
+            arguments.scale,
+            tuple(sorted(set(arguments.ranks))),
+            arguments.threads,
+            arguments.repeat,
+            tuple(arguments.group_sizes),
+            not arguments.strong,
+            arguments.backend,
+            work,
+        )
+        print(
+            f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}; "
+            "medians"
+        )
+        for points in run(plan):
+            print(f"\n{block(points)}", flush=True)
+            wrong += disagreements(points)
+            series.append(points)
+    every = [point.as_dict() for points in series for point in points]
+    draw = partial(plot, series)
+    write(arguments, draw, machine=facts, points=every, disagreements=wrong)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+@contextmanager
+def _folder(path: Path | None) -> Iterator[Path]:
+    """Yield a directory that is made if need be, or one that is removed again."""
+    if path is None:
+        with TemporaryDirectory(prefix="mndmst-") as name:
+            yield Path(name)
+    else:
+        path.mkdir(parents=True, exist_ok=True)
+        yield path

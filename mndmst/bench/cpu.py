@@ -12,10 +12,18 @@ from pathlib import Path
 
 import numpy as np
 
-from . import floor, graphs
+from . import graphs
+from .contenders import (
+    KernelContender,
+    PeerPackage,
+    ScipyUpper,
+    enter,
+    extra_bytes,
+    of_packages,
+    ranks,
+)
 from .graphs import BenchGraph
-from .ours import KernelContender, extra_bytes, ranks
-from .peers import PeerPackage, ScipyUpper, enter, of_packages
+from .machine import measure_floor
 from .results import Case, take_turns
 
 # What several of a kind are compared with.
@@ -103,7 +111,7 @@ def contest(
         with ranks(folder) as alone_and_together:
             contenders = [*kernels, *alone_and_together, *enter(peers, graph)]
             results = take_turns(contenders, plan.repeat)
-    floors = [floor.measure(rows, threads) for threads in plan.threads]
+    floors = [measure_floor(rows, threads) for threads in plan.threads]
     for result, nbytes, lowest in zip(results, extra, floors, strict=False):
         result.extra_bytes = nbytes
         result.floor = lowest.ms / result.ms

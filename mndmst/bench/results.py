@@ -1,12 +1,18 @@
-"""What a benchmark has measured."""
+"""Cases and medians of `mndmst bench cpu`, their tables and their plot."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any
 
-from .contender import Answer, Contender
-from .floor import Floor
+from ..host.errors import optional
+from ..host.formatting import counted
+from ..io.atomic_output import AtomicOutput
+from ..io.file_suffixes import BENCH_PICTURE
+from ..io.picture_file import write_picture_file
+from .contenders import Answer, Contender
+from .machine import Floor
 
 
 @dataclass
@@ -127,3 +133,98 @@ def take_turns(contenders: Sequence[Contender], repeat: int) -> list[Measurement
         )
         for place, contender in enumerate(contenders)
     ]
+
+
+_HEADINGS = (
+    f"  {'':<19}{'ms':>10}{'M edges/s':>11}{'x scipy':>9}{'speed-up':>10}"
+    f"{'B/edge':>8}{'B/vertex':>10}{'of floor':>10}  time against"
+)
+
+
+def block(case: Case) -> str:
+    """Return the table of one case."""
+    floors = "; ".join(
+        f"{counted(f.threads, 'thread')}: read {f.stream:.1f} ms, "
+        f"a lookup for each light edge {f.gather:.1f} ms"
+        for f in case.floors
+    )
+    title = (
+        f"{case.graph}, {case.weights}, {case.order} weights: "
+        f"n={case.num_vertices} m={case.num_edges} edges={case.results[0].answer.edges}"
+    )
+    rows = [_row(case, result) for result in case.results]
+    return "\n".join((title, f"  load {case.load}; {floors}", _HEADINGS, *rows))
+
+
+def disagreements(case: Case) -> list[str]:
+    """Return a line for each contender whose answer is not ours."""
+    ours = case.results[0]
+    return [
+        f"DISAGREEMENT on {case.graph}, {case.weights}, {case.order} weights: "
+        f"{result.contender} finds {counted(result.answer.edges, 'edge')} of weight "
+        f"{result.answer.weight!r}, {ours.contender} {ours.answer.edges} of "
+        f"{ours.answer.weight!r}"
+        for result in case.results
+        if not result.agrees
+    ]
+
+
+def _row(case: Case, result: Measurement) -> str:
+    edges, vertices = max(1, case.num_edges), max(1, case.num_vertices)
+    extra = result.extra_bytes
+    against = [f"{ratio:.2f} x {what}" for what, ratio in result.relative.items()]
+    if not result.agrees:
+        against.append("DISAGREES")
+    line = (
+        f"  {result.contender:<19}{result.ms:>10.2f}{case.medges(result):>11.1f}"
+        f"{_number(case.faster(result), 9, 1)}{_number(case.speedup(result), 10, 2)}"
+        f"{_number(extra and extra / edges, 8, 1)}"
+        f"{_number(extra and extra / vertices, 10, 1)}"
+        f"{_number(result.floor, 10, 3)}  {', '.join(against)}"
+    )
+    return line.rstrip()
+
+
+def _number(value: float | None, width: int, digits: int) -> str:
+    return " " * width if value is None else f"{value:>{width}.{digits}f}"
+
+
+def plot_threads(cases: list[Case], path: Path, files: AtomicOutput) -> None:
+    """Draw the speed-up of the kernel, and the share of the floor, over threads.
+
+    Parameters
+    ----------
+    cases : list of Case
+        Each is a line; those measured with one number of threads are left out.
+    path : Path
+        Ends with .svg, .png or .pdf.
+    files : AtomicOutput
+        Names the picture.
+
+    Raises
+    ------
+    MissingExtraError
+        If Matplotlib is not installed.
+    OutputError
+        If the picture cannot be written.
+    """
+    figure_of: Any = optional("matplotlib.figure", "plot", "Plots need").Figure
+    figure = figure_of(figsize=(7.2, 3.4), layout="constrained")
+    speed, floor = figure.subplots(1, 2)
+    most = 1
+    for case in cases:
+        kernels = case.results[: len(case.floors)]
+        threads = [measured.threads for measured in case.floors]
+        if len(threads) > 1:
+            name, most = f"{case.graph}, {case.weights}, {case.order}", max(threads)
+            speed.plot(threads, [case.speedup(k) for k in kernels], "o-", label=name)
+            floor.plot(threads, [k.floor for k in kernels], "o-", label=name)
+    speed.plot([1, most], [1, most], color="grey", linestyle=":", label="ideal")
+    for axes in (speed, floor):
+        axes.set_xscale("log", base=2)
+        axes.set_xlabel("threads")
+    speed.set_yscale("log", base=2)
+    speed.set_ylabel("times as fast as one")
+    floor.set_ylabel("floor, as a share of the time")
+    speed.legend(fontsize=7)
+    write_picture_file(figure, files, path, BENCH_PICTURE, dpi=110)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..host.formatting import counted
 from ..io.shards.sharded_graph import open_graph
-from .scaling.jobs import environment, launcher
+from .scaling import environment, launcher
 
 # What any program of this kind does before it can begin.
 _FLOORS = {

@@ -16,12 +16,38 @@ from ..host.errors import ConfigError, InputError, MndmstError
 from ..tree.index import MOST_VERTICES, ForestIndex
 from .batch import Batch, NetChanges, impossible, net_changes
 from .current import CurrentForest
-from .edges import PairEdges, among
-from .insert import with_edges
+from .edges import PairEdges, among, spanning
 from .kernels.arcs import PlacedArcs
-from .pieces import Pieces, cut_off, joined
+from .paths import paths_between
+from .replacements import Joining, Pieces, cut_off, joined, joining_edges
 from .rows import ChangingRows
-from .search import joining_edges
+
+
+def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
+    """Return the minimum spanning forest of a forest and further edges.
+
+    Only edges on paths between the ends of the new edges can leave (cycle property).
+
+    Parameters
+    ----------
+    forest : CurrentForest
+    more : PairEdges
+        In the order of pairs. Other weights of edges of the forest are parallel edges
+        here: the lighter one is kept.
+    """
+    if len(more.pair) == 0:
+        return forest
+    placed = forest.placed(more)
+    paths, near = paths_between(forest, placed.places, placed.tops)
+    a, b = np.concatenate([[paths.a, paths.b], paths.ends], axis=1)
+    kept = spanning(paths.num_vertices, a, b, paths.edges.followed_by(more))
+    held = len(paths.heaviest)
+    dropped = paths.heaviest[~kept[:held]]
+    index, place = forest.index, forest.index.rooted.place
+    lower = np.maximum(place[index.src[dropped]], place[index.dst[dropped]])
+    stays = ~near
+    stays[near] = kept[held : len(kept) - len(placed)]
+    return forest.changed(lower, stays, placed.take(kept[len(kept) - len(placed) :]))
 
 
 class Applied(NamedTuple):
@@ -201,10 +227,13 @@ class ChangingForest:
             pieces = Pieces.unpacked(self.comm.allgatherv(pieces.packed()))
         if len(pieces.largest) == 0:
             return forest, lighter
-        p, q, edges = joining_edges(self.rows, pieces)
+        found = joining_edges(self.rows, pieces)
         counts = np.zeros(self.comm.size, np.int64)
-        counts[0] = len(p)
-        _, (p, q, *columns) = self.comm.alltoallv(counts, p, q, *edges)
+        counts[0] = len(found.p)
+        _, (p, q, pair, key) = self.comm.alltoallv(
+            counts, found.p, found.q, found.edges.pair, found.edges.key
+        )
         if forest is not None:
-            forest = joined(forest, pieces.number, p, q, PairEdges(*columns))
+            joining = Joining(p, q, PairEdges(pair, key))
+            forest = joined(forest, pieces.number, joining)
         return forest, lighter

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .kernels.compressed import keep_joining
-from .kernels.entered import merge_entered
+from .kernels.compressed import keep_joining, merge_entered
 
 HALF = np.uint64(32)
 

@@ -1,5 +1,5 @@
-"""The subcommands: one file each, with its options and what it calls.
+"""The subcommands; `main.COMMANDS` names the module of each.
 
-`add(commands)` of each adds its parser. What a command needs is imported when it
-runs, so that `--help` is quick and commands that work on one process never start MPI.
+`add_COMMAND(commands)` adds a parser. A command imports its dependencies when it runs,
+so that `--help` is quick and commands that work on one process never start MPI.
 """

@@ -3,9 +3,9 @@
 from typing import Any
 
 
-def add(commands: Any) -> None:
+def add_bench(commands: Any) -> None:
     """Add the command to the parser."""
-    from ..bench.options import add_devices
+    from ..bench.commands import add_devices
 
     bench = commands.add_parser(
         "bench",

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from .cluster import number
-from .numbers import whole
 from .options import add_overwrite
+from .parser import whole
 
 
-def add(commands: Any) -> None:
+def add_client(commands: Any) -> None:
     """Add the command to the parser."""
     client = commands.add_parser(
         "client",

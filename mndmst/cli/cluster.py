@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import optional
 from ..host.formatting import counted
-from .numbers import whole
-from .options import add_numbers, add_overwrite, add_quiet, say_not_kept, tell_notes
-from .parser import on_disk
-from .points import add_point_columns
+from .options import (
+    add_numbers,
+    add_overwrite,
+    add_point_columns,
+    add_quiet,
+    say_not_kept,
+    tell_notes,
+)
+from .parser import on_disk, whole
 
 if TYPE_CHECKING:
     from ..io.names import NameSource
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
 MOST_DIGITS = 21
 
 
-def add(commands: Any) -> None:
+def add_cluster(commands: Any) -> None:
     """Add the command to the parser."""
     cluster = commands.add_parser(
         "cluster",
@@ -100,7 +105,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     points = None
     if arguments.plot is not None:
-        from ..points.read import read_point_table
+        from ..points.point_files import read_point_table
 
         optional("matplotlib", "plot")  # missing: say so before any work
         table = read_point_table(

@@ -8,7 +8,7 @@ from ..host.formatting import counted
 from .options import add_graph, add_overwrite
 
 
-def add(commands: Any) -> None:
+def add_column(commands: Any) -> None:
     """Add the command to the parser."""
     column = commands.add_parser(
         "column",

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ..native.processor_levels import NAMES
-from .numbers import threads
+from .parser import threads
 
 
-def add(commands: Any) -> None:
+def add_compile(commands: Any) -> None:
     """Add the command to the parser."""
     compiler = commands.add_parser(
         "compile",

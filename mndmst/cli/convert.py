@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TABLES = (".csv",)
 
 
-def add(commands: Any) -> None:
+def add_convert(commands: Any) -> None:
     """Add the command to the parser."""
     convert = commands.add_parser(
         "convert",
@@ -75,8 +75,8 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 def _read(arguments: argparse.Namespace) -> "Edges":
     """Read the graph or the forest, with the names of its vertices if it has any."""
-    from ..io.formats import open_edges, shards
-    from ..io.formats.forests import is_forest
+    from ..io.formats import open_edges
+    from ..io.formats.own_files import is_forest, read_numbered
     from ..io.results.graph_names import graph_of_forest, names_of_forest
     from ..io.shards.original_ids import with_vertex_ids
     from ..io.shards.sharded_graph import open_graph
@@ -84,7 +84,7 @@ def _read(arguments: argparse.Namespace) -> "Edges":
     file, given = arguments.file, arguments.format in (None, "h5")
     own = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
     if own and arguments.numbers and (file.is_dir() or not is_forest(file)):
-        return shards.read_numbered(open_graph(file))
+        return read_numbered(open_graph(file))
     opened = open_edges(file, arguments.format, arguments.columns)
     tell_notes(opened.notes, quiet=False)
     edges = opened.read()

@@ -1,22 +1,330 @@
-"""The command `hdbscan`."""
+"""The commands `hdbscan` and `linkage`: the exact forest of points and its clusters."""
 
 import argparse
 import math
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..host.errors import optional
+from ..host.formatting import counted
 from .cluster import print_sizes
-from .numbers import MOST_POINTS, real, whole
-from .points import add_points, with_forest, write
+from .options import (
+    add_overwrite,
+    add_point_columns,
+    add_quiet,
+    say_not_kept,
+    tell_notes,
+)
+from .parser import MOST_POINTS, Parser, on_disk, real, threads, whole
 
 if TYPE_CHECKING:
-    from ..points.clusters import DensityRule
-    from ..points.forest import PointForest
-    from ..points.read import PointTable
+    import numpy as np
+
+    from ..io.atomic_output import AtomicOutput
+    from ..points.density_clusters import DensityRule
+    from ..points.point_files import PointTable
+    from ..points.point_forest import PointForest
+
+# Of points, of their tree, of neighbours and of what follows, for each of them.
+BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
+# Of the forest and its dendrogram, for each point of all ranks: one rank has them.
+BYTES_GATHERED = 120
 
 
-def add(commands: Any) -> None:
+def add_source(parser: Parser) -> None:
+    """Add the points that a command reads, or those of an example."""
+    parser.add_argument(
+        "points",
+        type=on_disk,
+        metavar="POINTS",
+        help="file of an array (.npy, .npz) or a table (.csv, .tsv, .txt, .parquet, "
+        ".arrow), a point a row, or an example: rings, blobs",
+    )
+    add_point_columns(parser)
+    parser.add_argument(
+        "--count",
+        type=whole(1, MOST_POINTS),
+        default=100_000,
+        metavar="N",
+        help="points of an example",
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
+    )
+
+
+def add_points(parser: Parser, output: str) -> None:
+    """Add the points, what is written, and how the forest is found."""
+    add_source(parser)
+    add_overwrite(parser)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help=f"{output}; else none is kept"
+    )
+    parser.add_argument(
+        "--forest",
+        type=Path,
+        metavar="FILE",
+        help="write the minimum spanning forest there, too, .h5; verify proves it",
+    )
+    parser.add_argument(
+        "--metric",
+        default="euclidean",
+        metavar="NAME",
+        help="euclidean, manhattan, cosine, or haversine of latitude and longitude in "
+        "radians",
+    )
+    parser.add_argument(
+        "--approximate",
+        action="store_true",
+        help="use the forest of the nearest neighbours' graph alone, and print how "
+        "many of its edges are certain",
+    )
+    parser.add_argument(
+        "--threads",
+        type=threads(),
+        default=0,
+        metavar="N",
+        help="threads; by default one for each core",
+    )
+    parser.advanced.add_argument(
+        "--neighbours",
+        type=whole(0, MOST_POINTS),
+        default=0,
+        metavar="K",
+        help="neighbours to list for each point at first; without --approximate the "
+        "result does not depend on it",
+    )
+    add_quiet(parser)
+
+
+def with_forest(
+    arguments: argparse.Namespace,
+    samples: Callable[[], int],
+    write: Callable[["PointTable", "PointForest"], None],
+) -> int:
+    """Find the forest of points, by all ranks there are; one of them writes.
+
+    Parameters
+    ----------
+    samples : callable
+        Returns `min_samples`, after it has checked the options.
+    write : callable
+        Takes the points and their forest, and writes what was asked for.
+
+    Raises
+    ------
+    MndmstError
+        On all ranks, if something is in the way, or the points cannot be used.
+    """
+    from ..host.launcher import launched_processes
+
+    if launched_processes() > 1:
+        return _with_ranks(arguments, samples, write)
+
+    from ..points.point_forest import points_forest
+
+    min_samples = samples()
+    _check_files(arguments)
+    table = _load(arguments, min_samples, 1)
+    how = {"approximate": arguments.approximate, "neighbours": arguments.neighbours}
+    found = points_forest(
+        table.points, arguments.metric, min_samples, threads=arguments.threads, **how
+    )
+    write(table, found)
+    return 0
+
+
+def _with_ranks(
+    arguments: argparse.Namespace,
+    samples: Callable[[], int],
+    write: Callable[["PointTable", "PointForest"], None],
+) -> int:
+    from ..comm.placement import locate
+    from ..host.errors import ConfigError
+    from ..points.distribute import read_part
+    from ..points.point_forest import distributed_forest
+    from ..run.startup import compile_kernels
+    from .ranks import begin
+
+    comm, _, progress = begin(argparse.Namespace(quiet=True))
+    table = None
+    with comm.raise_on_all():
+        min_samples = samples()
+        if comm.rank == 0:
+            _check_files(arguments)
+    compile_kernels(comm, "points", None, progress.say)
+    with comm.raise_on_all():
+        if arguments.approximate:
+            raise ConfigError("--approximate takes one process; leave out mpirun")
+        if comm.rank == 0:
+            table = _load(arguments, min_samples, comm.size)
+    points = None if table is None else table.points
+    part, _ = read_part(comm, points, Path(arguments.points))
+    found = distributed_forest(
+        comm,
+        part,
+        arguments.metric,
+        min_samples,
+        neighbours=arguments.neighbours,
+        threads=arguments.threads or locate(comm).share,
+    )
+    with comm.raise_on_all():
+        if found is not None and table is not None:
+            write(table, found)
+    return 0
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    from ..io.file_suffixes import CLUSTERS, FOREST, PICTURE, POINTS
+    from ..io.output_checks import check_outputs
+
+    outputs = (
+        (arguments.output, CLUSTERS),
+        (arguments.forest, FOREST),
+        (arguments.save, POINTS),
+        (arguments.plot, PICTURE),
+    )
+    check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
+
+
+def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
+    """Return the points; with several ranks, mapped."""
+    from ..io.memory_limit import check_room
+    from ..points.metrics import check_metric
+
+    check_metric(arguments.metric)
+    if arguments.plot is not None:
+        optional("matplotlib", "plot")  # missing: say so before any work
+    table = load_points(arguments, ranks > 1)
+    points = table.points
+    neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
+    each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
+    each += BYTES_A_NEIGHBOUR * neighbours
+    nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
+    check_room(arguments.points, nbytes, "the forest of its points")
+    return table
+
+
+def load_points(arguments: argparse.Namespace, mapped: bool = False) -> "PointTable":
+    """Return the points that a command reads, and say how they are read."""
+    from ..points.point_files import named_points
+
+    table = named_points(
+        arguments.points, arguments.count, mapped, arguments.columns, arguments.key
+    )
+    tell_notes(table.notes, arguments.quiet)
+    return table
+
+
+def write(
+    arguments: argparse.Namespace,
+    table: "PointTable",
+    found: "PointForest",
+    min_samples: int,
+    clusters: tuple[dict[str, Any], dict[str, "np.ndarray"]],
+) -> None:
+    """Write what was asked for; all files appear, or none does.
+
+    Parameters
+    ----------
+    clusters : tuple of dict
+        Attributes of the cluster file, and its datasets.
+    """
+    from ..cluster.picture import draw
+    from ..io.atomic_output import AtomicOutput
+    from ..io.results.clusters_file import write_clusters
+    from ..io.results.forest_file import ForestHeader
+    from ..io.results.forest_writer import write_forest_in
+    from ..points.point_files import uuid_of
+
+    forest, (facts, columns) = found.forest, clusters
+    points = table.points
+    if table.ids is not None:
+        facts = {**facts, "ids-name": table.id_name or "id"}
+        columns = {**columns, "ids": table.ids}
+    uuid = uuid_of(points)
+    if not arguments.quiet:
+        _tell(found)
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        if arguments.output is not None:
+            about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
+            write_clusters(arguments.output, about, columns, files)
+        if arguments.forest is not None:
+            config = {
+                "metric": arguments.metric,
+                "min_samples": min_samples,
+                "approximate": arguments.approximate,
+            }
+            header = ForestHeader(
+                uuid, len(points), forest.total_weight, forest.digest, config
+            )
+            edges = forest.src, forest.dst, forest.weight
+            write_forest_in(files, arguments.forest, edges, header)
+        save_points(files, arguments.save, points)
+        if arguments.plot is not None:
+            name = str(arguments.points)
+            draw(points, columns["labels"], arguments.plot, files, name)
+    if not any((arguments.output, arguments.forest, arguments.plot)):
+        say_not_kept("the result is", arguments.quiet)
+
+
+def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") -> None:
+    """Write points to a file, if there is to be one."""
+    import numpy as np
+
+    from ..io.file_suffixes import POINTS
+
+    if path is not None:
+        with files.file(path, POINTS) as temporary, temporary.open("wb") as file:
+            np.save(file, points)
+
+
+def _tell(found: "PointForest") -> None:
+    edges = counted(len(found.forest), "edge")
+    trees = counted(found.forest.num_trees, "tree")
+    kind = "exact" if found.exact else "approximate"
+    print(
+        f"{kind} forest: {edges}, {trees}; {counted(found.certain, 'edge')} certain by "
+        "the nearest neighbours alone"
+    )
+
+
+def add_linkage(commands: Any) -> None:
+    """Add the command to the parser."""
+    linkage = commands.add_parser(
+        "linkage",
+        help="find the exact single-linkage dendrogram of points",
+        description="Find the minimum spanning forest of the distances between all "
+        "points, exactly, and the single-linkage dendrogram, as SciPy's linkage has "
+        "it. Under mpirun or alone.",
+    )
+    add_points(linkage, "file to write with the dendrogram: .h5, or .csv")
+    linkage.set_defaults(process=_linkage, plot=None)
+
+
+def _linkage(arguments: argparse.Namespace) -> int:
+    return with_forest(arguments, lambda: 0, partial(_write_linkage, arguments))
+
+
+def _write_linkage(
+    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
+) -> None:
+    from ..cluster.linkage import single_linkage
+
+    linkage = single_linkage(found.forest)
+    facts = {"rule": "single linkage", "metric": arguments.metric}
+    write(arguments, table, found, 0, (facts, {"linkage": linkage}))
+    forest = found.forest
+    print(
+        f"RESULT n={len(table.points)} edges={len(forest)} trees={forest.num_trees} "
+        f"weight={forest.total_weight} digest={forest.digest} exact={found.exact}",
+        flush=True,
+    )
+
+
+def add_hdbscan(commands: Any) -> None:
     """Add the command to the parser."""
     hdbscan = commands.add_parser(
         "hdbscan",
@@ -88,15 +396,15 @@ def add(commands: Any) -> None:
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
     def samples() -> int:
-        return _rule(arguments).samples
+        return _density_rule(arguments).samples
 
-    return with_forest(arguments, samples, partial(_write, arguments))
+    return with_forest(arguments, samples, partial(_write_hdbscan, arguments))
 
 
-def _rule(arguments: argparse.Namespace) -> "DensityRule":
+def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
     """Return the rule of the options; ConfigError if a value is out of range."""
     from ..cluster.selection import ClusterSelection
-    from ..points.clusters import DensityRule
+    from ..points.density_clusters import DensityRule
 
     return DensityRule(
         arguments.min_cluster_size,
@@ -112,12 +420,12 @@ def _rule(arguments: argparse.Namespace) -> "DensityRule":
     ).checked()
 
 
-def _write(
+def _write_hdbscan(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
-    from ..points.clusters import clusters_of
+    from ..points.density_clusters import clusters_of
 
-    rule = _rule(arguments)
+    rule = _density_rule(arguments)
     clusters = clusters_of(found, rule)
     flat = clusters.flat
     count, noise = int(flat.labels.max()) + 1, int((flat.labels < 0).sum())

@@ -7,7 +7,7 @@ from typing import Any
 from ..host.formatting import to_json
 
 
-def add(commands: Any) -> None:
+def add_info(commands: Any) -> None:
     """Add the command to the parser."""
     info = commands.add_parser(
         "info",

@@ -1,24 +1,65 @@
-"""The command line: one subcommand for each thing to do, listed here."""
+"""The command line: parses the arguments, imports the command's module and runs it."""
 
 import argparse
 import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
+from typing import Any
 
 from ..host import __version__
 from ..host.launcher import launched_processes, launched_rank
 from ..host.signals import stop_signals
-from . import completion, solve
 from .parser import OTHER_NAMES, Parser, UsageError, advice
+from .solve import demo
 
-# Each has a file of its name here.
-COMMANDS = (
-    "solve", "update", "components", "cluster", "hdbscan", "linkage", "serve", "client",
-    "partition", "generate", "neighbours", "column", "convert", "verify", "info",
-    "report", "compile", "bench",
-)  # fmt: skip
+COMPLETION = "completion"
+
+
+def _add_completion(commands: Any, parser: argparse.ArgumentParser) -> None:
+    """Add the command to the parser, which it describes to the shell."""
+    completion = commands.add_parser(
+        COMPLETION,
+        help="print a script that completes commands in a shell",
+        description="Print a completion script. For bash: "
+        'eval "$(mndmst completion bash)" in ~/.bashrc.',
+    )
+    completion.add_argument(
+        "shell", choices=("bash", "zsh", "tcsh"), help="which shell"
+    )
+    completion.set_defaults(process=partial(_completion, parser))
+
+
+def _completion(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    from ..host.errors import optional
+
+    print(optional("shtab", "progress").complete(parser, arguments.shell))
+    return 0
+
+
+# The module of each command; its function `add_COMMAND` adds the parser.
+COMMANDS = {
+    "solve": "solve",
+    "update": "update",
+    "components": "solve",
+    "cluster": "cluster",
+    "hdbscan": "hdbscan",
+    "linkage": "hdbscan",
+    "serve": "serve",
+    "client": "client",
+    "partition": "partition",
+    "generate": "partition",
+    "neighbours": "neighbours",
+    "column": "column",
+    "convert": "convert",
+    "verify": "verify",
+    "info": "info",
+    "report": "report",
+    "compile": "compile",
+    "bench": "bench",
+}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -49,7 +90,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
         try:
             return parser(words).parse_args(words)
         except UsageError as error:
-            known = (*COMMANDS, completion.NAME)
+            known = (*COMMANDS, COMPLETION)
             print(f"mndmst: error: {advice(error, words, known)}", file=sys.stderr)
             _leave_together()
             raise SystemExit(2) from error
@@ -79,11 +120,12 @@ def parser(argv: Sequence[str] = ()) -> Parser:
         "Without a command, solves the small graph that comes with the program.",
     )
     top.add_argument("--version", action="version", version=f"mndmst {__version__}")
-    top.set_defaults(process=solve.demo)
+    top.set_defaults(process=demo)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for command in [name for name in COMMANDS if name in argv[:1]] or COMMANDS:
-        import_module(f".{command}", __package__).add(commands)
-    completion.add(commands, top)
+        module = import_module(f".{COMMANDS[command]}", __package__)
+        getattr(module, f"add_{command}")(commands)
+    _add_completion(commands, top)
     for parser_of_all in (top, *commands.choices.values()):
         # `__main__` looks for it, since an error may come before it is parsed
         parser_of_all.advanced.add_argument(

@@ -3,13 +3,13 @@
 import argparse
 from typing import Any
 
+from .hdbscan import add_source, load_points, save_points
 from .info import tell_graph
-from .numbers import MOST_PARTS, MOST_POINTS, whole
 from .options import add_new_graph, add_quiet
-from .points import add_source, load_points, save_points
+from .parser import MOST_PARTS, MOST_POINTS, whole
 
 
-def add(commands: Any) -> None:
+def add_neighbours(commands: Any) -> None:
     """Add the command to the parser."""
     neighbours = commands.add_parser(
         "neighbours",
@@ -52,7 +52,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     from ..io.file_suffixes import POINTS
     from ..io.output_checks import check_outputs
     from ..io.partitioner.build import build_shards, check_new_graph
-    from ..points.neighbours import neighbour_graph
+    from ..points.neighbour_graph import neighbour_graph
 
     outputs = [(arguments.save, POINTS)]
     check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)

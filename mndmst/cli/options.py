@@ -121,6 +121,21 @@ def add_columns(parser: Parser) -> None:
     )
 
 
+def add_point_columns(parser: Parser) -> None:
+    """Add the options that say which columns or array of a file are points."""
+    parser.add_argument(
+        "--columns",
+        metavar="A,B,...",
+        help="columns of a table that are coordinates, such as lon,lat; positions from "
+        "1 where columns have no names; by default all numbers but ids and labels",
+    )
+    parser.add_argument(
+        "--key",
+        metavar="NAME",
+        help="array of an .npz file that has several, also as FILE.npz:NAME",
+    )
+
+
 def tell_notes(notes: Iterable[str], quiet: bool) -> None:
     """Print lines that say how a file is read."""
     if not quiet:

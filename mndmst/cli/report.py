@@ -7,7 +7,7 @@ from typing import Any
 from .options import add_overwrite
 
 
-def add(commands: Any) -> None:
+def add_report(commands: Any) -> None:
     """Add the command to the parser."""
     report = commands.add_parser(
         "report",

@@ -9,7 +9,7 @@ from ..run.config import CHOICES
 from .options import add_overwrite, add_quiet
 
 
-def add(commands: Any) -> None:
+def add_serve(commands: Any) -> None:
     """Add the command to the parser."""
     serve = commands.add_parser(
         "serve",
@@ -160,8 +160,14 @@ def _until(arguments: argparse.Namespace, graphs: dict[str, Path]) -> dict[str, 
 def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]:
     """Return where to listen and what clients must show. Collective."""
     from ..host.errors import ConfigError
-    from ..service.access import Access, check_open, find_token, read_keys, read_listen
-    from ..service.local_socket import check_name
+    from ..service.access import (
+        Access,
+        check_name,
+        check_open,
+        find_token,
+        read_keys,
+        read_listen,
+    )
 
     access, token_file = Access(), None
     alone = comm.is_one_host()

@@ -7,7 +7,7 @@ from typing import Any
 from .options import add_graph, add_overwrite, add_quiet
 
 
-def add(commands: Any) -> None:
+def add_update(commands: Any) -> None:
     """Add the command to the parser."""
     update = commands.add_parser(
         "update",

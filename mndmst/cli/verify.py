@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from ..host.errors import ConfigError
-from .numbers import threads
-from .options import tell_notes
-from .points import add_point_columns
+from .options import add_point_columns, tell_notes
+from .parser import threads
 
 
-def add(commands: Any) -> None:
+def add_verify(commands: Any) -> None:
     """Add the command to the parser."""
     verify = commands.add_parser(
         "verify",
@@ -38,7 +37,7 @@ def add(commands: Any) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from ..points.read import is_point_file
+    from ..points.point_files import is_point_file
 
     if is_point_file(arguments.graph):
         return _verify_points(arguments)
@@ -68,8 +67,8 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
-    from ..points.read import read_point_table
-    from ..verify.points import verify_points
+    from ..points.point_files import read_point_table
+    from ..verify.point_certificate import verify_points
 
     table = read_point_table(
         arguments.graph, columns=arguments.columns, key=arguments.key

@@ -2,7 +2,7 @@
 
 Campello, Moulavi, Zimek and Sander, ACM TKDD 2015. Give `condensed_tree` the dendrogram
 of a forest whose weights are mutual reachability distances between all points
-(`points.forest` finds it), and `flat_clusters` the tree.
+(`points.point_forest` finds it), and `flat_clusters` the tree.
 """
 
 from typing import NamedTuple

@@ -6,15 +6,26 @@ original ends of every edge carried along, because the order needs them.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
-
-from .read_progress import ReadProgress
 
 # Rows that are looked at to tell how many have arcs; with arcs in fewer of them than
 # the second number all rows are counted.
 ROWS_SAMPLE, ROWS_SEEN = 4096, 64
+
+
+class ReadProgress(Protocol):
+    """Lets a consumer wait for arcs that are still being read."""
+
+    def wait(self, arc: int) -> None:
+        """Wait until all arcs before `arc` have been read.
+
+        Raises
+        ------
+        InputError
+            If reading has failed; the error of the reading thread has the cause.
+        """
 
 
 class Csr(NamedTuple):

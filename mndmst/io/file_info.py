@@ -16,8 +16,8 @@ from .results.forest_file import FORMAT as FOREST_FORMAT
 from .results.forest_file import describe_forest
 from .results.labels_file import FORMAT as LABELS_FORMAT
 from .results.labels_file import describe_labels
+from .shards.row_reading import ReadInProgress
 from .shards.sharded_graph import ShardedGraph
-from .shards.stored_rows import load_rows
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -66,8 +66,9 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     threads = Threads(core_count())
     edges = arcs = balance = 0
     for begin, end in _pieces(graph, threads):
-        rows, facts = load_rows(graph, begin, end, threads)
-        edges, arcs = edges + facts.edges, arcs + rows.num_arcs
+        piece = ReadInProgress(graph, begin, end, threads)
+        facts = piece.read()
+        edges, arcs = edges + facts.edges, arcs + len(piece.indices)
         balance += facts.balance
     if balance % (1 << 64):
         raise InputError(

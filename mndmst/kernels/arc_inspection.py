@@ -5,7 +5,7 @@ and vector instructions can do each of them. For that the vertex of its row is w
 beside every arc.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ LOWER = np.uint64(0xFFFFFFFF)
 
 
 class ArcFacts(NamedTuple):
-    """What a look at all arcs of some rows tells.
+    """Facts found by one inspection of all arcs of some rows.
 
     Attributes
     ----------
@@ -36,8 +36,15 @@ class ArcFacts(NamedTuple):
     balance: int
 
 
+class ArcInspection(Protocol):
+    """An inspection of arcs on a device, while threads read them from files."""
+
+    def facts(self) -> ArcFacts | None:
+        """Wait for the facts of all arcs; None after a fault or without inspection."""
+
+
 class Check(NamedTuple):
-    """What arcs are looked at for, as they are read.
+    """Checks of arcs as they are read.
 
     Attributes
     ----------
@@ -46,8 +53,8 @@ class Check(NamedTuple):
     rule : KeyRule
         How weights become keys.
     whole : bool
-        All that `inspect_rows` finds; else only whether weights are numbers, where a
-        device looks for the rest.
+        Check all that `inspect_rows` finds; if not, check for NaN alone, because a
+        device checks the rest.
     """
 
     num_vertices: int
@@ -72,14 +79,14 @@ def mix(low, high, key):
 
 @kernel
 def inspect_rows(rows, arcs, num_vertices, rule):
-    """Look for the first arc that is wrong, make keys of weights, and sum arcs up.
+    """Find the first faulty arc, turn weights into keys, and sum up hashes of arcs.
 
     Parameters
     ----------
     rows : graph.model.Csr
         The keys are weights at first, and stay so where something is wrong.
     arcs : (int, int)
-        Look at the arcs [begin, end), which may divide rows.
+        Inspect the arcs [begin, end), which may divide rows.
     rule : order.KeyRule
 
     Returns

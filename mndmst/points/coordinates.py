@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..host.errors import InputError
-from .metric import prepared
+from .metrics import METRICS, Norm, check_metric, prepared
 from .scale import Scale, extremes, scale_for
 
 ROWS = 1 << 14  # points that are looked at together
@@ -56,18 +56,19 @@ def point_coordinates(points: np.ndarray, metric: str) -> PointCoordinates:
     ConfigError, InputError
         As `prepared` does.
     """
+    check_metric(metric)
     none = np.empty(0)
     if metric == "cosine":
         divided = _directions(_typed(points))
         span = [extremes(divided.of(part)) for part in _parts(len(points))]
         smallest, largest = min(s for s, _ in span), max(x for _, x in span)
-        scale = scale_for(metric, smallest, largest)
+        scale = scale_for(Norm.EUCLIDEAN, smallest, largest)
         if scale.factor == 1:
             return divided
         return PointCoordinates(scale.scaled(divided.all()), none, none, scale)
     values = _typed(points) if metric == "euclidean" else points.astype(np.float64)
     values = prepared(values, metric)
-    scale = scale_for(metric, *extremes(values))
+    scale = scale_for(METRICS[metric].norm, *extremes(values))
     if scale.factor != 1:
         values = scale.scaled(values.astype(np.float64))
     return PointCoordinates(values, none, none, scale)

@@ -17,10 +17,15 @@ from ..cluster.selection import ClusterSelection
 from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
 from ..host.errors import ConfigError, InputError
 from ..host.formatting import counted
-from .centres import centroid_of, exemplars_of, medoid_of
-from .clusters import DensityClusters, DensityRule, clusters_of
-from .distance_rows import Metric
-from .metric_forest import matrix_forest, metric_forest
+from .cluster_measures import (
+    centroid_of,
+    exemplars_of,
+    medoid_of,
+    relative_validity,
+)
+from .density_clusters import DensityClusters, DensityRule, clusters_of
+from .pairwise_forest import Metric, matrix_forest, metric_forest
+from .point_files import LARGEST, check_integers
 from .prediction import (
     Connections,
     SearchOnDemand,
@@ -29,8 +34,6 @@ from .prediction import (
     predicted_labels,
     predicted_scores,
 )
-from .read import LARGEST, check_integers
-from .validity import relative_validity
 
 try:  # its tools take the estimator for one of theirs by these classes
     from sklearn.base import BaseEstimator, ClusterMixin
@@ -93,7 +96,7 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
     metric : str or callable
         "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "cosine", "correlation",
         "haversine" of latitude and longitude in radians: fast. "precomputed", a metric
-        of SciPy that `distance_rows.PAIRWISE` names, or a function of two points: all
+        of SciPy that `pairwise_forest.PAIRWISE` names, or a function of two points: all
         pairs of points are compared.
     alpha : float
         Distances, but not core distances, are divided by it, as in robust single

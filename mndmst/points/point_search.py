@@ -1,62 +1,69 @@
-"""What the forest of points asks of a search, and the search by a k-d tree."""
+"""The interface of an exact search of points, and the search by a k-d tree."""
 
 from typing import Protocol
 
 import numpy as np
 
+from ..backends.point_products import ComponentArrays
 from ..kernels.threads import Threads
-from .kernels.lightest import approach
-from .kernels.product_filter import ComponentBounds
-from .kernels.search import Components, sum_up
-from .kernels.tree import PointTree
-from .neighbours import Neighbours, find_neighbours
-from .steps import Report
-from .tree import build_tree, find_lightest, pieces
+from .build_tree import build_tree, chunks
+from .kernels.kd_tree import PointTree
+from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
+from .kernels.nearest_points import nearest, weigh
+from .metrics import Norm
+from .neighbours import Neighbours
+from .remote_points import NoRemotePoints, RemotePoints
+from .search_steps import Report, in_steps, no_report
 
-# A component that asks so many points first looks for a good bound from a few of them.
+# A component with at least MANY queries first lowers its bound by walks from GUIDES.
 MANY, GUIDES = 256, 4
+LEAST_SEARCHES = 32  # least searches of a chunk of work
 
 
 class PointSearch(Protocol):
-    """An exact search of points; all searches return the same bits.
+    """An exact search of a rank's points; all searches return the same bits.
 
     Attributes
     ----------
     rows : ndarray of uint32, shape (points,)
-        The number that the point at each place has for the user.
+        The user's number of the point at each position.
+    remote : RemotePoints
+        The points of other ranks, which `neighbours` searches, too.
     """
 
     rows: np.ndarray
+    remote: RemotePoints
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
-        """Return the k nearest neighbours of every point, by place.
+        """Return the k nearest neighbours of every point, by position. Collective.
 
         Parameters
         ----------
         k : int
             At least `min_samples` and 1; fewer than points.
         min_samples : int
-            See `points_forest`.
+            0 for plain distances; else mutual reachability: a point's core distance is
+            that to its `min_samples`-th neighbour, itself not counted.
         """
 
     def lightest(
-        self, components: ComponentBounds, asked: np.ndarray
+        self, components: ComponentArrays, queries: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lightest edges of places that leave their components.
+        """Return the queries' lightest edges to this rank's points.
 
         Parameters
         ----------
-        components : ComponentBounds
-            Bounds are lowered by what is found.
-        asked : ndarray of uint32
-            Places, ascending.
+        components : ComponentArrays
+            Bounds are lowered by the edges found.
+        queries : ndarray of uint32
+            The positions to search from, ascending.
 
         Returns
         -------
-        others : ndarray of uint32
-            The far ends; the place itself where there is none within the bound.
+        ends : ndarray of uint32
+            The far ends; the position itself if no edge is within the bound.
         weight : ndarray of float64
-            Those of the edges; or the bound, which all edges exceed.
+            The weights of the edges; or the bound, which all edges exceed.
         """
 
 
@@ -66,59 +73,94 @@ class TreeSearch:
     Parameters
     ----------
     tree : PointTree
+    remote : RemotePoints
     threads : Threads
     report : Report
     """
 
-    def __init__(self, tree: PointTree, threads: Threads, report: Report) -> None:
-        self.tree, self.threads, self.rows = tree, threads, tree.rows
-        self.report = report
+    def __init__(
+        self,
+        tree: PointTree,
+        remote: RemotePoints,
+        threads: Threads,
+        report: Report = no_report,
+    ) -> None:
+        self.tree, self.rows, self.remote = tree, tree.rows, remote
+        self.threads, self.report = threads, report
         nodes = len(tree.left)
         self._of_node, self._least_reach = np.empty(nodes, np.uint32), np.empty(nodes)
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
-        """See `PointSearch.neighbours`."""
-        return find_neighbours(self.tree, k, min_samples, self.threads, self.report)
+        """Return the k nearest neighbours; see `PointSearch.neighbours`."""
+        tree, threads, remote = self.tree, self.threads, self.remote
+        n, leaves = len(tree.rows), len(tree.leaves)
+        distance = np.empty((n, k))
+        positions = np.zeros((n, k), np.uint32)  # a rank may have fewer points than k
+        in_steps(
+            threads,
+            nearest,
+            (tree, distance, positions),
+            leaves,
+            1,
+            lambda done, _: self.report(n * done // leaves, n),
+        )
+        remote.improve_neighbours(distance, positions)
+        doubled = np.flatnonzero(distance[:, 0] == 0)
+        ranges = threads.ranges(n)
+        if tree.norm == Norm.EUCLIDEAN:
+            threads.map(lambda b, e: np.sqrt(distance[b:e], out=distance[b:e]), ranges)
+        reach = distance[:, -1].copy()
+        if k == remote.total - 1:
+            reach[:] = np.inf
+        cores = np.zeros(n)
+        if min_samples:
+            cores = distance[:, min_samples - 1].copy()
+            threads.map(weigh, [(distance, positions, cores, *r) for r in ranges])
+            if n < remote.total:
+                row, j = np.nonzero(positions >= n)
+                far = remote.gather_values(cores, positions[row, j])
+                both = np.maximum(cores[row], far)
+                distance[row, j] = np.maximum(distance[row, j], both)
+        return Neighbours(distance, positions, cores, reach, doubled)
 
     def lightest(
-        self, components: ComponentBounds, asked: np.ndarray
+        self, components: ComponentArrays, queries: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `PointSearch.lightest`."""
-        named = Components(
-            components.of_place,
-            self._of_node,
-            components.cores,
-            components.reach,
-            self._least_reach,
-            components.bound,
+        """Return the queries' lightest edges; see `PointSearch.lightest`."""
+        tree, threads = self.tree, self.threads
+        summed = TreeComponents(
+            of_position=components.of_place,
+            of_node=self._of_node,
+            cores=components.cores,
+            reach=components.reach,
+            least_reach=self._least_reach,
+            bound=components.bound,
         )
-        sum_up(self.tree, named)
-        lower_bounds(self.tree, named, asked, self.threads)
-        return find_lightest(self.tree, named, asked, self.threads, self.report)
+        sum_up(tree, summed)
+        component = components.of_place[queries]
+        positions = guides(queries, component, len(components.bound))
+        work = chunks(len(positions), threads, GUIDES)
+        threads.map(approach, [(tree, summed, positions, *chunk) for chunk in work])
+        ends, weight = np.empty_like(queries), np.empty(len(queries))
+        given = tree, summed, queries, ends, weight
+        in_steps(threads, lightest, given, len(queries), LEAST_SEARCHES, self.report)
+        return ends, weight
 
 
 def tree_search(
-    points: np.ndarray, manhattan: bool, threads: Threads, report: Report
+    points: np.ndarray, norm: Norm, threads: Threads, report: Report = no_report
 ) -> TreeSearch:
-    """Return the search of points by a k-d tree; see `build_tree`."""
-    return TreeSearch(build_tree(points, manhattan, threads), threads, report)
+    """Return the search of points that this process owns alone."""
+    tree = build_tree(points, norm, threads)
+    return TreeSearch(tree, NoRemotePoints(len(points)), threads, report)
 
 
-def lower_bounds(
-    tree: PointTree, components: Components, asked: np.ndarray, threads: Threads
-) -> None:
-    """Lower the bounds of components that ask many points, by walks from a few."""
-    places = guides(asked, components.of_place[asked], len(components.bound))
-    shares = pieces(len(places), threads, GUIDES)
-    threads.map(approach, [(tree, components, places, *piece) for piece in shares])
-
-
-def guides(asked: np.ndarray, component: np.ndarray, count: int) -> np.ndarray:
-    """Return a few of the points asked of each component that has many of them."""
+def guides(queries: np.ndarray, component: np.ndarray, count: int) -> np.ndarray:
+    """Return a few of the queries of each component that has many."""
     sizes = np.bincount(component, minlength=count)
     many = sizes >= MANY
     chosen = many[component]
-    places = asked[chosen][np.argsort(component[chosen], kind="stable")]
+    positions = queries[chosen][np.argsort(component[chosen], kind="stable")]
     ends = np.cumsum(sizes[many])
     few = [ends - 1 - sizes[many] * i // GUIDES for i in range(GUIDES)]
-    return places[np.concatenate(few)]
+    return positions[np.concatenate(few)]

@@ -19,9 +19,8 @@ import numpy as np
 from ..cluster.condensed import CondensedTree, scale_of
 from ..cluster.kernels.dendrogram import merge_scales, owners
 from ..host.errors import optional
-from .distance_rows import Metric, MetricRows
-from .metric import METRICS, prepared, shown
-from .metric_forest import simplified
+from .metrics import METRICS, prepared, shown
+from .pairwise_forest import Metric, MetricRows, simplified
 
 # New points that are handled at a time, and training points that are looked at first.
 BLOCK, FIRST = 4096, 16
@@ -71,11 +70,8 @@ class TrainingPoints:
     ) -> None:
         self.number = np.flatnonzero(np.isfinite(points).all(axis=1))
         self.metric, further = simplified(metric, dict(parameters))
-        self.centring = self.metric == "correlation"
-        if self.centring:
-            self.metric = "cosine"
         self.alpha, self.left = alpha, left[self.number]
-        kept = self._centred(points[self.number])
+        kept = points[self.number]
         self.tree, self.rows = None, None
         self.count = min(min_samples, len(kept) - 1)
         if len(kept) == 0:
@@ -99,7 +95,7 @@ class TrainingPoints:
             return Connections(neighbour, distance)
         for begin in range(0, len(finite), BLOCK):
             chosen = finite[begin : begin + BLOCK]
-            places, found = self._nearest(self._centred(points[chosen]))
+            places, found = self._nearest(points[chosen])
             neighbour[chosen] = self.number[places]
             distance[chosen] = np.maximum(found, self.left[places])
         return Connections(neighbour, distance)
@@ -153,14 +149,9 @@ class TrainingPoints:
 
     def _query(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         assert self.tree is not None
-        p = 1 if self.metric == "manhattan" else 2
+        p = METRICS[str(self.metric)].norm.p
         distance, places = self.tree.query(points, [*range(1, k + 1)], p=p)
         return shown(distance, str(self.metric)), places
-
-    def _centred(self, points: np.ndarray) -> np.ndarray:
-        if not self.centring:
-            return points
-        return points - points.mean(axis=1, keepdims=True)
 
 
 class SearchOnDemand:

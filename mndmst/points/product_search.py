@@ -49,24 +49,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..backends.point_products import ComponentArrays, PointArrays, PointProducts
 from ..kernels.threads import Threads
-from .kernels.edges import weigh
+from .kernels.lightest_edges import NO_POSITION
+from .kernels.nearest_points import weigh
 from .kernels.product_filter import (
     UNKNOWN,
     Asking,
     Bounds,
     Candidates,
-    ComponentBounds,
-    Coordinates,
     Tile,
     fill_squares,
     filter_leaving,
     filter_near,
     finish_near,
 )
-from .kernels.search import NOBODY
 from .neighbours import Neighbours
-from .steps import Report
+from .remote_points import NoRemotePoints, RemotePoints
+from .search_steps import Report
 
 # Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
 ROWS, COLUMNS = 1024, 2048
@@ -79,34 +79,73 @@ GRAIN = 16  # rows of a tile that are worth a thread
 
 
 class ProductSearch:
-    """Points in a random order, searched by tiles of matrix products.
+    """Points in a random order, searched by products; see `PointSearch`.
 
     Parameters
     ----------
-    values, largest, length : ndarray
-        See `Coordinates`; finite, and scaled as `scale` asks for.
+    products : PointProducts
+        Of the host or of a device.
+    rows : ndarray of uint32, shape (points,)
+        See `random_order`.
     threads : Threads
     report : Report
-
-    Attributes
-    ----------
-    rows : ndarray of uint32, shape (points,)
-        The number that the point at each place has for the user.
     """
 
     def __init__(
         self,
-        values: np.ndarray,
-        largest: np.ndarray,
-        length: np.ndarray,
+        products: PointProducts,
+        rows: np.ndarray,
         threads: Threads,
         report: Report,
     ) -> None:
-        order = np.random.default_rng(SEED).permutation(len(values))
-        self.rows = order.astype(np.uint32)
+        self.products, self.rows = products, rows
         self.threads, self.report = threads, report
-        self.exact = Coordinates(values, largest, length, self.rows)
-        self.points, unit = _rounded(self.exact)
+        self.remote: RemotePoints = NoRemotePoints(len(rows))
+
+    def neighbours(self, k: int, min_samples: int) -> Neighbours:
+        """See `PointSearch.neighbours`."""
+        distance, places = self.products.nearest(k, self.report)
+        count = len(distance)
+        doubled = np.flatnonzero(distance[:, 0] == 0)
+        ranges = self.threads.ranges(count)
+        for begin, end in ranges:
+            np.sqrt(distance[begin:end], out=distance[begin:end])
+        reach = distance[:, -1].copy() if k < count - 1 else np.full(count, np.inf)
+        cores = np.zeros(count)
+        if min_samples:
+            cores = distance[:, min_samples - 1].copy()
+            self.threads.map(weigh, [(distance, places, cores, *r) for r in ranges])
+        return Neighbours(distance, places, cores, reach, doubled)
+
+    def lightest(
+        self, components: ComponentArrays, asked: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointSearch.lightest`."""
+        return self.products.lightest(components, asked, self.report)
+
+
+def random_order(count: int) -> np.ndarray:
+    """Return the numbers of points in the order in which products take them.
+
+    The first points that a row meets are a sample of all then, so its threshold soon
+    passes few others.
+    """
+    return np.random.default_rng(SEED).permutation(count).astype(np.uint32)
+
+
+class HostProducts:
+    """Products by NumPy's BLAS, and kernels that filter them; see `PointProducts`.
+
+    Parameters
+    ----------
+    points : PointArrays
+        Finite, and scaled as `scale` asks for.
+    threads : Threads
+    """
+
+    def __init__(self, points: PointArrays, threads: Threads) -> None:
+        self.threads, self.exact = threads, points
+        self.points, unit = _rounded(points)
         self.bounds = self._bounds(unit)
 
     def _bounds(self, unit: float) -> Bounds:
@@ -119,9 +158,9 @@ class ProductSearch:
         half = (square / 2 * (1 - gamma)).astype(np.float32)
         return Bounds(square, half, gamma, absolute, unit)
 
-    def neighbours(self, k: int, min_samples: int) -> Neighbours:
-        """Return the k nearest neighbours of every point; see `find_neighbours`."""
-        count = len(self.rows)
+    def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointProducts.nearest`."""
+        count = len(self.points)
         distance, places = np.empty((count, k)), np.empty((count, k), np.uint32)
         room = min(ROWS, count), max(LEAST_CAPACITY, CAPACITY * k)
         lists = Candidates(
@@ -133,7 +172,7 @@ class ProductSearch:
         )
         every = np.arange(count, dtype=np.uint32)
         for first in range(0, count, ROWS):
-            self.report(first, count)
+            report(first, count)
             rows = every[first : first + ROWS]
             lists.count[:], lists.threshold[:] = 0, -np.inf
             ranges = self.threads.ranges(len(rows), GRAIN, each=4)
@@ -142,38 +181,25 @@ class ProductSearch:
                 self.threads.map(filter_near, [(*given, *r) for r in ranges])
             found = first, self.exact, self.bounds, lists, distance, places
             self.threads.map(finish_near, [(*found, *r) for r in ranges])
-        self.report(count, count)
-        return self._weighed(distance, places, min_samples)
+        report(count, count)
+        return distance, places
 
     def lightest(
-        self, components: ComponentBounds, asked: np.ndarray
+        self, components: ComponentArrays, asked: np.ndarray, report: Report
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lightest edges of places that leave their components.
-
-        Parameters
-        ----------
-        components : ComponentBounds
-            Bounds are lowered by what is found.
-        asked : ndarray of uint32
-
-        Returns
-        -------
-        others : ndarray of uint32
-            The far ends; the place itself where there is none within the bound.
-        weight : ndarray of float64
-            Those of the edges; or the bound, which all edges exceed.
-        """
+        """See `PointProducts.lightest`."""
         bound = components.bound[components.of_place[asked]]
-        asking = Asking(asked, np.full(len(asked), NOBODY), bound)
+        asking = Asking(asked, np.full(len(asked), NO_POSITION), bound)
         for first in range(0, len(asked), ROWS):
-            self.report(first, len(asked))
+            report(first, len(asked))
             rows = asked[first : first + ROWS]
             ranges = self.threads.ranges(len(rows), GRAIN, each=4)
             for tile in self._tiles(rows, first):
                 given = tile, asking, components, self.exact, self.bounds
                 self.threads.map(filter_leaving, [(*given, *r) for r in ranges])
-        self.report(len(asked), len(asked))
-        return np.where(asking.others == NOBODY, asked, asking.others), asking.weight
+        report(len(asked), len(asked))
+        missing = asking.others == NO_POSITION
+        return np.where(missing, asked, asking.others), asking.weight
 
     def _tiles(self, rows: np.ndarray, first: int) -> Iterator[Tile]:
         """Multiply some points with all points, tile by tile."""
@@ -184,24 +210,8 @@ class ProductSearch:
             product = room[: len(rows) * len(others)].reshape(len(rows), len(others))
             yield Tile(np.matmul(block, others.T, out=product), first, column)
 
-    def _weighed(
-        self, distance: np.ndarray, places: np.ndarray, min_samples: int
-    ) -> Neighbours:
-        """Return neighbours at squared distances with the weights of their edges."""
-        count, k = distance.shape
-        doubled = np.flatnonzero(distance[:, 0] == 0)
-        ranges = self.threads.ranges(count)
-        for begin, end in ranges:
-            np.sqrt(distance[begin:end], out=distance[begin:end])
-        reach = distance[:, -1].copy() if k < count - 1 else np.full(count, np.inf)
-        cores = np.zeros(count)
-        if min_samples:
-            cores = distance[:, min_samples - 1].copy()
-            self.threads.map(weigh, [(distance, places, cores, *r) for r in ranges])
-        return Neighbours(distance, places, cores, reach, doubled)
 
-
-def _rounded(exact: Coordinates) -> tuple[np.ndarray, float]:
+def _rounded(exact: PointArrays) -> tuple[np.ndarray, float]:
     """Return the float32 points of `Bounds`, and the unit of their scores."""
     values, number = exact.values, exact.number
     count, dimensions = values.shape
@@ -221,7 +231,7 @@ def _rounded(exact: Coordinates) -> tuple[np.ndarray, float]:
     return points, factor * factor
 
 
-def _plain(exact: Coordinates, rows: np.ndarray) -> np.ndarray:
+def _plain(exact: PointArrays, rows: np.ndarray) -> np.ndarray:
     """Return the float64 coordinates of some rows, as distances take them."""
     plain = exact.values[rows].astype(np.float64)
     if len(exact.length):

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..host.errors import InputError
+from .kernels.extremes import find_extremes
+from .metrics import Norm
 
 # Two different float64 of at least this size differ by 2^-511 or more, whose square is
 # a normal number.
@@ -85,6 +87,14 @@ def extremes(points: np.ndarray) -> tuple[float, float]:
 
     Without such coordinates they are infinity and 0.
     """
+    if points.dtype in (np.float32, np.float64) and points.flags.c_contiguous:
+        kind = points.dtype.type
+        bits = points.reshape(-1).view(f"u{points.itemsize}")
+        low, high = find_extremes(bits, 0, len(bits))
+        if high == 0:
+            return math.inf, 0.0
+        unsigned = bits.dtype.type
+        return float(unsigned(low).view(kind)), float(unsigned(high).view(kind))
     smallest, largest = math.inf, 0.0
     for begin in range(0, len(points), ROWS):
         size = np.abs(points[begin : begin + ROWS])
@@ -93,12 +103,12 @@ def extremes(points: np.ndarray) -> tuple[float, float]:
     return smallest, largest
 
 
-def scale_for(metric: str, smallest: float, largest: float) -> Scale:
+def scale_for(norm: Norm, smallest: float, largest: float) -> Scale:
     """Return how points are scaled whose coordinates have these `extremes`.
 
-    Manhattan distances have no squares, so their points stay as they are.
+    Only Euclidean distances have squares; points of other norms stay as they are.
     """
-    if metric == "manhattan" or smallest >= SMALLEST:
+    if norm != Norm.EUCLIDEAN or smallest >= SMALLEST:
         return Scale()
     exponent = min(HIGHEST - math.frexp(largest)[1], MOST)
     factor = math.ldexp(1.0, exponent)

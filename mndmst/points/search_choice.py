@@ -13,14 +13,17 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..backends import Accelerator, find_accelerator
+from ..backends.point_products import MOST_NEIGHBOURS, PointArrays
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
+from .build_tree import build_tree
 from .coordinates import PointCoordinates
 from .kernels.visits import count_visited
+from .metrics import METRICS, Norm, check_metric
 from .point_search import PointSearch, tree_search
-from .product_search import ProductSearch
-from .steps import Report
-from .tree import build_tree
+from .product_search import HostProducts, ProductSearch, random_order
+from .search_reporter import SearchReporter
 
 SEARCHES = ("auto", "tree", "product")
 # Fewer coordinates than this in all, or dimensions, take the tree without a probe.
@@ -30,6 +33,8 @@ SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
 # How much longer a visit of a tree takes than an inner product. Measured with 2 to 384
 # dimensions on processors with AVX-512; a product has fixed costs in few dimensions.
 VISIT, FIXED = 12.0, 24.0
+# The same for a device, and the fewest points that are worth starting one.
+DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
 SEED = 7
 
 
@@ -39,9 +44,9 @@ class SearchChoice:
 
     Attributes
     ----------
-    name : {"tree", "product"}
+    name : {"tree", "product", "device"}
+        On a device products are searched.
     reason : str
-        Goes into a sentence after "because".
     """
 
     name: str
@@ -52,10 +57,11 @@ def check_search(search: str, metric: str) -> None:
     """Raise ConfigError if there is no such search, or it has no such metric."""
     if search not in SEARCHES:
         raise ConfigError(f"no search '{search}'; give one of {', '.join(SEARCHES)}")
-    if search == "product" and metric == "manhattan":
+    check_metric(metric)
+    if search == "product" and METRICS[metric].norm != Norm.EUCLIDEAN:
         raise ConfigError(
-            "--search product takes the metrics euclidean, cosine and haversine; "
-            "manhattan distances are not inner products. Leave --search out."
+            "--search product takes the metrics euclidean, cosine, correlation and "
+            f"haversine; {metric} distances are not inner products. Leave --search out."
         )
 
 
@@ -71,22 +77,34 @@ def choose_search(
         How many are listed for each point.
     """
     check_search(search, metric)
-    if search != "auto":
-        return SearchChoice(search, "the user asks for it")
     count, dimensions = points.values.shape
-    if metric == "manhattan":
-        return SearchChoice("tree", "manhattan distances are not inner products")
+    device = _device_for(count, neighbours)
+    product = "product" if device is None else "device"
+    if search == "product":
+        return SearchChoice(product, "asked for")
+    if search == "tree":
+        return SearchChoice("tree", "asked for")
+    if METRICS[metric].norm != Norm.EUCLIDEAN:
+        return SearchChoice("tree", f"{metric} distances are not inner products")
     if dimensions <= FEW_DIMENSIONS:
         return SearchChoice("tree", f"points have at most {FEW_DIMENSIONS} dimensions")
     if count < FEW_POINTS:
         return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
-    visited = visits(points, neighbours)
-    share = visited / count
+    share = visits(points, neighbours) / count
     worth = (1 + FIXED / dimensions) / VISIT
-    name = "product" if share > worth else "tree"
+    if device is not None:
+        worth = (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
+    name = product if share > worth else "tree"
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
     text += f"worth it from {worth:.1%} on"
     return SearchChoice(name, text)
+
+
+def _device_for(count: int, neighbours: int) -> Accelerator | None:
+    """Return a kind of device that searches faster than the host, if there is one."""
+    if count < DEVICE_POINTS or neighbours > MOST_NEIGHBOURS:
+        return None
+    return find_accelerator("auto")[0]
 
 
 def make_search(
@@ -94,13 +112,22 @@ def make_search(
     metric: str,
     choice: SearchChoice,
     threads: Threads,
-    report: Report,
+    reporter: SearchReporter,
 ) -> PointSearch:
-    """Return the search of a choice."""
+    """Return the search of a choice; of the host where a device does not suit."""
+    report = reporter.rows
     if choice.name == "tree":
-        return tree_search(points.all(), metric == "manhattan", threads, report)
-    divisors = points.largest, points.length
-    return ProductSearch(points.values, *divisors, threads, report)
+        return tree_search(points.all(), METRICS[metric].norm, threads, report)
+    rows = random_order(len(points.values))
+    arrays = PointArrays(points.values, points.largest, points.length, rows)
+    device = find_accelerator("auto")[0] if choice.name == "device" else None
+    if device is not None:
+        try:
+            products = device.make_point_products(arrays)
+            return ProductSearch(products, rows, threads, report)
+        except ConfigError as error:
+            reporter.detail(f"search by product on the CPU: {error}")
+    return ProductSearch(HostProducts(arrays, threads), rows, threads, report)
 
 
 def visits(points: PointCoordinates, neighbours: int) -> float:
@@ -118,7 +145,7 @@ def visits(points: PointCoordinates, neighbours: int) -> float:
 
 def _visits_of(sample: np.ndarray, neighbours: int) -> float:
     """Return how many points of a sample a query visits at least, on average."""
-    tree = build_tree(sample, False, Threads(1))
+    tree = build_tree(sample, Norm.EUCLIDEAN, Threads(1))
     queries = sample[:QUERIES]
     square = (sample * sample).sum(axis=1)
     apart = square - 2 * (queries @ sample.T) + square[:QUERIES, None]

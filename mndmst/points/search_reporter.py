@@ -2,7 +2,6 @@
 
 from ..host.formatting import counted
 from ..host.progress import Progress
-from .search_choice import SearchChoice
 
 
 class SearchReporter:
@@ -17,10 +16,10 @@ class SearchReporter:
         self.progress = progress
         self.phase = "neighbours"
 
-    def chosen(self, choice: SearchChoice) -> None:
-        """Write which search is taken, in a verbose run."""
+    def detail(self, text: str) -> None:
+        """Write a detail, in a verbose run."""
         if self.progress is not None:
-            self.progress.detail(f"search by {choice.name}: {choice.reason}")
+            self.progress.detail(text)
 
     def rows(self, done: int, total: int) -> None:
         """Write how many rows of a phase are searched."""

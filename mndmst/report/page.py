@@ -18,8 +18,7 @@ from ..io.overwrite_rule import text_mark
 from ..io.picture_file import write_picture_file
 from . import draw
 from .advice import advice
-from .facts import command, options, stage_rows
-from .record import Record, totals
+from .record import Record, command, options, stage_rows, totals
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;

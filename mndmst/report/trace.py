@@ -10,8 +10,7 @@ from typing import Any
 from ..io.atomic_output import AtomicOutput
 from ..io.file_suffixes import TRACE
 from ..io.overwrite_rule import json_mark
-from .facts import meanings
-from .record import Record, Span, device_work, kind_of, stages
+from .record import Record, Span, device_work, kind_of, meanings, stages
 
 
 def write_trace(record: Record, path: Path, files: AtomicOutput) -> None:

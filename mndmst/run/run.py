@@ -13,8 +13,8 @@ from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, Rows
 from ..host.memory import Budget
+from ..io.shards.row_reading import StoredRows
 from ..io.shards.sharded_graph import ShardedGraph
-from ..io.shards.stored_rows import StoredRows
 from ..kernels.threads import ALONE, Threads
 from .config import Config
 from .report import Report

@@ -1,13 +1,365 @@
 """The Python client of the service."""
 
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from ..host.errors import ConfigError, ConfigTypeError, shown
+import numpy as np
+
+from ..api.forest import Forest, labels_of
+from ..api.inputs import as_column
+from ..host.errors import ConfigError, ConfigTypeError, InputError, optional, shown
 from .access import read_pem, read_token
-from .connection import Connection
-from .remote_graph import Graph
+from .connection import Connection, OtherVersionError, version_of
+from .protocol import batches_of, to_number
+
+
+class RemoteForest(Forest):
+    """A `Forest` whose columns stay at the service until they are needed.
+
+    Attributes
+    ----------
+    details : dict
+        The facts that the service sends: edges, trees, weight, version.
+    """
+
+    def __init__(
+        self, connection: Connection, graph: str, details: dict[str, Any]
+    ) -> None:
+        object.__setattr__(self, "details", details)
+        object.__setattr__(self, "_connection", connection)
+        object.__setattr__(self, "_graph", graph)
+
+    def __len__(self) -> int:
+        return int(self.details["forest_edges"])  # type: ignore[attr-defined]
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices the graph has."""
+        return int(self.details["num_vertices"])  # type: ignore[attr-defined]
+
+    @cached_property
+    def total_weight(self) -> int | float:
+        """The sum of the weights: exact for integers, else correctly rounded."""
+        return to_number(self.details["weight"])  # type: ignore[attr-defined]
+
+    @cached_property
+    def table(self) -> Any:
+        """The edges as an Arrow table: src, dst, weight."""
+        details, graph = self.details, self._graph  # type: ignore[attr-defined]
+        request = {"graph": graph, "table": "forest", "forest": details["forest"]}
+        return self._connection.read(request)  # type: ignore[attr-defined]
+
+    @cached_property
+    def src(self) -> np.ndarray:  # type: ignore[override]
+        """The smaller ends."""
+        return np.asarray(self.table["src"].to_numpy())
+
+    @cached_property
+    def dst(self) -> np.ndarray:  # type: ignore[override]
+        """The larger ends."""
+        return np.asarray(self.table["dst"].to_numpy())
+
+    @cached_property
+    def weight(self) -> np.ndarray:  # type: ignore[override]
+        """The weights."""
+        return np.asarray(self.table["weight"].to_numpy())
+
+    @cached_property
+    def labels(self) -> np.ndarray:  # type: ignore[override]
+        """For each vertex the smallest vertex of its tree."""
+        return labels_of(self.num_vertices, self.src, self.dst)
+
+
+arrow = optional("pyarrow", "serve", "The client of the service needs")
+
+# Rows sent at a time
+BATCH_ROWS = 1 << 18
+Pairs = tuple[Any, Any]
+
+
+class Graph:
+    """A graph that a service keeps.
+
+    Parameters
+    ----------
+    connection : Connection
+    name : str
+    """
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.connection, self.name = connection, name
+
+    def info(self) -> dict[str, Any]:
+        """Return facts about the graph: sizes, version, columns."""
+        return self.connection.ask("info", graph=self.name)
+
+    @cached_property
+    def num_vertices(self) -> int:
+        """How many vertices there are."""
+        return int(self.info()["num_vertices"])
+
+    def edges(self) -> Any:
+        """Return all edges as an Arrow table: src, dst, weight, in the order of edges.
+
+        The table is one version of the graph, and the metadata of its schema has the
+        number. Weights that are sent to `solve` or `store` are in the same order. The
+        connection remembers the version of the table it has read last, and sends it
+        with weights.
+        """
+        table = self.connection.read({"graph": self.name, "table": "edges"})
+        self.connection.versions_read[self.name] = version_of(table)
+        return table
+
+    @property
+    def forest(self) -> RemoteForest:
+        """The forest of the present version, by the graph's own weights."""
+        request = {"graph": self.name, "table": "forest"}
+        return RemoteForest(
+            self.connection, self.name, self.connection.details(request)
+        )
+
+    def solve(
+        self,
+        weights: Any = None,
+        *,
+        maximum: bool = False,
+        below: float | None = None,
+        without_edges: Pairs | None = None,
+        vertices: Any = None,
+        version: int | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> RemoteForest:
+        """Compute a forest with other weights, or of fewer edges.
+
+        Parameters
+        ----------
+        weights : str or array-like, optional
+            The name of a column; an expression of columns, such as
+            ``"length / speed"``; or a weight for each edge, in the order of `edges`.
+        maximum : bool
+            Compute the maximum spanning forest.
+        below : number, optional
+            Use edges of a smaller weight only.
+        without_edges : pair of array-like of integers, optional
+            Ends of edges to leave out.
+        vertices : array-like of integers, optional
+            Use edges between these vertices only; the others are trees by themselves.
+        version : int, optional
+            The version whose order of edges `weights` follow; by default that of the
+            table which this connection has read last by `edges`.
+        progress : callable, optional
+            Receives the name of every stage, and the seconds so far.
+
+        Returns
+        -------
+        Forest
+            Fetched when it is first looked at.
+
+        Raises
+        ------
+        OtherVersionError
+            If edges have come or gone since the version of the weights.
+        MndmstError
+            If the service cannot do it; the message says why.
+        """
+        fields: dict[str, Any] = {"graph": self.name}
+        if version is not None and (weights is None or isinstance(weights, str)):
+            raise InputError("a version is for weights that are sent; leave it out")
+        if weights is not None:
+            fields["weights"] = self._weights(weights, version)
+        if maximum:
+            fields["maximum"] = True
+        if below is not None:
+            fields["below"] = below
+        if without_edges is not None:
+            src, dst = without_edges
+            fields["without_edges"] = self._send("edges", {"src": src, "dst": dst})
+        if vertices is not None:
+            fields["vertices"] = self._send("vertices", {"vertex": vertices})
+        details = self.connection.ask("solve", progress, **fields)
+        return RemoteForest(self.connection, self.name, details)
+
+    def store(self, name: str, weights: Any, *, version: int | None = None) -> None:
+        """Keep weights as a column of the graph, for later calls of `solve`.
+
+        Parameters
+        ----------
+        version : int, optional
+            See `solve`.
+        """
+        upload = self._send_weights(weights, version)
+        self.connection.ask("store", graph=self.name, column=name, upload=upload)
+
+    def insert(self, src: Any, dst: Any, weight: Any) -> int:
+        """Insert edges that are not there yet; return the new version."""
+        return self.update(insert=(src, dst, weight))
+
+    def delete(self, src: Any, dst: Any) -> int:
+        """Delete edges; return the new version."""
+        return self.update(delete=(src, dst))
+
+    def set_weights(self, src: Any, dst: Any, weight: Any) -> int:
+        """Change weights of edges; return the new version."""
+        return self.update(set_weights=(src, dst, weight))
+
+    def update(self, *, version: int | None = None, **changes: tuple[Any, ...]) -> int:
+        """Apply insertions, deletions and changed weights as a whole.
+
+        Parameters
+        ----------
+        insert, set_weights : (src, dst, weight), optional
+        delete : (src, dst), optional
+        version : int, optional
+            The version that the changes are for: the service refuses them if the graph
+            has another.
+
+        Returns
+        -------
+        int
+            The version that has the changes.
+
+        Raises
+        ------
+        OtherVersionError
+            If the graph has another version than the one given.
+        """
+        if not changes:
+            raise InputError("no changes; give insert, delete or set_weights")
+        then: dict[str, Any] = {"action": "update", "graph": self.name}
+        result: dict[str, Any] = {}
+        for kind, columns in changes.items():
+            names = ("src", "dst", "weight")[: len(columns)]
+            sent = "changes" if len(columns) == 3 else "edges"
+            then[kind] = secrets.token_hex(16)
+            last = {"then": then} if len(then) == len(changes) + 2 else {}
+            given = dict(zip(names, columns, strict=True))
+            table = _versioned(_table(given), version)
+            result = self._put(sent, then[kind], table, None, **last)
+        return int(result["version"])
+
+    def snapshot(self) -> dict[str, Any]:
+        """Write the graph as shards where the service keeps its journal."""
+        return self.connection.ask("snapshot", graph=self.name)
+
+    def connected(self, u: Any, v: Any) -> np.ndarray:
+        """Return whether the vertices of pairs are connected; bool."""
+        table = self._query("connected", u, v)
+        return np.asarray(table["connected"].to_numpy())
+
+    def path_max(self, u: Any, v: Any) -> Any:
+        """Return the heaviest edge of each path in the forest, as an Arrow table.
+
+        Its columns are src, dst and weight; null where there is no path or no edge.
+        """
+        return self._query("path_max", u, v)
+
+    def path(self, u: Any, v: Any) -> Any:
+        """Return the edges of each path in the forest, from u to v.
+
+        Returns
+        -------
+        pyarrow.ChunkedArray of lists of (src, dst, weight)
+            An empty list where there is no path.
+        """
+        return self._query("path", u, v)["path"]
+
+    def components(self, below: float | None = None) -> np.ndarray:
+        """Return for each vertex the smallest one of its component.
+
+        Parameters
+        ----------
+        below : number, optional
+            Components of the edges of a smaller weight.
+        """
+        request = {"graph": self.name, "table": "labels"}
+        request |= {} if below is None else {"below": below}  # type: ignore[dict-item]
+        return np.asarray(self.connection.read(request)["label"].to_numpy())
+
+    def clusters(self, **rule: float) -> np.ndarray:
+        """Return the cluster of each vertex, numbered from 0; -1 is noise.
+
+        Parameters
+        ----------
+        count : int
+            So many clusters by single linkage; or
+        height : number
+            clusters joined by edges no heavier; or
+        min_size : int
+            those of HDBSCAN* with at least as many vertices.
+        """
+        request = {"graph": self.name, "table": "clusters", **rule}
+        return np.asarray(self.connection.read(request)["label"].to_numpy())
+
+    def _weights(self, weights: Any, version: int | None) -> dict[str, str]:
+        if isinstance(weights, str):
+            column = weights in self.info()["columns"]
+            return {"column" if column else "expression": weights}
+        return {"upload": self._send_weights(weights, version)}
+
+    def _send_weights(self, weights: Any, version: int | None) -> str:
+        """Send every rank the weights of its edges; return the name of the upload."""
+        values, name = as_column(weights, "weights"), secrets.token_hex(16)
+        info = self.connection.info({"graph": self.name, "table": "edges"})
+        details = self.connection.metadata(info)
+        counts = details["counts"]
+        now = details["version"]
+        if version is None:
+            version = self.connection.versions_read.get(self.name, now)
+        if not details["edges_since"] <= version <= now:
+            raise OtherVersionError(
+                f"the weights belong to version {version} of {self.name}, and the "
+                f"graph has version {now}, whose order of edges is another. Read the "
+                "edges again."
+            )
+        if len(values) != sum(counts):
+            raise InputError(
+                f"there are {len(values):,} weights and {sum(counts):,} edges in "
+                f"version {now}; give one for each, in the order of Graph.edges()"
+            )
+
+        def send(endpoint: Any, bounds: tuple[int, int]) -> None:
+            part = arrow.table({"weight": values[slice(*bounds)]})
+            self._put("weights", name, _versioned(part, version), endpoint)
+
+        shares = pairwise(accumulate(counts, initial=0))
+        with ThreadPoolExecutor(len(counts), "mndmst-send") as pool:
+            list(pool.map(send, info.endpoints, shares))
+        return name
+
+    def _send(self, kind: str, columns: dict[str, Any]) -> str:
+        """Send columns to rank 0; return the name of the upload."""
+        name = secrets.token_hex(16)
+        self._put(kind, name, _table(columns), None)
+        return name
+
+    def _put(
+        self, kind: str, name: str, table: Any, endpoint: Any, **more: Any
+    ) -> dict[str, Any]:
+        command = {"upload": name, "graph": self.name, "kind": kind, **more}
+        return self.connection.put(command, batches_of(table, BATCH_ROWS), endpoint)
+
+    def _query(self, query: str, u: Any, v: Any) -> Any:
+        columns = {"u": as_column(u, "u"), "v": as_column(v, "v")}
+        # An empty list is of floats; the service refuses others
+        columns = {n: c if len(c) else c.astype(np.int64) for n, c in columns.items()}
+        request = {"graph": self.name, "query": query}
+        return self.connection.exchange(request, arrow.table(columns))
+
+
+def _versioned(table: Any, version: int | None) -> Any:
+    """Return a table whose schema names the version it belongs to, if there is one."""
+    if version is None:
+        return table
+    return table.replace_schema_metadata({"version": str(version)})
+
+
+def _table(columns: dict[str, Any]) -> Any:
+    return arrow.table({n: as_column(c, n) for n, c in columns.items()})
 
 
 def connect(url: str, token: str | None = None, **options: Any) -> "Service":

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..host.errors import ConfigError, MndmstError, optional
-from .batches import batches_of
-from .protocol import to_bytes
+from .protocol import batches_of, to_bytes
 
 flight = optional("pyarrow.flight", "serve", "The client of the service needs")
 arrow = optional("pyarrow", "serve", "The client of the service needs")

@@ -16,8 +16,8 @@ from ..graph.model import Rows
 from ..graph.order import key_dtype, key_rule
 from ..host.errors import InputError
 from ..kernels.threads import Threads
-from .kernels.edge_places import (
-    Dealt,
+from .kernels.edge_buckets import (
+    EdgeBuckets,
     choose_blocks,
     choose_buckets,
     deal,
@@ -82,10 +82,9 @@ class EdgeOrder:
         kind = np.dtype("u2" if buckets < 1 << 16 else "u4")
         counts = np.zeros((len(self._parts) + 1, buckets), np.int64)
         bucket = np.empty(self.count, kind)
-        known = rows.csr, self._upward
         self.threads.map(choose_buckets, [
-            (*known, part, (BLOCK_BITS, self._blocks), vtxdist,
-             Dealt(bucket[self._slice(part)], count))
+            (rows.csr, self._upward, part, (BLOCK_BITS, self._blocks), vtxdist,
+             EdgeBuckets(bucket[self._slice(part)], count))
             for part, count in zip(self._parts, counts[1:], strict=True)
         ])  # fmt: skip
         heads = self.of_edges(rows.indices)
@@ -95,13 +94,15 @@ class EdgeOrder:
         _, (arrived,) = comm.alltoallv(self._counts, heads[away])
         arrived = arrived.astype(np.int64) - rows.first
         from_others = np.empty(len(arrived), kind)
-        choose_blocks(rows.indptr, arrived, BLOCK_BITS, Dealt(from_others, counts[0]))
+        choose_blocks(
+            rows.indptr, arrived, BLOCK_BITS, EdgeBuckets(from_others, counts[0])
+        )
         # In a bucket come the edges from other ranks, then those of each part of rows
         total = np.cumsum(counts.sum(axis=0))
         before = total - counts.sum(axis=0) + np.cumsum(counts, axis=0) - counts
         self._here = int(total[self._blocks - 1])
         self._arrived, *self._own = (
-            Dealt(part, begin)
+            EdgeBuckets(part, begin)
             for part, begin in zip(
                 [from_others, *(bucket[self._slice(p)] for p in self._parts)],
                 before, strict=True,
@@ -114,8 +115,9 @@ class EdgeOrder:
         for ends, (chosen, begin) in zip(
             lists, [self._arrived, *self._own], strict=True
         ):
-            places = chosen, self._blocks, begin.copy(), next_arc, self._target
-            find_targets(ends, *places)
+            find_targets(
+                ends, chosen, self._blocks, begin.copy(), next_arc, self._target
+            )
 
     def _slice(self, rows: tuple[int, int]) -> slice:
         """Return where the edges of some rows are among own edges."""
@@ -205,6 +207,6 @@ class EdgeOrder:
             raise InputError(f"the weight of edge {edge} is NaN. Give a number.")
 
 
-def _copied(edges: Dealt) -> Dealt:
+def _copied(edges: EdgeBuckets) -> EdgeBuckets:
     """Return edges whose places a kernel may count up."""
-    return Dealt(edges.bucket, edges.next_place.copy())
+    return EdgeBuckets(edges.bucket, edges.next_place.copy())

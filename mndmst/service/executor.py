@@ -1,25 +1,75 @@
 """Execute the requests that need all ranks: together, one request at a time."""
 
+import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..changes.batch import Batch
 from ..comm.communicator import Comm
-from ..host.errors import ConfigError, InputError, MndmstError
+from ..graph.order import keys_to_weights, stored_id_dtype
+from ..host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..io.edges import supported_weights
+from ..io.results.graph_names import vertex_ids
+from ..io.shards.graph_directory import Destination, remove_shards
+from ..io.shards.shard_writer import ShardWriter
 from ..io.shards.weight_columns import OWN
 from .expression import columns_of, evaluate
-from .jobs import CancelledError, Job, JobProgress
+from .jobs import CancelledError, JobProgress, QueuedJob
 from .loaded_graph import EdgeChoice, Weighed, lighter
 from .served_graph import ServedGraph
-from .snapshot import write_snapshot
 from .solved_forest import SolvedForest
 from .stall_watch import Activity
-from .updates import KINDS, read_batch
-from .upload_versions import UploadVersions
-from .uploads import Columns, Uploads
+from .uploads import KINDS, Columns, Uploads, UploadVersions, read_batch
+
+
+def write_snapshot(comm: Comm, graph: ServedGraph, folder: Path) -> str:
+    """Write a graph to a new directory; return its uuid. Collective.
+
+    Raises
+    ------
+    OutputError
+        On every rank, if it cannot be written; the directory is then removed.
+    """
+    try:
+        return _write(comm, graph, folder)
+    except OutputError:
+        if comm.rank == 0:
+            with suppress(OSError):
+                remove_shards(folder)
+        raise
+
+
+def _write(comm: Comm, graph: ServedGraph, folder: Path) -> str:
+    version = graph.written()
+    assert version.weighed is not None
+    rows, dtype = version.weighed.rows, version.weight_dtype
+    run, vtxdist = graph.loaded.run, graph.loaded.run.directory.vtxdist
+    name = f"{run.graph.uuid} version {graph.version}"
+    named = run.graph.uuid
+    if graph.version:
+        named = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+    original, target = None, Destination(folder)
+    with comm.raise_on_all():
+        original = vertex_ids(run.graph)
+        if comm.rank == 0:
+            target.claim(comm.size)
+    target = comm.bcast(target)
+    with ShardWriter(
+        target, run.num_vertices, dtype, vtxdist, named, original=original
+    ) as writer:
+        with comm.raise_on_all():
+            weights = keys_to_weights(rows.keys, dtype)
+            ids = rows.indices.astype(stored_id_dtype(run.num_vertices))
+            writer.write_part(comm.rank, rows.indptr, ids, weights)
+        with comm.raise_on_all():
+            if comm.rank == 0:
+                writer.finish()
+    return named
+
 
 # Number of forests of solves that are kept for clients to read.
 KEPT_FORESTS = 8
@@ -63,14 +113,14 @@ class Executor:
         """Return the activity of the main thread of this rank; for any thread."""
         return Activity.of(self.comm, self.busy)
 
-    def execute(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def execute(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         """Execute a request and return its result. Collective.
 
         Parameters
         ----------
         fields : dict
             The request.
-        job : Job or None
+        job : QueuedJob or None
             On rank 0, to tell progress to.
 
         Raises
@@ -90,7 +140,7 @@ class Executor:
         }
         return actions[fields["action"]](fields, job)
 
-    def _proceed(self, job: Job | None) -> Callable[[], None]:
+    def _proceed(self, job: QueuedJob | None) -> Callable[[], None]:
         """Return a function that raises on all ranks once the job is cancelled."""
 
         def proceed() -> None:
@@ -101,7 +151,7 @@ class Executor:
 
         return proceed
 
-    def _solve(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def _solve(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
         now = graph.written()
         choice = self._choice(graph, fields)
@@ -111,15 +161,16 @@ class Executor:
                 lighter(np.empty(0, weighed.dtype), choice.below)
         proceed = self._proceed(job)
         proceed()  # to read a column takes a while
-        facts = now.number, now.num_edges, weighed, choice
-        found = graph.loaded.solve(*facts, JobProgress(job), proceed)
+        found = graph.loaded.solve(
+            now.number, now.num_edges, weighed, choice, JobProgress(job), proceed
+        )
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
         kept = [*self.forests.items(), (name, found)][-KEPT_FORESTS:]
         self.forests = dict(kept)
         return {"forest": name, **found.summary}
 
-    def _forest(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def _forest(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         """Put a forest in order for clients: a named one, or the current version's."""
         graph = self.graphs[fields["graph"]]
         now = graph.current
@@ -163,7 +214,7 @@ class Executor:
         self.comm.barrier()
         self.forests = forests
 
-    def _release(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def _release(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         name = fields["forest"]
         graph = self.graphs.get(name.rpartition(".v")[0])
         number = None if graph is None else graph.version_of_forest(name)
@@ -173,7 +224,7 @@ class Executor:
         self.forests = {n: f for n, f in self.forests.items() if n != name}
         return {"released": released}
 
-    def _store(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def _store(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
         weights = self._uploaded_weights(graph, fields["upload"])
         graph.store(fields["column"], weights)
@@ -183,18 +234,18 @@ class Executor:
             "version": graph.version,
         }
 
-    def _order(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def _order(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         """Make the order of edges, and return how many edges each rank has."""
         version = self.graphs[fields["graph"]].ordered(ticketed=True)
         return version.order_facts
 
-    def _index(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def _index(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         """Index the forest of the current version on rank 0."""
         graph = self.graphs[fields["graph"]]
         version = graph.with_view(JobProgress(job), self._proceed(job))
         return {"version": version.number}
 
-    def _update(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def _update(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
         batch: Batch | MndmstError | None = None
         if self.comm.rank == 0:
@@ -240,7 +291,9 @@ class Executor:
         self._index({"graph": graph.name}, None)
         graph.publish(graph.apply(batch))
 
-    def _snapshot(self, fields: dict[str, Any], job: Job | None) -> dict[str, Any]:
+    def _snapshot(
+        self, fields: dict[str, Any], job: QueuedJob | None
+    ) -> dict[str, Any]:
         graph, folder, name = self.graphs[fields["graph"]], None, ""
         with self.comm.raise_on_all():
             if self.comm.rank == 0:

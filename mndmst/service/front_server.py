@@ -12,19 +12,15 @@ import numpy as np
 
 from ..host.errors import ConfigError, optional
 from .access import Access
-from .answer_memory import AnswerMemory
-from .batches import batches_of
 from .executor import Executor, check_known
 from .forest_view import ForestView
 from .graph_version import GraphVersion
-from .jobs import Jobs
-from .label_tables import label_schema
+from .jobs import JobQueue
 from .metrics import Metrics
-from .protocol import ACTIONS, QUERY, TABLE, read_request, to_bytes
-from .queries import answers, labels
-from .rank_server import RankServer
+from .protocol import ACTIONS, QUERY, TABLE, batches_of, read_request, to_bytes
+from .queries import AnswerMemory, answers, label_schema, labels
+from .rank_server import RankServer, edge_schema, versioned
 from .served_graph import ServedGraph
-from .streams import edge_schema, versioned
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
 arrow = optional("pyarrow", "serve", "The service needs")
@@ -74,7 +70,7 @@ class FrontServer(RankServer):
 
     Parameters
     ----------
-    jobs : Jobs
+    jobs : JobQueue
         Takes the requests that all ranks execute.
     places : list of str
         Where clients reach each rank; set once all of them listen.
@@ -83,7 +79,7 @@ class FrontServer(RankServer):
     """
 
     def __init__(
-        self, access: Access, executor: Executor, jobs: Jobs, quiet: bool
+        self, access: Access, executor: Executor, jobs: JobQueue, quiet: bool
     ) -> None:
         self.metrics, self.jobs, self.quiet = Metrics(), jobs, quiet
         self.places: list[str] = []
@@ -285,8 +281,8 @@ class FrontServer(RankServer):
             for chunk in reader:
                 if chunk.data is None:
                     continue
-                pairs = _pairs(chunk.data)
-                for table in answers(view, request["query"], *pairs, self._memory):
+                u, v = _pairs(chunk.data)
+                for table in answers(view, request["query"], u, v, self._memory):
                     if not begun:
                         schema = versioned(table.schema, graph.name, view.version)
                         writer.begin(schema)

@@ -19,7 +19,7 @@ class CancelledError(MndmstError):
         super().__init__("the request was cancelled")
 
 
-class Job:
+class QueuedJob:
     """A request, for the thread that asks and the ranks that answer.
 
     Attributes
@@ -70,20 +70,20 @@ class Job:
         return list(self.events())[-1]
 
 
-class Jobs:
+class JobQueue:
     """The jobs that wait."""
 
     def __init__(self) -> None:
-        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[QueuedJob] = queue.SimpleQueue()
         self._lock = Lock()
-        self._known: dict[str, Job] = {}
-        self._endings: list[Job] = []
+        self._known: dict[str, QueuedJob] = {}
+        self._endings: list[QueuedJob] = []
         self._closed = self._ended = False
 
     def __len__(self) -> int:
         return self._waiting.qsize()
 
-    def submit(self, fields: dict[str, Any]) -> Job:
+    def submit(self, fields: dict[str, Any]) -> QueuedJob:
         """Let a job wait for its turn.
 
         Raises
@@ -91,7 +91,7 @@ class Jobs:
         ConfigError
             If too many wait, another has the same id, or the service ends.
         """
-        job, request = Job(fields), fields.get("request")
+        job, request = QueuedJob(fields), fields.get("request")
         with self._lock:
             if self._closed:
                 raise ConfigError("the service is ending; start it again, and ask then")
@@ -104,12 +104,12 @@ class Jobs:
             self._waiting.put(job)
         return job
 
-    def close(self) -> Job:
+    def close(self) -> QueuedJob:
         """Take no more jobs; return one that ends when all others have been executed.
 
         Any number of clients and signals may close the jobs.
         """
-        job = Job({"action": "shutdown"})
+        job = QueuedJob({"action": "shutdown"})
         with self._lock:
             if self._ended:
                 job.end({"ended": True})
@@ -130,7 +130,7 @@ class Jobs:
         """
         with self._lock:
             self._closed = self._ended = True
-            waiting: list[Job] = []
+            waiting: list[QueuedJob] = []
             while not self._waiting.empty():
                 waiting.append(self._waiting.get())
             for job in waiting:
@@ -156,7 +156,7 @@ class Jobs:
                 job.end(CancelledError())
         return True
 
-    def next(self) -> Job:
+    def next(self) -> QueuedJob:
         """Wait for a job that has not been cancelled, without using the processor."""
         while True:
             job = self._waiting.get()
@@ -165,7 +165,7 @@ class Jobs:
                     job.begun = True
                     return job
 
-    def forget(self, job: Job) -> None:
+    def forget(self, job: QueuedJob) -> None:
         """Forget a job that has been executed."""
         with self._lock:
             self._known.pop(job.fields.get("request", ""), None)
@@ -176,11 +176,11 @@ class JobProgress(Progress):
 
     Parameters
     ----------
-    job : Job or None
+    job : QueuedJob or None
         None on ranks that no client waits for.
     """
 
-    def __init__(self, job: Job | None) -> None:
+    def __init__(self, job: QueuedJob | None) -> None:
         super().__init__(False)
         self.job = job
 

@@ -2,7 +2,7 @@
 
 A folder for each graph::
 
-    lease             which service has the folder; see `lease`
+    lease             names the service that holds the folder; see `Lease`
     graph             the uuid of the graph that it began with
     journal-V         the batches after version V, one record each; see `records`
     journal-V.kept-X  a journal that `--journal-until` has replaced
@@ -15,24 +15,27 @@ left under temporary names. It removes only files that have the names and beginn
 its own.
 """
 
+import errno
+import fcntl
 import os
 import re
 import secrets
+import socket
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ..changes.batch import Batch
-from ..host.errors import InputError, MndmstError
+from ..host.errors import InputError, MndmstError, OutputError
 from ..io.atomic_output import whole_file
 from ..io.file_errors import flush_to_disk, writing
 from ..io.regular_files import read_small
 from ..io.shards.graph_directory import new_token, remove_shards
 from ..io.shards.sharded_graph import open_graph
-from .lease import Lease
 from .records import (
     MAGIC,
     MAGIC_1,
@@ -46,6 +49,82 @@ from .records import (
     unpack,
 )
 
+LEASE_NAME = "lease"
+MOST_HOLDER_BYTES = 1000
+# A process that was killed takes a moment to end.
+PATIENCE_SECONDS, PAUSE_SECONDS = 2.0, 0.02
+_BUSY = (errno.EWOULDBLOCK, errno.EACCES)
+
+
+class Lease:
+    """A service's lock on a folder, held until `close` or the end of the process.
+
+    The service takes it before it reads anything in the folder. The file `lease` names
+    the holder, and stays.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Raises
+    ------
+    OutputError
+        If another service holds it, the folder cannot be written, or its file system
+        has no locks.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / LEASE_NAME
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with writing(path):
+            self._file = os.open(path, flags, 0o644)
+        try:
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                raise OutputError(f"{path}: is not a regular file. Move it away.")
+            self._lock(folder, path)
+            since = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+            text = f"process {os.getpid()} on {socket.gethostname()}, since {since}\n"
+            with writing(path):
+                os.ftruncate(self._file, 0)
+                os.pwrite(self._file, text.encode(), 0)
+        except BaseException:
+            self.close()
+            raise
+
+    def _lock(self, folder: Path, path: Path) -> None:
+        patience = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in _BUSY:
+                    raise OutputError(
+                        f"{path}: cannot be locked ({error.strerror}), so two services "
+                        "could write one journal. Give a --journal on a file system "
+                        "with locks."
+                    ) from error
+                if time.monotonic() > patience:
+                    raise OutputError(
+                        f"{folder}: another service has this journal: "
+                        f"{self._holder()}. End that one, or give another --journal."
+                    ) from error
+                time.sleep(PAUSE_SECONDS)
+            else:
+                return
+
+    def _holder(self) -> str:
+        text = (
+            os.pread(self._file, MOST_HOLDER_BYTES, 0).decode(errors="replace").strip()
+        )
+        return text if text.isprintable() and text else "it has not said its process"
+
+    def close(self) -> None:
+        """Give the lock up."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
 _NAME = re.compile(r"(journal|snapshot)-(\d+)(-[0-9a-f]{16}(\.tmp)?)?")
 _ON_THE_WAY = re.compile(r"(graph|journal-\d+)\.tmp-[0-9a-f]{12}")
 UNFINISHED = ".tmp"
@@ -53,7 +132,7 @@ ORIGIN = "graph"
 UUID_LINE = re.compile(rb"[0-9a-f-]{0,36}\n?")
 
 
-class Found(NamedTuple):
+class JournalStart(NamedTuple):
     """Where a graph begins: its shards, and the version they have."""
 
     path: Path
@@ -89,7 +168,7 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
         self._lease = Lease(folder)
 
-    def begin(self, original: Path) -> Found:
+    def begin(self, original: Path) -> JournalStart:
         """Return the shards that the journal continues: the newest snapshot's, if any.
 
         Parameters
@@ -117,9 +196,9 @@ class Journal:
             if path.suffix != UNFINISHED
         }
         if not complete:
-            return Found(original, 0)
+            return JournalStart(original, 0)
         newest = max(complete)
-        return Found(complete[newest], newest)
+        return JournalStart(complete[newest], newest)
 
     def open(self, version: int, uuid: str) -> Iterator[Batch]:
         """Open the journal after a version, and yield the batches in it.

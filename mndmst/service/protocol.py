@@ -32,7 +32,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..host.errors import ConfigError
+from ..host.errors import ConfigError, optional
 
 MOST_REQUEST_BYTES = 1 << 20
 # The integers that some type of weights has
@@ -242,3 +242,14 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
     return value
+
+
+def batches_of(table: Any, rows: int) -> list[Any]:
+    """Return an Arrow table as record batches of at most `rows` rows, at least one.
+
+    A table without rows becomes one empty batch, because a stream needs a batch.
+    """
+    arrow = optional("pyarrow", "serve", "The service needs")
+    empty = [arrow.array([], field.type) for field in table.schema]
+    batches: list[Any] = table.combine_chunks().to_batches(rows)
+    return batches or [arrow.record_batch(empty, schema=table.schema)]

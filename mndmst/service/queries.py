@@ -1,6 +1,8 @@
 """Queries on a forest, answered on rank 0 from one version."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,101 @@ from ..cluster.linkage import (
     single_linkage,
 )
 from ..host.errors import ConfigError, optional
+from ..host.memory import MIB, free_bytes
 from ..tree.index import ForestIndex
-from .answer_memory import AnswerMemory
 from .forest_view import ForestView
-from .label_tables import cluster_rule
+
+
+class AnswerMemory:
+    """Bytes that answers may hold together on one rank; thread-safe.
+
+    Parameters
+    ----------
+    limit : int
+        0 for the memory that the host has free.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._lock, self._held = Lock(), 0
+
+    @property
+    def held(self) -> int:
+        """Bytes that answers hold now."""
+        return self._held
+
+    @contextmanager
+    def hold(self, nbytes: int, what: str) -> Iterator[None]:
+        """Count bytes as held while the block runs.
+
+        Raises
+        ------
+        ConfigError
+            If they do not fit; the message names a limit that suffices.
+        """
+        with self._lock:
+            held = self._held + nbytes
+            if self.limit and held > self.limit:
+                raise ConfigError(
+                    f"--memory {self.limit:,} is too little for {what} of {nbytes:,} "
+                    f"bytes beside {self._held:,} bytes of other answers; --memory "
+                    f"{held // MIB + 1}MiB suffices"
+                )
+            if not self.limit and nbytes > (free := free_bytes()):
+                raise ConfigError(
+                    f"{what} of {nbytes:,} bytes do not fit the {free:,} bytes that "
+                    "the host has free; ask for fewer, or use a larger host"
+                )
+            self._held = held
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held -= nbytes
+
 
 arrow = optional("pyarrow", "serve", "The service needs")
+
+RULES = ("count", "height", "min_size")
+
+
+def label_schema(request: Mapping[str, Any], num_vertices: int) -> Any:
+    """Return the columns of a table of labels or clusters.
+
+    Raises
+    ------
+    ConfigError
+        If the request gives no rule of clusters, more than one, or one that no forest
+        of this number of vertices fits.
+    """
+    columns = [("label", arrow.int64())]
+    if request["table"] == "clusters":
+        rule = cluster_rule(request)
+        if rule == "count" and request["count"] > num_vertices:
+            raise ConfigError(
+                f"clusters: count is {request['count']}, but there are "
+                f"{num_vertices:,} vertices"
+            )
+        if rule == "min_size":
+            if request["min_size"] < 2:
+                raise ConfigError("clusters: min_size must be at least 2")
+            columns.append(("probability", arrow.float64()))
+    return arrow.schema(columns)
+
+
+def cluster_rule(request: Mapping[str, Any]) -> str:
+    """Return the one rule that a request for clusters gives.
+
+    Raises
+    ------
+    ConfigError
+        If there is none, or several.
+    """
+    rules = [name for name in RULES if name in request]
+    if len(rules) != 1:
+        raise ConfigError("clusters: give one of count, height and min_size")
+    return rules[0]
+
 
 # Edges in a batch of paths, unless one path has more
 PATH_EDGES = 1 << 18

@@ -1,26 +1,110 @@
 """The Flight server of a rank: takes the columns sent to it, streams its share."""
 
+import contextlib
 import json
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from ..host.errors import ConfigError, MndmstError, optional
-from .access import Access
-from .executor import Executor, check_known
-from .graph_version import StaleVersionError
-from .jobs import CancelledError
-from .local_socket import own_socket
-from .open_connections import cut_connections
-from .protocol import TABLE, UPLOAD, read_request, to_bytes
-from .streams import edge_schema, forest_batches, graph_batches, versioned
-from .upload_versions import UploadVersion, read_version
+import numpy as np
 
-flight = optional("pyarrow.flight", "serve", "The service needs")
+from ..graph.model import EdgeList
+from ..graph.order import keys_to_weights
+from ..host.errors import ConfigError, MndmstError, optional
+from .access import Access, own_socket
+from .executor import Executor, check_known
+from .graph_version import GraphVersion, StaleVersionError
+from .jobs import CancelledError
+from .protocol import TABLE, UPLOAD, read_request, to_bytes
+from .uploads import UploadVersion, read_version
+
 arrow = optional("pyarrow", "serve", "The service needs")
 
+BATCH_ROWS = 1 << 18
+
+
+def versioned(schema: Any, graph: str, version: int) -> Any:
+    """Return a schema whose metadata names a graph and its version."""
+    return schema.with_metadata({"graph": graph, "version": str(version)})
+
+
+def edge_schema(dtype: np.dtype) -> Any:
+    """Return the columns of edges."""
+    weight = arrow.from_numpy_dtype(dtype)
+    columns = [("src", arrow.int64()), ("dst", arrow.int64()), ("weight", weight)]
+    return arrow.schema(columns)
+
+
+def forest_batches(edges: EdgeList, dtype: np.dtype) -> Iterator[Any]:
+    """Yield the edges of a forest that begin at this rank's rows, in order."""
+    schema = edge_schema(dtype)
+    for low in range(0, len(edges), BATCH_ROWS):
+        part = slice(low, low + BATCH_ROWS)
+        weights = keys_to_weights(edges.key[part], dtype)
+        yield _batch(schema, edges.u[part], edges.v[part], weights)
+
+
+def graph_batches(version: GraphVersion) -> Iterator[Any]:
+    """Yield the edges of a version that begin at this rank's rows, in order.
+
+    The version must have its order of edges.
+    """
+    assert version.order is not None and version.weighed is not None
+    schema, keys = edge_schema(version.weight_dtype), version.weighed.rows.keys
+    for src, dst, key in version.order.batches(keys, BATCH_ROWS):
+        yield _batch(schema, src, dst, keys_to_weights(key, version.weight_dtype))
+
+
+def _batch(schema: Any, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Any:
+    columns = [arrow.array(ends.astype(np.int64)) for ends in (src, dst)]
+    return arrow.record_batch([*columns, arrow.array(weight)], schema=schema)
+
+
+def cut_connections(port: int, path: Path | None) -> int:
+    """Shut down the connections that this process has accepted at an address.
+
+    Flight ends a server once all calls have ended, and offers no deadline, so a silent
+    client would keep the process. A cut connection ends its calls as if the network had
+    failed.
+
+    Parameters
+    ----------
+    port : int
+        Of TCP.
+    path : Path or None
+        The socket in the file system in place of it.
+
+    Returns
+    -------
+    int
+        How many there were.
+    """
+    count = 0
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208 (names alone, not links)
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as s:
+            if _accepted_at(s, port, path):
+                s.shutdown(socket.SHUT_RDWR)
+                count += 1
+    return count
+
+
+def _accepted_at(connection: socket.socket, port: int, path: Path | None) -> bool:
+    """Return whether a socket is a connection that was accepted at an address."""
+    if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return False
+    if connection.family == socket.AF_UNIX:
+        return path is not None and connection.getsockname() == str(path)
+    if path is None and connection.family in (socket.AF_INET, socket.AF_INET6):
+        return bool(connection.getsockname()[1] == port)
+    return False
+
+
+flight = optional("pyarrow.flight", "serve", "The service needs")
 # Calls whose connections are cut end at once, unless they compute. They are waited for;
 # after an error of this rank only shortly, for the other ranks wait meanwhile.
 CUT_SECONDS, FAILED_SECONDS = 60.0, 2.0

@@ -32,9 +32,8 @@ from .access import Access
 from .control_channel import ControlChannel
 from .executor import Executor, FatalError
 from .front_server import FrontServer
-from .jobs import Job, Jobs
-from .journal import Found as Start
-from .journal import Journal
+from .jobs import JobQueue, QueuedJob
+from .journal import Journal, JournalStart
 from .protocol import to_bytes
 from .rank_server import RankServer
 from .served_graph import ServedGraph
@@ -95,10 +94,10 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         On every rank, after a signal to stop; everything asked for has been answered.
     """
     compile_kernels(comm, "service", None, progress.say)
-    jobs, told = Jobs(), (config, progress)
+    jobs = JobQueue()
     executor = Executor(comm, {}, Uploads(config.memory))
     for name, path in setting.graphs.items():
-        graph = _loaded(comm, name, path, setting, told)
+        graph = _loaded(comm, name, path, setting, config, progress)
         executor.graphs[name] = graph
         executor.uploads.graph_bytes += graph.current.nbytes
         _replay(executor, graph, progress)
@@ -131,19 +130,22 @@ def _loaded(
     name: str,
     path: Path,
     setting: Setting,
-    told: tuple[Config, Progress],
+    config: Config,
+    progress: Progress,
 ) -> ServedGraph:
     """Read a graph, or the newest snapshot of it, and find its journal. Collective."""
-    journal, found = None, Start(path, 0)
+    journal, found = None, JournalStart(path, 0)
     with comm.raise_on_all():
         if comm.rank == 0 and setting.journal is not None:
             until = setting.journal_until.get(name)
             journal = Journal(setting.journal / name, until)
             found = journal.begin(path)
     found = comm.bcast(found)
-    graph = ServedGraph.load(comm, name, found.path, *told, version=found.version)
+    graph = ServedGraph.load(
+        comm, name, found.path, config, progress, version=found.version
+    )
     weights = graph.loaded.run.graph.weight_dtype
-    compile_kernels(comm, "update", weights, told[1].say)
+    compile_kernels(comm, "update", weights, progress.say)
     graph.journal, graph.journaled = journal, setting.journal is not None
     return graph
 
@@ -172,7 +174,7 @@ def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
 
 
 @contextlib.contextmanager
-def _server(comm: Comm, setting: Setting, executor: Executor, jobs: Jobs):  # type: ignore[no-untyped-def]
+def _server(comm: Comm, setting: Setting, executor: Executor, jobs: JobQueue):  # type: ignore[no-untyped-def]
     """Listen on every rank; end the listening after the block.
 
     After an error no call of a client is waited for: this rank's own end lets the
@@ -200,7 +202,7 @@ def _server(comm: Comm, setting: Setting, executor: Executor, jobs: Jobs):  # ty
 
 def _listen_for_ends(
     executor: Executor,
-    jobs: Jobs,
+    jobs: JobQueue,
     channel: ControlChannel,
     attached: bool,
     timeout: int,
@@ -247,7 +249,7 @@ def _announce(setting: Setting, place: str, progress: Progress) -> None:
     progress.say(f"serving {', '.join(setting.graphs)}")
 
 
-def _lead(executor: Executor, jobs: Jobs, channel: ControlChannel) -> None:
+def _lead(executor: Executor, jobs: JobQueue, channel: ControlChannel) -> None:
     """Execute the jobs on rank 0, and wake the others for each."""
     while True:
         job = jobs.next()
@@ -273,7 +275,7 @@ def _follow(executor: Executor, channel: ControlChannel) -> None:
 
 
 def _attempt(
-    executor: Executor, fields: dict[str, Any], job: Job | None
+    executor: Executor, fields: dict[str, Any], job: QueuedJob | None
 ) -> dict[str, Any] | MndmstError:
     """Return the result of a job, or the error that all ranks have raised.
 

@@ -177,8 +177,9 @@ class ServedGraph:
             now = self.current
             assert now.weighed is not None
             index = None if now.view is None else now.view.forest.index
-            facts = now.weighed.rows, now.weight_dtype, index, now.number
-            self._changing = ChangingForest(self.loaded.comm, *facts)
+            self._changing = ChangingForest(
+                self.loaded.comm, now.weighed.rows, now.weight_dtype, index, now.number
+            )
         return self._changing.apply(batch)
 
     def publish(self, applied: Applied) -> None:

@@ -14,9 +14,8 @@ from typing import Any
 
 from ..host.errors import ConfigError
 from ..host.launcher import find_mpirun
-from .client import Service, connect
+from .client import Graph, Service, connect
 from .connection import ServiceError
-from .remote_graph import Graph
 
 _PACKAGE_PARENT = Path(__file__).parents[2]
 # What an outer launcher tells its processes would confuse an inner one.

@@ -1,4 +1,4 @@
-"""Columns that clients have sent, and that a request will use.
+"""Columns that clients have sent for a later request, with the versions they name.
 
 `--memory` limits the bytes that uploads hold beside the graphs, and not the size of the
 process, in which libraries keep freed memory. A refused upload holds nothing.
@@ -7,10 +7,11 @@ process, in which libraries keep freed memory. A refused upload holds nothing.
 import time
 from collections.abc import Iterable
 from threading import Lock, Timer
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..changes.batch import OPERATIONS, Batch
 from ..host.errors import ConfigError, InputError, optional
 from ..host.memory import MIB, free_bytes, give_back_freed
 
@@ -166,3 +167,104 @@ def _joined(name: str, pieces: list[np.ndarray]) -> np.ndarray:
     if not pieces:
         raise InputError("the upload has no batch of rows. Send one, empty if need be.")
     return np.concatenate(pieces)  # one may be written to, unlike what Arrow holds
+
+
+# Key of the version in the metadata of an upload's schema
+VERSION = b"version"
+
+
+class UploadVersion(NamedTuple):
+    """The version of a graph that an upload belongs to."""
+
+    graph: str
+    number: int
+
+
+class UploadVersions:
+    """The version of each upload that names one, on one rank; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[str, tuple[float, UploadVersion]] = {}
+
+    def note(self, upload: str, version: UploadVersion) -> None:
+        """Keep the version of an upload."""
+        now = time.monotonic()
+        with self._lock:
+            for name, (since, _) in list(self._known.items()):
+                if since < now - KEPT_SECONDS:
+                    del self._known[name]
+            self._known[upload] = now, version
+
+    def take(self, upload: str) -> UploadVersion | None:
+        """Return the version of an upload and drop it; None if it names none."""
+        with self._lock:
+            return self._known.pop(upload, (0.0, None))[1]
+
+
+def read_version(metadata: dict[bytes, bytes] | None) -> int | None:
+    """Return the version that the metadata of a schema names, None without one.
+
+    Raises
+    ------
+    InputError
+        If it is not a number.
+    """
+    text = (metadata or {}).get(VERSION)
+    if text is None:
+        return None
+    if not text.isdigit() or len(text) > 18:
+        raise InputError(
+            f"the upload's schema has version {text[:40]!r}; give the number that the "
+            "service has named"
+        )
+    return int(text)
+
+
+# The fields of a request, in the order in which their changes are made
+KINDS = {"delete": "delete", "set_weights": "set", "insert": "insert"}
+
+
+def read_batch(fields: dict[str, Any], uploads: Uploads) -> Batch:
+    """Return the changes that a client has sent to this rank.
+
+    Parameters
+    ----------
+    fields : dict
+        Names of uploads, by the kind of change.
+
+    Raises
+    ------
+    InputError
+        If they have not come, or there are none.
+    """
+    parts: list[tuple[int, np.ndarray, np.ndarray, np.ndarray | None]] = []
+    for field, operation in KINDS.items():
+        if field not in fields:
+            continue
+        columns = uploads.take(fields[field]) or {}
+        wanted = ["src", "dst"] + ["weight"] * (operation != "delete")
+        if list(columns) != wanted:
+            raise InputError(
+                f"{field}: no upload {fields[field]} of {', '.join(wanted)} has come"
+            )
+        parts.append(
+            (
+                OPERATIONS[operation],
+                columns["src"],
+                columns["dst"],
+                columns.get("weight"),
+            )
+        )
+    if not parts:
+        raise InputError(f"no changes: give {', '.join(KINDS)} or some of them")
+    kinds = {weight.dtype for *_, weight in parts if weight is not None}
+    if len(kinds) > 1:
+        names = " and ".join(sorted(kind.name for kind in kinds))
+        raise InputError(f"the weights have types {names}; give one for all")
+    dtype = kinds.pop() if kinds else np.dtype(np.int32)
+    op = [np.full(len(src), number, np.uint8) for number, src, *_ in parts]
+    weights = [np.zeros(len(s), dtype) if w is None else w for _, s, _, w in parts]
+    src, dst = [part[1] for part in parts], [part[2] for part in parts]
+    joined = np.concatenate
+    return Batch(joined(op), joined(src), joined(dst), joined(weights))

@@ -25,7 +25,7 @@ from ..comm.directory import present_names
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..graph.order import id_dtype
 from ..graph.ordered import Ordered
-from ..io.shards.stored_rows import StoredRows
+from ..io.shards.row_reading import StoredRows
 from ..kernels.edge_columns import room_for
 from ..kernels.edge_order import in_order
 from ..run.run import Run

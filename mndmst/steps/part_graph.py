@@ -12,7 +12,7 @@ from ..run.report import Report
 from ..run.run import Run, State
 from ..run.startup import start_devices
 from .devices import make_backends
-from .read import balanced_vtxdist, keep_to_host, read_rows
+from .read import balanced_vtxdist, begin_read, keep_to_host
 from .split import begin_placing, deal, place
 
 
@@ -56,10 +56,10 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     with report.stage("read") as entry:
         entry["resident_bytes"] = resident_bytes()
         vtxdist = balanced_vtxdist(comm, graph)
-        rows, stored, num_edges = read_rows(
-            comm, graph, vtxdist, budget, threads, entry,
-            begun=lambda rows: begin_placing(background, backends, rows, config),
-        )  # fmt: skip
+        reading = begin_read(comm, graph, vtxdist, budget, threads, entry)
+        inspection = begin_placing(background, backends, reading.rows, config)
+        num_edges = reading.finish(inspection)
+        rows, stored = reading.rows, reading.stored
     report.level("read", num_edges)
     with report.stage("kernels"), comm.raise_on_all():
         background.finish()

@@ -3,10 +3,13 @@
 The numbers of shards and of ranks are independent. Every rank gets consecutive rows
 with about the same number of arcs, each vertex counted as `VERTEX_COST` arcs; this
 keeps the locality of a graph. Rows that `--memory` does not hold are read in pieces,
-and stay in their file (`io/shards/stored_rows.py`).
+and stay in their file. `io/shards/row_reading.py` reads the files.
 """
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,9 +19,15 @@ from ..graph.model import Rows
 from ..graph.order import keys_to_weights
 from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
+from ..io.shards.row_reading import ReadInProgress, StoredRows
+from ..io.shards.shard_files import ShardFiles
 from ..io.shards.sharded_graph import ShardedGraph
-from ..io.shards.stored_rows import Clock, Look, StoredRows, load_rows
-from ..kernels.arc_inspection import add_to_buckets, arcs_of_bucket
+from ..kernels.arc_inspection import (
+    ArcFacts,
+    ArcInspection,
+    add_to_buckets,
+    arcs_of_bucket,
+)
 from ..kernels.freed_memory import keep_freed, keep_nothing
 from ..kernels.threads import Threads
 
@@ -56,16 +65,100 @@ def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
     return vtxdist
 
 
-def read_rows(
+class Clock:
+    """Sums the seconds that each step of a stage takes, over all pieces."""
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.entry = entry
+        self.last = time.perf_counter()
+
+    def note(self, step: str) -> None:
+        """Add the seconds since the last step."""
+        now, name = time.perf_counter(), f"{step}_seconds"
+        self.entry[name] = self.entry.get(name, 0.0) + now - self.last
+        self.last = now
+
+
+@dataclass(frozen=True)
+class RankRead:
+    """The read of this rank's rows: row pointers are there, `finish` reads the arcs.
+
+    Attributes
+    ----------
+    whole : ReadInProgress
+        The rows that are kept in memory: all, or none if they are stored.
+    stored : StoredRows or None
+        The rows in pieces, if the memory limit does not hold the rows of every rank.
+    """
+
+    comm: Comm
+    whole: ReadInProgress
+    stored: StoredRows | None
+    clock: Clock
+
+    @property
+    def rows(self) -> Rows:
+        """The rows in memory, whose arcs `finish` reads."""
+        return self.whole.rows
+
+    def pieces(self) -> Iterable[Rows]:
+        """Return all rows: one piece in memory, or several that are read again."""
+        return [self.rows] if self.stored is None else self.stored.pieces()
+
+    def finish(self, inspection: ArcInspection | None = None) -> int:
+        """Read all arcs and check them. Collective.
+
+        Parameters
+        ----------
+        inspection : ArcInspection, optional
+            An inspection of `rows` on a device, which runs meanwhile.
+
+        Returns
+        -------
+        int
+            Distinct undirected edges of the whole graph, without self-loops.
+
+        Raises
+        ------
+        InputError
+            If a part is damaged or the arcs are not symmetric.
+        """
+        comm = self.comm
+        with comm.raise_on_all():
+            facts = list(self._facts(inspection))
+        balance = sum(found.balance for found in facts) % (1 << 64)
+        if comm.sum(np.array([balance], np.uint64))[0] != 0:
+            error = _asymmetry(comm, self.whole.graph, self.pieces)
+            with comm.raise_on_all():
+                raise error
+        return comm.sum(sum(found.edges for found in facts))
+
+    def _facts(self, inspection: ArcInspection | None) -> Iterator[ArcFacts]:
+        """Read the arcs of each piece, and yield their facts."""
+        yield self.whole.read(inspection=inspection)
+        self.clock.note("arcs")
+        for begin, end in pairwise(self.stored.bounds) if self.stored else ():
+            yield self._facts_of_piece(begin, end)
+
+    def _facts_of_piece(self, begin: int, end: int) -> ArcFacts:
+        piece = ReadInProgress(self.whole.graph, begin, end, self.whole.threads)
+        self.clock.note("indptr")
+        facts = piece.read()
+        self.clock.note("arcs")
+        return facts
+
+
+def begin_read(
     comm: Comm,
     graph: ShardedGraph,
     vtxdist: np.ndarray,
     budget: Budget,
     threads: int = 1,
     entry: dict[str, Any] | None = None,
-    begun: Callable[[Rows], Look | None] = lambda rows: None,
-) -> tuple[Rows, StoredRows | None, int]:
-    """Read this rank's rows and check them. Collective.
+) -> RankRead:
+    """Read the row pointers of this rank's rows, and take memory for their arcs.
+
+    Collective.
 
     Parameters
     ----------
@@ -73,42 +166,23 @@ def read_rows(
         Number of threads that read and check.
     entry : dict, optional
         Gets the seconds taken for row pointers and arcs.
-    begun : callable
-        Called with the rows when reading of their arcs begins; may return a callback
-        that inspects the arcs.
-
-    Returns
-    -------
-    rows : Rows
-        None of them, if they are stored.
-    stored : StoredRows or None
-        The rows, if the memory limit does not hold the rows of every rank.
-    num_edges : int
-        Distinct undirected edges of the whole graph, without self-loops.
 
     Raises
     ------
     ConfigError
-        If not even pieces of the rows fit into the memory allowed.
+        If not even pieces of the rows fit into the memory limit.
     InputError
-        If a part is damaged or the arcs are not symmetric.
+        If a part is damaged.
     """
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
     pool = Threads(threads)
     clock = Clock({} if entry is None else entry)
     bounds = cut_rows(comm, graph, begin, end, budget) if budget.limit else None
     stored = StoredRows(graph, bounds, pool) if bounds else None
-
     with comm.raise_on_all():
-        last = begin if stored else end
-        rows, facts = load_rows(graph, begin, last, pool, clock, begun)
-        found = [facts, *(stored.inspect(clock) if stored else ())]
-    balance = sum(facts.balance for facts in found) % (1 << 64)
-    if comm.sum(np.array([balance], np.uint64))[0] != 0:
-        error = _asymmetry(comm, graph, stored.pieces if stored else lambda: [rows])
-        with comm.raise_on_all():
-            raise error
-    return rows, stored, comm.sum(sum(facts.edges for facts in found))
+        whole = ReadInProgress(graph, begin, begin if stored else end, pool)
+    clock.note("indptr")
+    return RankRead(comm, whole, stored, clock)
 
 
 def keep_to_host(
@@ -192,7 +266,7 @@ def _arc_bytes(graph: ShardedGraph) -> int:
 
 
 def _asymmetry(
-    comm: Comm, graph: ShardedGraph, pieces: Callable[[], Iterable[Rows]]
+    comm: Comm, graph: ShardFiles, pieces: Callable[[], Iterable[Rows]]
 ) -> InputError:
     """Return an error that names an arc without its reverse. Collective."""
     buckets = np.zeros(BUCKETS, np.uint64)
@@ -212,7 +286,7 @@ def _asymmetry(
     return comm.bcast(_no_reverse(graph, tail, head, key) if comm.rank == 0 else None)
 
 
-def _no_reverse(graph: ShardedGraph, tail, head, key) -> InputError:
+def _no_reverse(graph: ShardFiles, tail, head, key) -> InputError:
     """Return the error for the first of some arcs that has no reverse among them."""
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     order = np.lexsort((tail > head, key, high, low))

@@ -23,7 +23,7 @@ import numpy as np
 from ..backends.base import Backend, Band
 from ..graph.light_edges import first_share
 from ..graph.model import EdgeList, Rows
-from ..io.shards.stored_rows import Look
+from ..kernels.arc_inspection import ArcInspection
 from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Worker
@@ -183,16 +183,16 @@ LEAST_ARCS = 1 << 20
 
 def begin_placing(
     background: Background, backends: list[Backend], rows: Rows, config: Config
-) -> Look | None:
+) -> ArcInspection | None:
     """Begin to copy all rows to the first device, if it may get them all.
 
-    Returns a callback that inspects them there, if the device can.
+    Returns the inspection of the rows on the device, if the device can inspect arcs.
     """
     shared = len(backends) > 1
     if shared and (isinstance(config.ratio, int | float) or rows.num_arcs < LEAST_ARCS):
         return None
     background.place(backends[0], rows)
-    return background.look if backends[0].looks_at_arcs else None
+    return background if backends[0].inspects_arcs else None
 
 
 def deal(

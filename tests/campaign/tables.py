@@ -19,7 +19,7 @@ import zstandard
 
 from mndmst.host.errors import MndmstError
 from mndmst.io.formats import read_edges
-from mndmst.points.read import read_point_table
+from mndmst.points.point_files import read_point_table
 
 from .case import Case, CaseError, expect
 from .results import Results

@@ -36,7 +36,7 @@ def test_every_kind(tmp_path: Path) -> None:
 def test_graphs_are_simple_and_symmetric(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mndmst.bench.kernels import gpu_graphs as graphs
+    from mndmst.bench.kernels import gpu as graphs
 
     monkeypatch.setattr(graphs, "BLOCK_ARCS", 1 << 10)
     rows = graphs.build(graphs.KINDS[kind](10, 8), np.dtype(np.uint64))

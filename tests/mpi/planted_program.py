@@ -15,8 +15,8 @@ import time
 from mndmst.__main__ import main
 from mndmst.service import rank_server
 from mndmst.service.executor import Executor
+from mndmst.service.rank_server import graph_batches
 from mndmst.service.served_graph import ServedGraph
-from mndmst.service.streams import graph_batches
 
 LATE_SECONDS, SLOW_SECONDS = 6.0, 60.0
 

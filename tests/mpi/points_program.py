@@ -10,8 +10,12 @@ import sys
 import numpy as np
 
 from mndmst.comm.communicator import world
-from mndmst.points import deal, dealt, others
-from mndmst.points.forest import points_forest
+from mndmst.points.distribute import distribute
+from mndmst.points.point_forest import (
+    Distribution,
+    distributed_forest,
+    points_forest,
+)
 
 KINDS = ("uniform", "grid", "line", "equal", "far", "doubled", "blobs")
 
@@ -46,7 +50,7 @@ def cases():
         n = int(generator.choice([2, 3, 7, 40, 300, 1500]))
         dimensions = int(generator.integers(1, 6))
         points = points_of(KINDS[number % len(KINDS)], n, dimensions, number)
-        metric = ("euclidean", "manhattan")[number // len(KINDS) % 2]
+        metric = ("euclidean", "manhattan", "chebyshev")[number // len(KINDS) % 3]
         samples = int(generator.choice([0, 0, 1, 2, 5, 9]))
         yield points, metric, samples, int(generator.choice([0, 1, 3, 12]))
     sphere = generator.uniform(-1.5, 1.5, (900, 2))
@@ -58,15 +62,21 @@ def cases():
 
 
 comm, stride = world(), int(sys.argv[1])
-dealt.FEW, others.BATCH, deal.SAMPLE = 1, 128, 64
+small = Distribution(least=1, batch=128, sample=64)
 differing, done, kept = [], 0, 0
 for number, (points, metric, samples, neighbours) in enumerate(cases()):
     if (number + comm.size) % stride:
         continue
     n = len(points)
     first, last = n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
-    found = dealt.dealt_forest(
-        comm, points[first:last], metric, samples, neighbours=neighbours, threads=2
+    found = distributed_forest(
+        comm,
+        points[first:last],
+        metric,
+        samples,
+        neighbours=neighbours,
+        threads=2,
+        distribution=small,
     )
     if found is not None:
         one, other = found.forest, points_forest(points, metric, samples).forest
@@ -77,7 +87,9 @@ for number, (points, metric, samples, neighbours) in enumerate(cases()):
         done += 1
         if not same:
             differing.append([number, n, metric, samples, neighbours])
-mine = deal.deal(comm, np.random.default_rng(comm.rank).random((3000, 3)), 0)
+mine = distribute(
+    comm, np.random.default_rng(comm.rank).random((3000, 3)), 0, small.sample
+)
 shares = comm.allgather(len(mine.rows)).tolist()
 if comm.rank == 0:
     print(json.dumps({"done": done, "differing": differing, "shares": shares}))

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mndmst.points.read import example_points
+from mndmst.points.point_files import example_points
 
 EVERY_RUN = bool(os.environ.get("MNDMST_EVERY_RUN"))
 PROGRAM = Path(__file__).with_name("points_program.py")

@@ -22,7 +22,7 @@ from mndmst.io.results.digest_and_total import exact_total, forest_digest
 from mndmst.io.results.forest_file import ForestHeader
 from mndmst.io.results.forest_writer import write_forest
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
-from mndmst.verify import shared, verify
+from mndmst.verify import candidate, verify
 
 
 def share(comm: Comm, array: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ def verdict_of(comm: Comm, graph: ShardedGraph, path: Path) -> dict:
 def verify_without_room(comm: Comm, graph: ShardedGraph, path: Path) -> str:
     """Verify while the last rank has no memory left; return the common error."""
     if comm.rank == comm.size - 1:
-        shared.room = lambda: 100
+        candidate.room = lambda: 100
     try:
         verify(comm, graph, path)
     except ConfigError as error:
@@ -103,7 +103,7 @@ def main() -> None:
         verdicts[name] = verdict_of(comm, graph, folder / name)
     failure = fail_to_write(comm, folder / "full", graph, right)
     refusal = verify_without_room(comm, graph, folder / "right")
-    shared.room = lambda: 1 << 40
+    candidate.room = lambda: 1 << 40
     shared_memory._new_file = lambda length: -1  # ranks do not see each other
     verdicts["hidden"] = verdict_of(comm, graph, folder / "right")
     if comm.rank == 0:

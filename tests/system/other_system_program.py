@@ -61,7 +61,7 @@ def main() -> None:
     import numpy as np
 
     import mndmst
-    from mndmst.points.forest import points_forest
+    from mndmst.points.point_forest import points_forest
 
     random = np.random.default_rng(1)
     ends = random.integers(0, 3000, (2, 20000))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from processes import ROOT
 
-from mndmst.cli.reference import pages
+from mndmst.cli.__main__ import pages
 
 DOCS = ROOT / "mndmst/docs"
 
@@ -179,3 +179,16 @@ def test_pages_of_users_tell_no_history() -> None:
         if HISTORY.search(line)
     ]
     assert found == []
+
+
+def test_the_glossary_is_short_and_its_terms_are_in_use() -> None:
+    page = (DOCS / "glossary.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| ", page, re.M)[1:]
+    assert len(rows) <= 25
+    others = " ".join(
+        re.sub(r"\s+", " ", path.read_text().lower())
+        for path in [*DOCS.glob("*.md"), *(ROOT / "mndmst").rglob("*.py")]
+        if path.name != "glossary.md"
+    )
+    terms = [term for row in rows for term in row.split(", ")]
+    assert [term for term in terms if term not in others] == []

@@ -5,6 +5,8 @@ Importing this package is cheap; CuPy is imported by `backend.py`.
 
 import ctypes
 import os
+from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -15,6 +17,7 @@ from ...host.errors import optional
 if TYPE_CHECKING:
     from ...graph.tuning import Tuning
     from ..base import Backend
+    from ..point_products import PointArrays, PointProducts
 
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
 DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
@@ -69,6 +72,13 @@ def make_device(
     return CudaBackend(device, host, limit, sharers, tuning)
 
 
+def make_point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
+    """Return points on a CUDA device; see `Accelerator.make_point_products`."""
+    from .point_products import CudaPointProducts
+
+    return CudaPointProducts(points, device)
+
+
 def as_arrays(*columns: Any) -> list[Any]:
     """Return arrays of CuPy, without copies."""
     cupy = optional("cupy", "cuda")
@@ -87,9 +97,9 @@ def to_host(array: Any) -> Any:
 
 
 def start_driver() -> None:
-    """Begin to start the first visible device, in a thread; do nothing without one.
+    """Begin to start the first visible device and to import CuPy, in a thread.
 
-    What is wrong with a driver is said where the device is used.
+    Without a driver do nothing: `unavailable` says so where the device is used.
     """
     Thread(target=_start, name="mndmst-driver").start()
 
@@ -101,6 +111,8 @@ def _start() -> None:
         return
     if driver.cuInit(0) == 0:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0)
+        with suppress(Exception):  # `unavailable` names the error
+            import_module("cupy")
 
 
 def use_private_cache() -> None:

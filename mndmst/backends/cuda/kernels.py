@@ -84,7 +84,7 @@ class Kernels:
 
     def _load(self, file: str) -> None:
         module = cupy.RawModule(
-            code=_source(file),
+            code=kernel_source(file),
             options=("-std=c++17", f"-DKEY_BITS={8 * np.dtype(self.key).itemsize}"),
             enable_cooperative_groups=file in COOPERATIVE,
         )
@@ -92,7 +92,8 @@ class Kernels:
             self._functions[name] = module.get_function(name)
 
 
-def _source(file: str) -> str:
+def kernel_source(file: str) -> str:
+    """Return the text of a file of kernels, with its includes in place."""
     try:
         return _inlined(DIRECTORY / f"{file}.cu")
     except OSError as error:

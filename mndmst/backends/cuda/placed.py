@@ -6,9 +6,8 @@ from itertools import pairwise
 import cupy
 import numpy as np
 
-from ...graph.model import Rows
+from ...graph.model import ReadProgress, Rows
 from ...graph.order import key_dtype, reversed_keys
-from ...graph.read_progress import ReadProgress
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError, InputError
 from .transfer import Fill, Transfer, copy_next, fill_from

@@ -14,7 +14,7 @@ from .streamed import StreamedRows, StreamSolver
 
 
 def inspect(rows: PlacedRows, num_vertices: int, kernels: Kernels) -> ArcFacts | None:
-    """Return the facts of all arcs; None if an id is wrong (`Backend.look_at_arcs`)."""
+    """Return the facts of all arcs; None if an id is wrong (`Backend.inspect_arcs`)."""
     if rows.num_arcs == 0:
         return ArcFacts(0, 0)
     tiles, arcs = -(-rows.num_arcs // TILE), np.uint64(rows.num_arcs)

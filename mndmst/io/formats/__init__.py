@@ -16,22 +16,18 @@ from ..edges import Edges
 from ..named_edge_file import NameableFile, NamedEdgeFile
 from ..names import NameKind
 from . import (
-    adjacency,
+    binary_csr,
+    delimited,
     dimacs,
-    ecl,
-    edge_list,
-    forests,
-    gap,
     kagen,
     matrix_market,
-    metis,
+    metis_adjacency,
     ncol,
     networkx_files,
     networkx_json,
-    parhip,
+    own_files,
     scipy_npz,
-    shards,
-    tables,
+    typed_tables,
     webgraph,
 )
 from .files import COMPRESSIONS
@@ -45,14 +41,14 @@ def _dot_graph(path: Path) -> EdgeFile | Edges:
     """Open a `.graph` file: a BVGraph where its properties are beside it, or METIS."""
     if webgraph.properties_path(path).exists():
         return webgraph.WebGraphFile(path)
-    return metis.read(path)
+    return metis_adjacency.read_metis(path)
 
 
 def _dot_h5(path: Path) -> EdgeFile | Edges:
     """Open one of the project's own files: a forest or a graph."""
-    if path.is_dir() or not forests.is_forest(path):
-        return shards.read(path)
-    return forests.ForestEdges(path)
+    if path.is_dir() or not own_files.is_forest(path):
+        return own_files.read_shards(path)
+    return own_files.ForestEdges(path)
 
 
 _EDGE_LISTS = (
@@ -60,10 +56,10 @@ _EDGE_LISTS = (
 )  # fmt: skip
 # Tables, whose columns a user may name.
 _TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
-    **dict.fromkeys(_EDGE_LISTS, edge_list.open_file),
-    ".parquet": tables.ParquetFile,
-    ".arrow": tables.ArrowFile,
-    ".feather": tables.ArrowFile,
+    **dict.fromkeys(_EDGE_LISTS, delimited.open_file),
+    ".parquet": typed_tables.ParquetFile,
+    ".arrow": typed_tables.ArrowFile,
+    ".feather": typed_tables.ArrowFile,
     ".json": networkx_json.open_file,
     ".graphml": networkx_files.open_graphml,
     ".gexf": networkx_files.open_gexf,
@@ -77,12 +73,12 @@ _OTHERS: dict[str, Callable[[Path], Opened]] = {
     ".npz": scipy_npz.open_file,
     ".graph": _dot_graph,
     ".bvgraph": webgraph.WebGraphFile,
-    ".metis": metis.read,
-    ".parhip": parhip.open_file,
-    ".sg": gap.open_file,
-    ".wsg": gap.open_weighted,
-    ".egr": ecl.open_file,
-    ".adj": adjacency.read,
+    ".metis": metis_adjacency.read_metis,
+    ".parhip": binary_csr.open_parhip,
+    ".sg": binary_csr.open_gap,
+    ".wsg": binary_csr.open_gap_weighted,
+    ".egr": binary_csr.open_ecl,
+    ".adj": metis_adjacency.read_adjacency,
     ".ncol": ncol.NcolFile,
     ".binary-edgelist": kagen.open_both,
     ".undirected-binary-edgelist": kagen.open_single,
@@ -92,8 +88,8 @@ _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     ".gr": dimacs.write,
     ".mtx": matrix_market.write,
     ".npz": scipy_npz.write,
-    **dict.fromkeys(_EDGE_LISTS, edge_list.write),
-    ".parquet": tables.write,
+    **dict.fromkeys(_EDGE_LISTS, delimited.write),
+    ".parquet": typed_tables.write,
     ".json": networkx_json.write,
     ".graphml": networkx_files.write_graphml,
     ".gexf": networkx_files.write_gexf,

@@ -1,11 +1,20 @@
-"""Tables of edges in text: CSV, TSV and their like, with the edge in any columns.
+"""Tables and lists of edges in text: `u v`, `u v w`, or named columns in any order.
+
+SNAP, KONECT, GAP (`.el`, `.wel`), spreadsheets and data frames write such files.
+Tabs, semicolons, commas or blanks separate columns; lines that begin with # or % are
+comments. The names in a first line say which columns are the ends and the weight
+(`table_columns`); without names they are the first three. The largest id gives the
+number of vertices, unless a comment in front of the edges says `# 5 vertices`, as
+`write` does. KaGen's `.edgelist` begins with `p n m` and has lines `e u v` that count
+from 1.
+
 
 The seam for vertices with names: `DelimitedFile.pieces` yields edges between whole
 numbers, which are ids. `DelimitedFile.named_pieces` yields the ends of the same lines
 as arrays of text, of any length and alphabet, for a reader that numbers them;
 `layout.text_ends` says at once whether the ends are text. `named_pieces` also takes
 whole numbers of any size, as their digits. The twins for Parquet and Arrow are in
-`tables`, that for JSON is `networkx_json.load`.
+`typed_tables`, that for JSON is `networkx_json.load`.
 """
 
 import re
@@ -17,16 +26,23 @@ import numpy as np
 
 from ...graph.order import id_dtype
 from ...host.errors import InputError
+from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges, UnnumberedEndError, as_ids, checked_edges
 from ..kernels import edge_lines as kernels
 from ..kernels import table_lines
 from ..named_edge_file import EndKinds, NameableFile
 from ..names import NameKind
-from .named_edges import NamedEdges
-from .table_columns import ROLES
-from .table_names import NamedTable, ends_of_table, is_number
-from .table_text import BLANKS, TextLayout, split_line
-from .text import Lines, TextFile
+from ..results.text_tables import (
+    COLUMNS,
+    name_cells,
+    number_cells,
+    write_lines,
+    write_rows,
+)
+from .table_columns import ROLES, ColumnNames, check_no_columns
+from .table_names import NamedEdges, NamedTable, ends_of_table, is_number
+from .table_text import BLANKS, SAMPLE_LINES, TextLayout, read_layout, split_line
+from .text import Lines, TextFile, read_head, read_rows
 
 _COMMENTS = b"#%"
 # Of texts without names, in any mixture
@@ -305,3 +321,69 @@ def _number_at(block: bytes, begin: int, mark: str) -> str:
     digits = rb"[+-]?\d*" + re.escape(mark.encode()) + rb"?\d*(?:[eE][+-]?\d+)?"
     found = re.compile(digits).match(block, begin)
     return (found[0] if found else b"").decode().replace(",", ".")
+
+
+_HEAD_BLANKS = b" \t\r"
+_PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
+_VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
+
+
+def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
+    """Open an edge list; see `EdgeFile`. Weights are integers or float64, or 1."""
+    asked = asked or ColumnNames()
+    comments, line, place = read_head(path, _COMMENTS)
+    problem = _PROBLEM.fullmatch(line.strip())
+    if problem:
+        check_no_columns(path, asked)
+        lines = Lines(b"e", b"p" + _COMMENTS, base=1, columns=kernels.NO_WEIGHT,
+                      what='"e u v" with whole numbers u and v')  # fmt: skip
+        return TextFile(path, lines, _bounded(path, int(problem[1])), start=place)
+    promises = map(_VERTICES.fullmatch, comments)
+    counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
+    promised = counts[-1] if counts else None
+    if not line.strip():  # no edge at all
+        return TextFile(
+            path, Lines(b"", _COMMENTS, _HEAD_BLANKS), promised, start=place
+        )
+    behind = place + len(line) + 1
+    rows = read_rows(path, _COMMENTS, behind, SAMPLE_LINES)
+    above = next((comment for comment in reversed(comments) if comment), b"")
+    layout = read_layout(path, len(comments) + 1, line, rows, asked, above)
+    start = behind if layout.first_is_header else place
+    return DelimitedFile(path, layout, promised, start)
+
+
+def write(edges: Edges, path: Path) -> None:
+    """Write `u v w` a line, separated by tabs.
+
+    A `.csv` file has commas and the names of its columns, as spreadsheets and pandas
+    expect it, and therefore no comment that says how many vertices there are.
+    """
+    if edges.names is not None:
+        _write_named(edges, path)
+        return
+    line, head = "%d\t%d\t%r", f"# {edges.num_vertices} vertices"
+    if path.suffix == ".csv":
+        line, head = "%d,%d,%r", ",".join(COLUMNS)
+    with whole_file(path) as temporary, temporary.open("w") as file:
+        file.write(f"{head}\n")
+        write_lines(file, line, (edges.src, edges.dst, edges.weight))
+
+
+def _write_named(edges: Edges, path: Path) -> None:
+    """Write names in place of numbers, below the names of the columns."""
+    separator = "," if path.suffix == ".csv" else "\t"
+    names = name_cells(edges.names)
+    columns = edges.src, edges.dst, edges.weight
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write(separator.join(COLUMNS) + "\n")
+        write_rows(file, columns, (names, names, number_cells), separator)
+
+
+def _bounded(path: Path, vertices: int) -> int:
+    if vertices > MAX_VERTICES:
+        raise InputError(
+            f"{path}: says it has {vertices} vertices; at most 2^48 can be numbered. "
+            "Fix the line that says it."
+        )
+    return vertices

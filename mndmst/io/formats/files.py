@@ -1,18 +1,37 @@
-"""Files of all formats, packed or not, read in pieces of bounded size."""
+"""Bytes of input files of all formats, packed or not, in pieces of bounded size."""
 
 import gzip
+import importlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from ...host.errors import InputError
+from ...host.errors import InputError, optional
 from .. import memory_limit
 from ..edge_file import FAR
 from ..regular_files import State, opened, state_of
-from .packages import import_extra
+
+
+def import_extra(*modules: str) -> Any:
+    """Import modules of an optional package and return the package.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    for module in modules:
+        optional(module, "formats", "This format needs")
+    return importlib.import_module(modules[0].partition(".")[0])
+
+
+def import_scipy() -> Any:
+    """Return SciPy with `scipy.io` and `scipy.sparse`; see `import_extra`."""
+    return import_extra("scipy.io", "scipy.sparse")
+
 
 PIECE_BYTES = 1 << 20
 # zstandard unpacks all that it is given, up to 2^15 times as much.

@@ -2,7 +2,7 @@
 
 `.binary-edgelist` has each edge in both directions, `.undirected-binary-edgelist` in
 one, though the second count is that of the first. KaGen writes no weights into them.
-Its text, `.edgelist`, is in `edge_list`.
+Its text, `.edgelist`, is in `delimited`.
 
 [1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
     Communication-free massively distributed graph generation. JPDC 131, 2019.

@@ -16,10 +16,8 @@ from ...host.formatting import counted
 from ..atomic_output import whole_file
 from ..edges import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
-from .files import COMPRESSIONS
-from .heads import read_head
-from .packages import import_scipy
-from .text import Lines, TextFile
+from .files import COMPRESSIONS, import_scipy
+from .text import Lines, TextFile, read_head
 
 _BANNER = re.compile(rb"%%matrixmarket\s+matrix\s+(\w+)\s+([\w-]+)\s+([\w-]+)", re.I)
 _SIZE = re.compile(rb"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})")

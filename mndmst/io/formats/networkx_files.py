@@ -23,8 +23,7 @@ from ..edges import Edges, checked_edges
 from ..memory_limit import capped, check_room, exceeded
 from ..names import shown
 from .files import read_bytes
-from .networkx_json import attribute_weights
-from .nodes import integers_if_all, number_nodes
+from .networkx_json import attribute_weights, integers_if_all, number_nodes
 from .table_columns import ColumnNames
 
 # What NetworkX takes for each byte of a file, and for each node and edge.

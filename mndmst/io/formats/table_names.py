@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,25 @@ from ..names import (
     Names,
     names_of_texts,
 )
-from .named_edges import NamedEdges
+
+
+@dataclass(frozen=True)
+class NamedEdges:
+    """Edges whose ends are names.
+
+    Attributes
+    ----------
+    src, dst : ndarray of str, object (of str) or any integers, shape (edges,)
+    weight : ndarray of one of `order.WEIGHT_DTYPES`, shape (edges,)
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.src)
+
 
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,19}")
 _NUMBER = re.compile(r"-?\d{1,20}([.]\d*)?")

@@ -32,7 +32,7 @@ from ...host.formatting import counted
 from ..edge_file import EdgeFile, EdgeFileOver
 from ..edges import Edges, narrow_integers
 from ..formats import is_table, open_edges
-from ..formats.coordinates import read_coordinates
+from ..formats.dimacs import read_coordinates
 from ..formats.table_columns import ColumnNames
 from ..kernels.csr_conversion import hash_edges
 from ..named_edge_file import EdgesByName, NamedEdgeFile

@@ -15,7 +15,7 @@ from ..edges import MAX_VERTICES
 from ..file_errors import ascends, open_hdf5, read_attribute, reading
 from ..hdf5.checked_datasets import checked_dataset, read_dataset
 from ..names import NameKind
-from .arc_reader import ArcReader
+from .row_reading import ReadInProgress
 from .shard_files import ShardFiles
 from .shard_layout import (
     GRAPH_FORMAT,
@@ -56,10 +56,9 @@ class ShardedGraph(ShardFiles):
             If a part is damaged, an id is out of range, a row does not ascend or a
             weight is not a number.
         """
-        indptr = self.read_indptr(begin, end, threads)
-        arcs = ArcReader(self, begin, end, indptr)
-        arcs.read(threads, to_keys=False)
-        return arcs.indptr, arcs.indices, arcs.weights
+        rows = ReadInProgress(self, begin, end, threads)
+        rows.read(to_keys=False)
+        return rows.indptr, rows.indices, rows.weights
 
 
 __all__ = ["ShardWriter", "ShardedGraph", "open_graph"]

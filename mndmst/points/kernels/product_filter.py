@@ -10,31 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...native.kernel import kernel
-from .search import NOBODY
-from .tree import LARGEST
+from .lightest_edges import NO_POSITION
+from .norms import LARGEST
 
 BLOCK = 64  # columns that one vector test covers
 TOGETHER = 4  # distances whose sums run side by side
 UNKNOWN = -1.0  # a distance that is not computed yet
-
-
-class Coordinates(NamedTuple):
-    """Points as float64 distances take them.
-
-    Attributes
-    ----------
-    values : ndarray of float32 or float64, shape (points, dimensions)
-    largest, length : ndarray of float64, shape (points,)
-        Each coordinate is divided by the one, then by the other; empty arrays for
-        coordinates that are taken as they are.
-    number : ndarray of uint32, shape (points,)
-        The row of `values` of each place.
-    """
-
-    values: np.ndarray
-    largest: np.ndarray
-    length: np.ndarray
-    number: np.ndarray
 
 
 class Bounds(NamedTuple):
@@ -97,26 +78,6 @@ class Tile(NamedTuple):
     first_column: int
 
 
-class ComponentBounds(NamedTuple):
-    """Components of points, and what is known of the edges that leave them.
-
-    Attributes
-    ----------
-    of_place : ndarray of uint32, shape (points,)
-    cores : ndarray of float64, shape (points,)
-        Core distances; zeros for plain distances.
-    reach : ndarray of float64, shape (points,)
-        No edge of a point that is looked for weighs less, from whichever end.
-    bound : ndarray of float64, shape (components,)
-        The weight of the lightest known edge that leaves each.
-    """
-
-    of_place: np.ndarray
-    cores: np.ndarray
-    reach: np.ndarray
-    bound: np.ndarray
-
-
 @kernel
 def fill_squares(points, square, first, last):
     """Compute the squared lengths of the float32 points [first, last)."""
@@ -135,7 +96,7 @@ def filter_near(tile, exact, bounds, lists, neighbours, first, last):
     Parameters
     ----------
     tile : Tile
-    exact : Coordinates
+    exact : PointArrays
     bounds : Bounds
     lists : Candidates
     neighbours : int
@@ -299,7 +260,7 @@ def _load(exact, place, out):
 def _fill_distances(room, waiting, count, out):
     """Compute squared distances of loaded points from the one in the last row.
 
-    Each is added up in the order of the dimensions, as `tree.distances_to_chunk` does.
+    Each is added up in the order of the dimensions, as by `distances_to_chunk`.
     Four sums run side by side, since one addition waits for the one before it.
     """
     own = room[TOGETHER]
@@ -323,7 +284,7 @@ class Asking(NamedTuple):
     ----------
     places : ndarray of uint32
     others : ndarray of uint32
-        The far end of the lightest edge so far, or NOBODY.
+        The far end of the lightest edge so far, or NO_POSITION.
     weight : ndarray of float64
         Its weight; or the bound, which all edges seen so far exceed.
     """
@@ -345,8 +306,8 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
     tile : Tile
         Its rows are those of the places `asking.places[tile.first_row :]`.
     asking : Asking
-    components : ComponentBounds
-    exact : Coordinates
+    components : ComponentArrays
+    exact : PointArrays
     bounds : Bounds
     """
     product, first_column = tile.product, tile.first_column
@@ -363,7 +324,7 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
             # All edges within the new bound are still to come: the one found, if any,
             # is heavier, and those before it were.
             asking.weight[i] = components.bound[component]
-            asking.others[i] = NOBODY
+            asking.others[i] = NO_POSITION
         threshold = _threshold_within(bounds, own, asking.weight[i])
         loaded = False
         for start in range(0, columns, BLOCK):
@@ -395,13 +356,13 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
                 if weight < asking.weight[i] or (
                     weight == asking.weight[i]
                     and (
-                        asking.others[i] == NOBODY
+                        asking.others[i] == NO_POSITION
                         or precedes(exact.number, own, other, asking.others[i])
                     )
                 ):
                     asking.weight[i], asking.others[i] = weight, other
                     threshold = _threshold_within(bounds, own, weight)
-        if asking.others[i] != NOBODY:
+        if asking.others[i] != NO_POSITION:
             component = components.of_place[own]
             if asking.weight[i] < components.bound[component]:
                 components.bound[component] = asking.weight[i]

@@ -1,7 +1,7 @@
 """How much of a tree a search of near points visits."""
 
 from ...native.kernel import kernel
-from .tree import gap_to_point
+from .kd_tree import gap_to_point
 
 
 @kernel

@@ -11,12 +11,9 @@ import pytest
 from oracle import kruskal
 
 from mndmst.__main__ import main
-from mndmst.bench import cpu, graphs, peers
-from mndmst.bench.contender import Answer
-from mndmst.bench.ours import KernelContender, extra_bytes, ranks
-from mndmst.bench.pictures import plot_threads
-from mndmst.bench.results import take_turns
-from mndmst.bench.table import block, disagreements
+from mndmst.bench import contenders, cpu, graphs
+from mndmst.bench.contenders import Answer, KernelContender, extra_bytes, ranks
+from mndmst.bench.results import block, disagreements, plot_threads, take_turns
 from mndmst.io.atomic_output import AtomicOutput
 
 pytestmark = pytest.mark.slow
@@ -44,7 +41,7 @@ def make_plan(**changes: Any) -> cpu.CpuPlan:
         "repeat": 1,
         "weights": ("int32", "float64"),
         "graphs": ("rmat", "grid2d"),
-        "peers": ("scipy",) if "scipy" in peers.installed() else (),
+        "peers": ("scipy",) if "scipy" in contenders.installed() else (),
         "orders": graphs.HARD,
     }
     return cpu.CpuPlan(**given | changes)
@@ -70,10 +67,10 @@ def test_hard_weights_lie_as_named(graph: graphs.BenchGraph) -> None:
         np.testing.assert_array_equal(hard[order].indices, graph.indices)
 
 
-@pytest.mark.parametrize("peer", peers.PEERS, ids=lambda peer: peer.__name__)
+@pytest.mark.parametrize("peer", contenders.PEERS, ids=lambda peer: peer.__name__)
 @pytest.mark.filterwarnings("default::DeprecationWarning")  # of the peers' imports
 def test_peers_agree_with_the_oracle(
-    peer: type[peers.PeerPackage], graph: graphs.BenchGraph
+    peer: type[contenders.PeerPackage], graph: graphs.BenchGraph
 ) -> None:
     if importlib.util.find_spec(peer.package) is None:
         pytest.skip(f"{peer.package} is not installed")
@@ -106,7 +103,7 @@ def test_processes_solve_the_graph_and_tell_their_memory(
     assert extra is None or extra >= 0
 
 
-class Wrong(peers.ScipyUpper):
+class Wrong(contenders.ScipyUpper):
     """A peer with one edge too many, or a total that is a little too large."""
 
     edges = 0
@@ -128,7 +125,7 @@ def test_a_wrong_answer_is_noticed(
     right, wrong = take_turns([kernel, Wrong(graph)], 2)
     assert right.agrees
     assert not wrong.agrees
-    right, fine = take_turns([kernel, peers.ScipyUpper(graph)], 2)
+    right, fine = take_turns([kernel, contenders.ScipyUpper(graph)], 2)
     assert fine.agrees
 
 
@@ -174,7 +171,7 @@ def test_the_command_fails_loudly_on_a_wrong_weight(
     monkeypatch.setattr(Wrong, "factor", 1 + 1e-8)
     assert main([*command, "--json", str(file)]) == 0
     assert json.loads(file.read_text())["disagreements"] == []
-    monkeypatch.setattr(peers, "PEERS", (Wrong,))
+    monkeypatch.setattr(contenders, "PEERS", (Wrong,))
     monkeypatch.setattr(cpu, "ScipyUpper", Wrong)
     assert main([*command, "--json", str(file)]) == 1
     out, err = capsys.readouterr()

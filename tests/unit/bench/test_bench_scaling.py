@@ -5,9 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from mndmst.bench import scaling
 from mndmst.bench.arguments import check_files
-from mndmst.bench.scaling import Point, ScalingPlan, _mixtures, disagreements, jobs, run
-from mndmst.bench.scaling.table import _panel, block, plot
+from mndmst.bench.scaling import (
+    Point,
+    ScalingPlan,
+    _mixtures,
+    _panel,
+    block,
+    disagreements,
+    plot,
+    run,
+)
 from mndmst.host.errors import ConfigError, MndmstError
 from mndmst.io.atomic_output import AtomicOutput
 
@@ -95,10 +104,10 @@ def test_different_forests_are_seen() -> None:
 
 
 def test_sizes_follow_the_scale() -> None:
-    assert jobs.size_of("gnm", 10) == {"n": 1024, "m": 16384}
-    assert jobs.size_of("grid2d", 23)["side"] == 8192
-    for kind in jobs.KINDS:
-        assert jobs.size_of(kind, 8)
+    assert scaling.size_of("gnm", 10) == {"n": 1024, "m": 16384}
+    assert scaling.size_of("grid2d", 23)["side"] == 8192
+    for kind in scaling.KINDS:
+        assert scaling.size_of(kind, 8)
 
 
 @pytest.mark.mpi
@@ -125,5 +134,5 @@ def test_a_small_run(tmp_path: Path) -> None:
 @pytest.mark.mpi
 def test_a_job_that_fails_says_why(tmp_path: Path) -> None:
     with pytest.raises(MndmstError, match="no such file") as caught:
-        jobs.job(tmp_path / "nothing", "strong", 2, 1, "cpu", 1, (4,))
+        scaling.job(tmp_path / "nothing", "strong", 2, 1, "cpu", 1, (4,))
     assert "nothing" in str(caught.value)

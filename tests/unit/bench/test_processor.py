@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.bench import processor
-from mndmst.bench.processor import UNKNOWN, processor_facts
+from mndmst.bench import machine
+from mndmst.bench.machine import UNKNOWN, processor_facts
 
 
 def test_sockets_caches_and_pages_are_told(
@@ -25,7 +25,7 @@ def test_sockets_caches_and_pages_are_told(
     (tmp_path / "node/node1").mkdir()
     write("pages/enabled", "always [madvise] never")
     for name, folder in (("_CPU", "cpu"), ("_NODES", "node"), ("_HUGE_PAGES", "pages")):
-        monkeypatch.setattr(processor, name, tmp_path / folder)
+        monkeypatch.setattr(machine, name, tmp_path / folder)
     assert processor_facts() == {
         "sockets": 2,
         "numa_nodes": 2,
@@ -38,7 +38,7 @@ def test_a_system_that_tells_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_CPU", "_NODES", "_HUGE_PAGES"):
-        monkeypatch.setattr(processor, name, tmp_path)
+        monkeypatch.setattr(machine, name, tmp_path)
     assert processor_facts() == {
         "sockets": 1,
         "numa_nodes": 1,

@@ -5,12 +5,12 @@ import numpy as np
 import oracle
 import pytest
 
+from mndmst.changes.changing import with_edges
 from mndmst.changes.current import CurrentForest, numbered
 from mndmst.changes.edges import PairEdges
-from mndmst.changes.insert import with_edges
 from mndmst.changes.kernels.compressed import on_paths
 from mndmst.changes.kernels.fragments import number
-from mndmst.changes.pieces import Pieces, cut_off
+from mndmst.changes.replacements import Pieces, cut_off
 from mndmst.graph.order import weights_to_keys
 from mndmst.tree.index import ForestIndex
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mndmst.bench.arguments import exponent, positive, seconds
+from mndmst.cli.__main__ import commands
 from mndmst.cli.cluster import number as any_number
 from mndmst.cli.main import parse, parser
-from mndmst.cli.numbers import Number
-from mndmst.cli.reference import commands
+from mndmst.cli.parser import Number
 from mndmst.host.errors import ConfigError
 from mndmst.run.config import RANGES, Config
 

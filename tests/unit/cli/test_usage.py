@@ -8,8 +8,8 @@ import sys
 import pytest
 from processes import environment
 
+from mndmst.cli.__main__ import commands
 from mndmst.cli.main import parse, parser
-from mndmst.cli.reference import commands
 
 
 def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:

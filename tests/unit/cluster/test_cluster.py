@@ -26,8 +26,8 @@ from mndmst.cluster.linkage import (
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.partitioner.build import build_shards
 from mndmst.kernels.threads import Threads
-from mndmst.points.neighbours import neighbour_graph
-from mndmst.points.read import example_points, read_points
+from mndmst.points.neighbour_graph import neighbour_graph
+from mndmst.points.point_files import example_points, read_points
 
 
 def forest_of(distances: np.ndarray) -> mndmst.Forest:

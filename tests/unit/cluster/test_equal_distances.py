@@ -33,7 +33,7 @@ from mndmst.cluster.density import (
 from mndmst.cluster.linkage import single_linkage
 from mndmst.cluster.selection import ClusterSelection, select_clusters
 from mndmst.cluster.stable import most_stable
-from mndmst.points.read import example_points
+from mndmst.points.point_files import example_points
 
 pytestmark = pytest.mark.slow
 

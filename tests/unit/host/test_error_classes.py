@@ -19,13 +19,13 @@ BROAD = {"ValueError", "TypeError", "ImportError"}
 # Handlers whose calls raise none of ours.
 HARMLESS = {
     ("mndmst/changes/table.py", "_weight"),
-    ("mndmst/cli/numbers.py", "plain"),
-    ("mndmst/cli/numbers.py", "self"),
+    ("mndmst/cli/parser.py", "plain"),
+    ("mndmst/cli/parser.py", "self"),
     ("mndmst/host/memory.py", "_bounded"),
     ("mndmst/io/hdf5/chunk_reader.py", "undo"),
     ("mndmst/io/partitioner/restart.py", "_plan_of"),
     ("mndmst/io/formats/ncol.py", "_number"),
-    ("mndmst/io/formats/point_text.py", "self"),
+    ("mndmst/io/formats/point_tables.py", "self"),
     ("mndmst/io/names.py", "_holds_object"),
     ("mndmst/native/code_store.py", "Code"),
     ("mndmst/service/journal.py", "unpack"),

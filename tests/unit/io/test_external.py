@@ -116,7 +116,7 @@ def test_rows_with_a_flaw_are_routed(tmp_path, monkeypatch, flaw):
     indptr = np.concatenate(([0], np.cumsum(np.bincount(tails, minlength=60))))
     rows = scipy.sparse.csr_array((listed.weight, heads, indptr), shape=(60, 60))
     scipy.sparse.save_npz(tmp_path / "rows.npz", rows, compressed=False)
-    monkeypatch.setattr("mndmst.io.formats.rows.PIECE_ARCS", 50)  # cuts rows
+    monkeypatch.setattr("mndmst.io.formats.binary_csr.PIECE_ARCS", 50)  # cuts rows
     for jobs in (1, 3):
         found = open_graph(made(tmp_path / f"{jobs}", listed, jobs))
         assert found.uuid == graph.uuid

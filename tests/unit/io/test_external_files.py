@@ -55,8 +55,8 @@ def test_any_number_of_processes_makes_the_same_shards(
 def test_rows_are_the_graph_in_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arcs: int
 ) -> None:
-    monkeypatch.setattr("mndmst.io.formats.rows.PIECE_ARCS", arcs)
-    monkeypatch.setattr("mndmst.io.formats.rows.PIECE_ROWS", 90)
+    monkeypatch.setattr("mndmst.io.formats.binary_csr.PIECE_ARCS", arcs)
+    monkeypatch.setattr("mndmst.io.formats.binary_csr.PIECE_ROWS", 90)
     monkeypatch.setattr("mndmst.io.partitioner.plan.LARGEST_BUCKET", 30000)
     uuids = set()
     for make in (text, binary):

@@ -11,11 +11,9 @@ import pytest
 from graphs import random, write_graph
 
 from mndmst.host.errors import InputError
-from mndmst.io.shards.arc_reader import ArcReader, PartArcs
+from mndmst.io.shards.row_reading import PartArcs, ReadInProgress, StoredRows
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
-from mndmst.io.shards.stored_rows import Clock, StoredRows
 from mndmst.kernels.arc_inspection import ArcFacts
-from mndmst.kernels.threads import ALONE
 
 N = 20_000
 PART = 1
@@ -76,10 +74,10 @@ def test_before_it_is_read(
 def test_between_row_pointers_and_arcs(
     graph: ShardedGraph, change: Callable[[Path], None], words: str
 ) -> None:
-    arcs = ArcReader(graph, 0, N, graph.read_indptr(0, N))
+    arcs = ReadInProgress(graph, 0, N)
     change(graph.parts[PART])
     with pytest.raises(InputError, match=rf"{graph.parts[PART].name}: .*{words}"):
-        arcs.read(ALONE)
+        arcs.read()
 
 
 @pytest.mark.parametrize(("change", "words"), CHANGES)
@@ -87,7 +85,7 @@ def test_between_two_looks_at_rows_that_stay_in_their_file(
     graph: ShardedGraph, change: Callable[[Path], None], words: str
 ) -> None:
     stored = StoredRows(graph, [0, N // 2, N])
-    assert sum(facts.edges for facts in stored.inspect(Clock({}))) > 0
+    assert sum(rows.num_arcs for rows in stored.pieces()) > 0
     pieces = stored.pieces()
     next(pieces)
     change(graph.parts[PART])
@@ -123,12 +121,12 @@ def _change_at_the_first_look(
 ) -> None:
     """Change a part when its first arcs are about to be read."""
     changed = []
-    read_parts = ArcReader._read_parts
+    read_parts = ReadInProgress._read_parts
 
-    def read(self: ArcReader, parts: list[PartArcs], threads: Any) -> list[ArcFacts]:
+    def read(self: ReadInProgress, parts: list[PartArcs], check: Any) -> list[ArcFacts]:
         if graph.parts[PART] in [part.path for part in parts] and not changed:
             changed.append(PART)
             change(graph.parts[PART])
-        return read_parts(self, parts, threads)
+        return read_parts(self, parts, check)
 
-    monkeypatch.setattr(ArcReader, "_read_parts", read)
+    monkeypatch.setattr(ReadInProgress, "_read_parts", read)

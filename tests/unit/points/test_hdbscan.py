@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import is_valid_linkage, linkage
 import mndmst
 from mndmst import HDBSCAN
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.points.read import example_points
+from mndmst.points.point_files import example_points
 
 hdbscan = pytest.importorskip("hdbscan", reason="needs hdbscan")
 trees = pytest.importorskip("hdbscan.hdbscan_")

@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import mndmst
-from mndmst.points.read import example_points
+from mndmst.points.point_files import example_points
 
 hdbscan = pytest.importorskip("hdbscan", reason="needs hdbscan")
 

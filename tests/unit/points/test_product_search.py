@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from mndmst.backends.point_products import PointArrays
 from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
 from mndmst.points.coordinates import point_coordinates
-from mndmst.points.forest import points_forest
-from mndmst.points.product_search import ProductSearch
+from mndmst.points.point_forest import points_forest
+from mndmst.points.product_search import HostProducts, random_order
 from mndmst.points.search_choice import choose_search
-from mndmst.points.steps import no_report
 
 pytest.importorskip("scipy")
 
@@ -42,6 +42,11 @@ def prim(points, metric, min_samples):
         here = rest[np.lexsort((edge[rest], best[rest]))[0]]
         edges.append((edge[here] // n, edge[here] % n))
     return np.array(sorted(edges)).reshape(-1, 2)
+
+
+def host_products(points):
+    none, rows = np.empty(0), random_order(len(points))
+    return HostProducts(PointArrays(points, none, none, rows), Threads(1))
 
 
 def edges_of(points, metric, min_samples, **options):
@@ -108,7 +113,7 @@ def test_near_ties_below_the_bound_are_told_apart():
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     points = directions * (1 + 1e-12 * r.permutation(300))[:, None]
     points = np.r_[np.zeros((1, 64)), points, points * (1 + 3e-13)]
-    search = ProductSearch(points, np.empty(0), np.empty(0), Threads(1), no_report)
+    search = host_products(points)
     width = 2 * search.bounds.gamma / search.bounds.unit
     spread = np.ptp((points[1:301] ** 2).sum(axis=1))
     assert spread < width
@@ -122,11 +127,11 @@ def test_scores_are_within_their_bound():
     r = np.random.default_rng(9)
     for dimensions in (2, 31, 384):
         points = r.standard_normal((257, dimensions)) + 5
-        search = ProductSearch(points, np.empty(0), np.empty(0), Threads(1), no_report)
+        search = host_products(points)
         bounds, square = search.bounds, search.bounds.square
         product = search.points @ search.points.T
         score = (product - bounds.half).astype(np.float64)
-        x = points[search.rows]
+        x = points[search.exact.number]
         distance = ((x[:, None, :] - x) ** 2).sum(axis=2) * bounds.unit
         true = (square[:, None] - distance) / 2
         above = true - score

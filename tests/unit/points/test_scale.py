@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.points.clusters import single_linkage
+from mndmst.points.density_clusters import single_linkage
 from mndmst.points.estimator import HDBSCAN
-from mndmst.points.forest import points_forest
-from mndmst.points.neighbours import neighbour_graph
-from mndmst.points.read import checked_points, named_points, read_points
+from mndmst.points.metrics import Norm
+from mndmst.points.neighbour_graph import neighbour_graph
+from mndmst.points.point_files import checked_points, named_points, read_points
+from mndmst.points.point_forest import points_forest
 from mndmst.points.scale import Scale, extremes, scale_for
-from mndmst.verify.claims import Claims
+from mndmst.verify.point_certificate import Claims
 
 
 def exact_distance(one: np.ndarray, other: np.ndarray) -> float:
@@ -83,16 +84,16 @@ def test_single_linkage_and_neighbours_of_near_points() -> None:
 def test_equal_points_beside_tiny_ones_are_taken() -> None:
     """Softmax and kernels leave tiny numbers beside others; most never matter."""
     points = np.array([[1.0, 1e-300], [1.0, 1e-300], [2.0, 0.0], [5.0, 1e-310]])
-    assert scale_for("euclidean", *extremes(points)).wide
+    assert scale_for(Norm.EUCLIDEAN, *extremes(points)).wide
     assert points_forest(points).forest.weight.tolist() == [0.0, 1.0, 3.0]
 
 
 def test_the_extremes_of_coordinates() -> None:
     assert extremes(np.zeros((0, 2))) == extremes(np.zeros((4, 2))) == (inf, 0.0)
     assert extremes(np.array([[0.0, -3.0], [1e-200, 2.0]])) == (1e-200, 3.0)
-    assert scale_for("euclidean", *extremes(np.ones((2, 2)))) == Scale()
-    assert scale_for("manhattan", 1e-300, 1.0) == Scale()
-    assert np.isfinite(scale_for("euclidean", 5e-324, 5e-324).factor)
+    assert scale_for(Norm.EUCLIDEAN, *extremes(np.ones((2, 2)))) == Scale()
+    assert scale_for(Norm.MANHATTAN, 1e-300, 1.0) == Scale()
+    assert np.isfinite(scale_for(Norm.EUCLIDEAN, 5e-324, 5e-324).factor)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib")
 from test_report_page import run
 
 from mndmst.report.advice import advice, spent
-from mndmst.report.facts import command, meanings, options
+from mndmst.report.record import command, meanings, options
 
 
 def test_commands_are_those_of_any_machine() -> None:

@@ -8,9 +8,8 @@ pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 from mndmst.changes.current import CurrentForest
 from mndmst.host.errors import ConfigError
 from mndmst.service import queries
-from mndmst.service.answer_memory import AnswerMemory
 from mndmst.service.forest_view import ForestView
-from mndmst.service.queries import PATH_EDGE_BYTES, answers
+from mndmst.service.queries import PATH_EDGE_BYTES, AnswerMemory, answers
 from mndmst.tree.index import ForestIndex
 
 N = 500

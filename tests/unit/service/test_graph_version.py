@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 
 from mndmst.host.errors import InputError
 from mndmst.service.graph_version import GraphVersion, StaleVersionError
-from mndmst.service.upload_versions import UploadVersion, UploadVersions, read_version
+from mndmst.service.uploads import UploadVersion, UploadVersions, read_version
 
 VERSION = GraphVersion(
     number=7, edges_since=4, num_edges=9, num_arcs=18, weight_dtype=np.dtype(np.int32)

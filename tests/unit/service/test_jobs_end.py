@@ -1,15 +1,15 @@
-"""Jobs end once, whoever ends them: clients side by side, or a service that fails."""
+"""Jobs end once, whether several clients end them at once or a failing service does."""
 
 import pytest
 
 pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 
 from mndmst.host.errors import ConfigError, MndmstError
-from mndmst.service.jobs import CancelledError, Jobs
+from mndmst.service.jobs import CancelledError, JobQueue
 
 
 def test_all_who_close_are_answered() -> None:
-    jobs = Jobs()
+    jobs = JobQueue()
     waiting = jobs.submit({"action": "solve"})
     closers = [jobs.close() for _ in range(3)]
     assert jobs.next() is waiting
@@ -21,7 +21,7 @@ def test_all_who_close_are_answered() -> None:
 
 
 def test_jobs_that_wait_when_the_service_fails_are_answered() -> None:
-    jobs = Jobs()
+    jobs = JobQueue()
     running = jobs.submit({"action": "solve"})
     assert jobs.next() is running
     waiting, closer = jobs.submit({"action": "update"}), jobs.close()
@@ -34,7 +34,7 @@ def test_jobs_that_wait_when_the_service_fails_are_answered() -> None:
 
 
 def test_a_cancelled_job_is_answered_before_its_turn() -> None:
-    jobs = Jobs()
+    jobs = JobQueue()
     assert jobs.submit({"action": "solve"}) is jobs.next()
     waiting = jobs.submit({"action": "solve", "request": "1"})
     assert jobs.cancel("1")
@@ -46,7 +46,7 @@ def test_a_cancelled_job_is_answered_before_its_turn() -> None:
 
 def test_an_id_names_one_job() -> None:
     """Else the end of one would keep the other from being cancelled."""
-    jobs = Jobs()
+    jobs = JobQueue()
     jobs.submit({"action": "solve", "request": "1"})
     with pytest.raises(ConfigError, match="request 1 is there already"):
         jobs.submit({"action": "solve", "request": "1"})

@@ -26,8 +26,7 @@ from mndmst.changes.batch import INSERT, Batch
 from mndmst.host.errors import InputError, OutputError
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.service import records
-from mndmst.service.journal import Journal
-from mndmst.service.lease import Lease
+from mndmst.service.journal import Journal, Lease
 from mndmst.service.records import END, HEADER_BYTES, SECTOR
 
 pytestmark = pytest.mark.slow
@@ -341,7 +340,7 @@ def test_one_service_has_a_folder(graph: Path, tmp_path: Path) -> None:
 def test_a_lease_ends_with_its_process(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path;"
-        "from mndmst.service.lease import Lease; lease = Lease(Path(sys.argv[1]));"
+        "from mndmst.service.journal import Lease; lease = Lease(Path(sys.argv[1]));"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", program, tmp_path], check=False, timeout=60)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mndmst.host.errors import ConfigError
-from mndmst.service.local_socket import check_name, own_socket
+from mndmst.service.access import check_name, own_socket
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import pyarrow as arrow
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.service.access import Access, check_open, find_token, read_listen
-from mndmst.service.jobs import CancelledError, Jobs
+from mndmst.service.jobs import CancelledError, JobQueue
 from mndmst.service.metrics import Metrics
 from mndmst.service.protocol import ACTIONS, read_request
 from mndmst.service.uploads import Uploads
@@ -126,7 +126,7 @@ def test_a_refused_upload_holds_nothing() -> None:
 
 
 def test_jobs() -> None:
-    jobs = Jobs()
+    jobs = JobQueue()
     first = jobs.submit({"action": "solve", "request": "1"})
     assert jobs.next() is first
     assert jobs.cancel("1")  # who does it looks from time to time
@@ -151,7 +151,7 @@ def test_jobs() -> None:
 
 
 def test_a_job_that_is_cancelled_while_it_waits_has_no_turn() -> None:
-    jobs = Jobs()
+    jobs = JobQueue()
     waiting = jobs.submit({"action": "solve", "request": "1"})
     other = jobs.submit({"action": "solve", "request": "2"})
     assert jobs.cancel("1")

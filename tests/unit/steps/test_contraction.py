@@ -16,7 +16,7 @@ from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
-from mndmst.io.shards.stored_rows import StoredRows
+from mndmst.io.shards.row_reading import StoredRows
 from mndmst.kernels.threads import ALONE
 from mndmst.run.config import Config
 from mndmst.run.report import Report

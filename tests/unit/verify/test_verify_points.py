@@ -9,9 +9,9 @@ from mndmst.api.forest import Forest
 from mndmst.host.errors import InputError
 from mndmst.io.results.forest_file import ForestHeader
 from mndmst.io.results.forest_writer import write_forest_alone
-from mndmst.points.forest import points_forest
-from mndmst.points.read import uuid_of
-from mndmst.verify.points import verify_points
+from mndmst.points.point_files import uuid_of
+from mndmst.points.point_forest import points_forest
+from mndmst.verify.point_certificate import verify_points
 
 KINDS = ("uniform", "grid", "far", "equal")
 

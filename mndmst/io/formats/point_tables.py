@@ -1,0 +1,586 @@
+"""Points from tables: text, Parquet and Arrow, by one rule for the columns.
+
+1. `--columns lon,lat` names the coordinates, in that order.
+2. Otherwise every column of numbers is a coordinate, except ids, index columns and
+   labels by name: these are left out, and one of them gives the ids of the rows.
+3. A column of text, dates or booleans that is not such an id is an error: it may be a
+   coordinate that is not written as a number.
+
+Separators, quotes and decimal marks of text are as in edge tables (`table_text`).
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...host.errors import ConfigError, InputError
+from ...host.formatting import counted
+from ..memory_limit import check_room
+from .files import read_bytes
+from .table_columns import (
+    EMPTY,
+    NUMBER,
+    TEXT,
+    Column,
+    is_ignored,
+    listed,
+    plain,
+    shown,
+)
+from .table_text import (
+    BLANKS,
+    COMMA_NUMBER,
+    MISSING,
+    SAMPLE_LINES,
+    SEMICOLON,
+    TAB,
+    WHOLE,
+    check_decimal_commas,
+    find_separator,
+    has_index_header,
+    is_number,
+    split_line,
+)
+from .text import read_head, read_rows
+from .typed_tables import ParquetTable
+
+# Names of rows, of their groups, or of results about them, beside those of edges.
+_NOT_COORDINATES = re.compile(
+    r"(row|obs|observation|sample|point|node|vertex|case|record|station|city|user|item)?"
+    r"(id|index|idx|name|no|nr|key|code|uuid)"
+    r"|rownames|row|title|class|cluster|clusters|target|group|species|probability"
+)
+
+
+@dataclass(frozen=True)
+class PointColumns:
+    """Where the coordinates of points are, and the ids of their rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of all columns; positions from 1 in a text without names.
+    coordinates : tuple of int
+        Positions from 0.
+    ids : int or None
+    headed : bool
+        Whether the table names its columns.
+    """
+
+    names: tuple[str, ...]
+    coordinates: tuple[int, ...]
+    ids: int | None
+    headed: bool
+
+    def text(self) -> str:
+        """Return one line that names the columns; empty if all are read."""
+        left_out = [i for i in range(len(self.names)) if i not in self.coordinates]
+        if not left_out:
+            return ""
+        line = f"coordinates: {listed(shown(self.names[i]) for i in self.coordinates)}"
+        line += f"; left out: {listed(shown(self.names[i]) for i in left_out)}"
+        return line + (
+            f"; ids of the rows: {shown(self.names[self.ids])}"
+            if self.ids is not None
+            else ""
+        )
+
+
+def names_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of columns in `lon,lat`, which may be quoted, or a sequence.
+
+    Raises
+    ------
+    ConfigError
+        If a name is empty, or given twice.
+    """
+    if given is None:
+        return ()
+    names = (
+        next(csv.reader([given], skipinitialspace=True), [])
+        if isinstance(given, str)
+        else list(map(str, given))
+    )
+    names = [name.strip() for name in names]
+    if not all(names) or not names or len(set(names)) < len(names):
+        raise ConfigError(
+            f"--columns {given}: give the names of the coordinates, such as lon,lat."
+        )
+    return tuple(names)
+
+
+def choose_coordinates(
+    table: object,
+    columns: Sequence[Column],
+    asked: Sequence[str] = (),
+    headed: bool = True,
+) -> PointColumns:
+    """Return which columns are the coordinates.
+
+    Parameters
+    ----------
+    table : object
+        Names the table in messages.
+    columns : sequence of Column
+    asked : sequence of str
+        Names that the user gives; positions from 1 if the table is not headed.
+    headed : bool
+
+    Raises
+    ------
+    InputError
+        If no column is a coordinate, or one holds text, dates or booleans.
+    ConfigError
+        If the user names a column that is not there, or twice.
+    """
+    names = tuple(column.name for column in columns)
+    not_coordinates = [i for i in range(len(names)) if headed and _is_id(names[i])]
+    if asked:
+        chosen = [_position(table, names, name) for name in asked]
+        if len(set(chosen)) < len(chosen):
+            raise ConfigError(f"--columns names a column of {table} twice.")
+    else:
+        chosen = [i for i in range(len(names)) if i not in not_coordinates]
+        if not chosen and len(names) == 1:
+            chosen = [0]  # a single column is the coordinate, whatever its name
+    for i in chosen:
+        if columns[i].kind not in (NUMBER, EMPTY):
+            numbers = [
+                shown(column.name)
+                for k, column in enumerate(columns)
+                if column.kind == NUMBER and k not in not_coordinates
+            ]
+            example = ",".join(numbers) or "lon,lat"
+            raise InputError(
+                f"{table}: column {shown(names[i])} does not hold numbers. Name the "
+                f"coordinates: --columns {example}."
+            )
+    if not chosen:
+        raise InputError(
+            f"{table}: has no column of coordinates, only {listed(map(shown, names))}. "
+            "Name them: --columns lon,lat."
+        )
+    ids = [i for i in not_coordinates if i not in chosen]
+    named = [i for i in ids if names[i].strip() and not _is_group(names[i])]
+    nameless = [i for i in ids if not names[i].strip()]
+    return PointColumns(
+        names, tuple(chosen), next(iter(named + nameless), None), headed
+    )
+
+
+def _is_id(name: str) -> bool:
+    return is_ignored(name) or _NOT_COORDINATES.fullmatch(plain(name)) is not None
+
+
+def _is_group(name: str) -> bool:
+    """Return whether a column has labels or results, and not ids of rows."""
+    return plain(name) in (
+        "label", "labels", "type", "class", "cluster", "clusters", "target", "group",
+        "species", "probability", "oneway", "reversed",
+    )  # fmt: skip
+
+
+def _position(table: object, names: Sequence[str], name: str) -> int:
+    exact = [i for i, known in enumerate(names) if known.strip() == name]
+    alike = [i for i, known in enumerate(names) if plain(known) == plain(name)]
+    found = exact or alike
+    if len(found) != 1:
+        has = "has that column twice" if found else "has no such column; it has"
+        rest = "" if found else f" {listed(map(shown, names))}"
+        raise ConfigError(f"--columns {name}: {table} {has}{rest}.")
+    return found[0]
+
+
+# The text, as a string, and NumPy's lists of its words.
+TEXT_COPIES = 12
+_COMMENTS = b"#"
+# The part of a line before a # outside quotes
+_COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
+
+
+@dataclass(frozen=True)
+class TextPoints:
+    """Coordinates as a text has them, and the ids of its rows.
+
+    Attributes
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+    ids : ndarray of int64 or str, shape (points,), or None
+    columns : PointColumns
+    """
+
+    points: np.ndarray
+    ids: np.ndarray | None
+    columns: PointColumns
+
+
+def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
+    """Read points from a text, compressed or not.
+
+    Parameters
+    ----------
+    path : Path
+    asked : sequence of str
+        Names of the coordinates, or positions from 1 in a text without names.
+
+    Raises
+    ------
+    InputError
+        If the rule does not understand the columns, or a line is wrong.
+    ConfigError
+        If the user names a column that is not there, or the text takes more memory
+        than this process may hold.
+    """
+    _, first, place = read_head(path, _COMMENTS)
+    if not first.strip():
+        raise InputError(f"{path}: holds no points. Give one a row.")
+    behind = place + len(first) + 1
+    rows = read_rows(path, _COMMENTS, behind, SAMPLE_LINES)
+    separator = find_separator(first, rows)
+    check_decimal_commas(path, first, rows, separator)
+    names = split_line(first, separator)
+    cells = [split_line(row, separator) for row in rows]
+    headed = _is_header(path, names, cells, separator, asked)
+    if headed and cells and all(len(row) == len(names) + 1 for row in cells):
+        if not all(row.lstrip().startswith(b'"') for row in rows):
+            raise InputError(
+                f"{path}: names {len(names)} columns, and its lines have "
+                f"{len(names) + 1}. Give each column a name."
+            )
+        names = ["", *names]  # R's names of rows
+    if not headed:
+        cells = [names, *cells]
+        names = [str(i + 1) for i in range(len(names))]
+    cells = [row for row in cells if len(row) == len(names)]
+    if headed and not rows:
+        raise InputError(
+            f"{path}: holds no points below the names of columns. Give one a row."
+        )
+    columns = [
+        Column(name, _kind_of([row[i] for row in cells], separator))
+        for i, name in enumerate(names)
+    ]
+    chosen = choose_coordinates(path, columns, asked, headed)
+    text = bytes(read_bytes(path, TEXT_COPIES))[behind if headed else place :]
+    lines = _Lines(
+        path,
+        text.decode("utf-8", "replace"),
+        separator,
+        len(names),
+        0 in chosen.coordinates,
+    )
+    decimal_commas = _decimal_commas(path, cells, chosen, separator)
+    points = lines.numbers(chosen, decimal_commas)
+    if not headed and not asked:
+        _check_counter(path, points)
+    ids = None if chosen.ids is None else lines.ids(chosen.ids)
+    return TextPoints(points, ids, chosen)
+
+
+class _Lines:
+    """The lines below a header, without which messages count wrong.
+
+    Parameters
+    ----------
+    path : Path
+    text : str
+    separator : bytes
+    width : int
+        How many columns each line has.
+    first_is_coordinate : bool
+        Whether the first column is one of numbers, so that # begins a comment there.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        text: str,
+        separator: bytes,
+        width: int,
+        first_is_coordinate: bool,
+    ) -> None:
+        self.path = path
+        self.text = text
+        self.separator = separator
+        self.width = width
+        self.first_is_coordinate = first_is_coordinate
+        self._bare = '"' not in text and "#" not in text
+
+    def numbers(self, columns: PointColumns, decimal_commas: bool) -> np.ndarray:
+        """Return the coordinates.
+
+        Raises
+        ------
+        InputError
+            Names the line and the column of a wrong value.
+        """
+        wanted = columns.coordinates
+        if self._bare:
+            whole = wanted == tuple(range(self.width))
+            if not whole:  # else NumPy compares the lines
+                self._check_width()
+            text = self.text.replace(",", ".") if decimal_commas else self.text
+            mark = None if self.separator == BLANKS else self.separator.decode()
+            used = None if whole else wanted
+            try:
+                points: np.ndarray = np.loadtxt(
+                    StringIO(text), delimiter=mark, usecols=used, ndmin=2
+                )
+            except ValueError as error:
+                self._check_each_width()
+                raise self._wrong(columns) from error
+            if points.shape[1] == len(wanted):
+                return points
+            self._check_each_width()
+        values = []
+        for number, row in self._rows():
+            if len(row) != self.width:
+                raise self._wrong_width(number, row)
+            for i in wanted:
+                word = row[i].replace(",", ".") if decimal_commas else row[i]
+                if not _is_float(word, self.separator):
+                    raise self._wrong(columns)
+                values.append(float(word))
+        return np.array(values, np.float64).reshape(-1, len(wanted))
+
+    def ids(self, position: int) -> np.ndarray:
+        """Return a column as integers if all are, else as text."""
+        words = [row[position] for _, row in self._rows()]
+        if all(map(WHOLE.fullmatch, words)) and max(map(len, words)) <= 18:
+            return np.array(words, np.int64)
+        return np.array(words, np.str_)
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the fields of all lines, and which line of the text has them."""
+        for number, line in enumerate(self.text.split("\n")):
+            whole = line
+            if "#" in line:
+                line = _COMMENT.sub(r"\1", line)
+                if not line.strip():
+                    self._check_comment(number, whole)
+            if line.strip(" \r"):
+                yield number, split_line(line.rstrip("\r"), self.separator)
+
+    def _check_comment(self, number: int, line: str) -> None:
+        """Refuse a comment that looks like a row whose first field begins with #."""
+        row = split_line(line.rstrip("\r"), self.separator)
+        alike = self.separator != BLANKS and len(row) == self.width
+        if alike and not self.first_is_coordinate:
+            raise InputError(
+                f"{self.path}: line {self._line(number)} begins with # like a comment, "
+                f"but has {self.width} columns like a row. Put its first field in "
+                "quotes, or take the line out."
+            )
+
+    def _check_width(self) -> None:
+        """Refuse lines of another number of columns, in a text without quotes."""
+        lines = self.text.count("\n") + (not self.text.endswith("\n"))
+        if self.separator == BLANKS or (
+            self.text.count(self.separator.decode()) != lines * (self.width - 1)
+        ):
+            self._check_each_width()
+
+    def _check_each_width(self) -> None:
+        for number, row in self._rows():
+            if len(row) != self.width:
+                raise self._wrong_width(number, row)
+
+    def _wrong_width(self, number: int, row: list[str]) -> InputError:
+        where = f"{self.path}: line {self._line(number)}"
+        if sum(field.count('"') for field in row) % 2:
+            return InputError(
+                f"{where} has a quote that the line does not close. Write each row in "
+                "one line, and double the quotes in a field."
+            )
+        return InputError(
+            f"{where} has {counted(len(row), 'column')}, not {self.width} as the lines "
+            "before. Fix it."
+        )
+
+    def _wrong(self, columns: PointColumns) -> InputError:
+        """Return the error for the first coordinate that is not a number."""
+        for number, row in self._rows():
+            for i in columns.coordinates:
+                if i < len(row) and not _is_float(row[i], self.separator):
+                    has = f'"{row[i][:40]}"' if row[i] else "nothing"
+                    return InputError(
+                        f"{self.path}: line {self._line(number)} has {has} in column "
+                        f"{shown(columns.names[i])}, and a coordinate is a number. Fix "
+                        "it, or leave the line out."
+                    )
+        return InputError(
+            f"{self.path}: cannot be read as points. Give numbers, a point a line, "
+            "with commas, semicolons, tabs or blanks between them."
+        )
+
+    def _line(self, number: int) -> int:
+        """Return the line of the file, from 1, that a line of the text is."""
+        whole = read_bytes(self.path).decode("utf-8", "replace")
+        return whole.count("\n") - self.text.count("\n") + number + 1
+
+
+def _is_float(cell: str, separator: bytes) -> bool:
+    if is_number(cell, separator):
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def _is_header(
+    path: Path,
+    names: list[str],
+    cells: list[list[str]],
+    separator: bytes,
+    asked: Sequence[str],
+) -> bool:
+    """Return whether the first line has the names of the columns."""
+    numeric = [_is_float(name, separator) for name in names]
+    known = {plain(name) for name in names}
+    if not all(numeric):
+        if (
+            not any(numeric)
+            or has_index_header(names)
+            or (asked and all(plain(name) in known for name in asked))
+        ):
+            return True
+        words = [
+            name for name, number in zip(names, numeric, strict=True) if not number
+        ]
+        if asked and all(map(WHOLE.fullmatch, asked)):
+            return False
+        below = [row for row in cells if len(row) == len(names)]
+        text_below = any(
+            not _is_float(row[i], separator)
+            for row in below
+            for i, number in enumerate(numeric)
+            if not number
+        )
+        if text_below:
+            return False
+        raise InputError(
+            f"{path}: its first line is neither a point nor names of columns: "
+            f"{listed(words)} {'is' if len(words) == 1 else 'are'} not a number, and "
+            "the others are. Fix it, or begin it with # if it is a comment."
+        )
+    if names != [str(i) for i in range(len(names))]:
+        return False
+    if asked:  # positions count from 1: "0" is a name
+        return "0" in asked
+    rows = [cell for row in cells for cell in row]
+    if rows and not any(map(re.compile(r"[+-]?\d+").fullmatch, rows)):
+        return True
+    if len(names) == 1 or not rows:
+        return False
+    first = separator.decode().join(names)
+    positions = ",".join(str(i + 1) for i in range(len(names)))
+    raise InputError(
+        f"{path}: its first line {first} may be the names that pandas gives to "
+        f"columns, or a point. Give --columns {','.join(names)} for names, or "
+        f"--columns {positions} for a point."
+    )
+
+
+def _kind_of(cells: list[str], separator: bytes) -> str:
+    there = [cell for cell in cells if cell.casefold() not in MISSING]
+    if not there:
+        return EMPTY
+    return NUMBER if any(_is_float(cell, separator) for cell in there) else TEXT
+
+
+def _decimal_commas(
+    path: Path, cells: list[list[str]], columns: PointColumns, separator: bytes
+) -> bool:
+    """Return whether coordinates have decimal commas."""
+    if separator not in (SEMICOLON, TAB):
+        return False
+    words = [row[i] for row in cells for i in columns.coordinates]
+    commas = [word for word in words if COMMA_NUMBER.fullmatch(word)]
+    points = [word for word in words if "." in word]
+    if commas and points:
+        raise InputError(
+            f"{path}: has decimal commas and decimal points "
+            f"({listed([commas[0], points[0]])}). Write all with one of them."
+        )
+    return bool(commas)
+
+
+def _check_counter(path: Path, points: np.ndarray) -> None:
+    """Refuse a first column that counts the rows, beside others that have fractions."""
+    count, width = points.shape
+    if count < 3 or width < 2 or (points[:, 1:] == np.rint(points[:, 1:])).all():
+        return
+    start = points[0, 0]
+    if start in (0, 1) and (points[:, 0] == start + np.arange(count)).all():
+        rest = ",".join(str(i + 1) for i in range(1, width))
+        raise InputError(
+            f"{path}: its first column counts the rows from {start:.0f}, so it may be "
+            f"an index. Give --columns {rest} to leave it out, or --columns 1,{rest} "
+            "if it is a coordinate."
+        )
+
+
+# Arrow's batches, NumPy's columns, and all of them as one array.
+TYPED_COPIES = 4
+
+
+def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoints:
+    """Read points from a Parquet or Arrow file.
+
+    Parameters
+    ----------
+    table : ParquetTable
+    asked : sequence of str
+        Names of the coordinates.
+
+    Raises
+    ------
+    InputError
+        If the rule does not understand the columns, or a value is missing.
+    ConfigError
+        If the user names a column that is not there, or the table takes more memory
+        than this process may hold.
+    """
+    path, count = table.path, sum(table.group_rows)
+    chosen = choose_coordinates(path, table.columns(), asked)
+    width = len(chosen.coordinates)
+    check_room(path, TYPED_COPIES * 8 * count * (width + 1), "the list of its points")
+    points = np.empty((count, width))
+    ids: list[np.ndarray] = []
+    wanted = [*chosen.coordinates, *([] if chosen.ids is None else [chosen.ids])]
+    for first, batch in table.rows(0, count, wanted):
+        held = slice(first, first + len(batch))
+        for k, column in enumerate(batch.columns[:width]):
+            name = shown(chosen.names[chosen.coordinates[k]])
+            _check_missing(f"{path}: column {name}", column, first)
+            points[held, k] = column.to_numpy(zero_copy_only=False)
+        ids += [
+            np.asarray(column.to_numpy(zero_copy_only=False))
+            for column in batch.columns[width:]
+        ]
+    return TextPoints(points, _joined(ids) if ids else None, chosen)
+
+
+def _check_missing(where: str, column: Any, first: int) -> None:
+    """Refuse a column with a value that is missing; name the row."""
+    if column.null_count:
+        row = first + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise InputError(
+            f"{where} has no value in row {row} (from 0). Fill it, or leave the row "
+            "out."
+        )
+
+
+def _joined(ids: list[np.ndarray]) -> np.ndarray:
+    """Return ids as int64 if all are, else as text."""
+    if all(piece.dtype.kind in "iu" and piece.dtype != np.uint64 for piece in ids):
+        return np.concatenate(ids).astype(np.int64)
+    return np.concatenate([piece.astype(np.str_) for piece in ids])

@@ -1,0 +1,351 @@
+"""Read rows: row pointers first, then arcs in pieces, each checked while in the cache.
+
+`steps.read` chooses a rank's rows. `ReadInProgress` reads them; its kernel is
+`read_arcs`. Where a device inspects ids and symmetry, the threads that read check
+checksums and NaN only.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from ...graph.model import Csr, Rows
+from ...graph.order import KeyRule, id_dtype, key_dtype, key_rule
+from ...host.errors import InputError
+from ...kernels.arc_inspection import (
+    BAD_ID,
+    FINE,
+    NOT_A_NUMBER,
+    NOT_ASCENDING,
+    ArcFacts,
+    ArcInspection,
+    Check,
+    inspect_rows,
+    make_keys,
+)
+from ...kernels.read_progress import ArcsRead
+from ...kernels.threads import ALONE, Threads
+from ..file_errors import reading
+from ..hdf5.chunk_reader import ChunkReader
+from ..kernels.chunk_reading import BAD_IDS, BAD_WEIGHTS, Chunks, read_arcs
+from .shard_files import ShardFiles
+
+PIECE_BYTES = 4 << 20  # of a column, at the least
+
+
+class PartArcs:
+    """Arcs in the open file of a part, and where they go.
+
+    Parameters
+    ----------
+    path : Path
+    file : h5py.File
+    csr : Csr
+        The rows of the part that are wanted; ids and keys are those of all parts.
+    arcs : (int, int)
+        The arcs [begin, end) of these rows.
+    shift : int
+        In the file their numbers are larger by so much.
+
+    Attributes
+    ----------
+    seams : list of int
+        The arcs with which pieces begin, but for the first one.
+    chunks : (Chunks, Chunks) or None
+        Where ids and weights are, numbered as arcs, if they need no other type and no
+        unpacking.
+
+    Raises
+    ------
+    InputError
+        If a chunk is missing.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        file: h5py.File,
+        csr: Csr,
+        arcs: tuple[int, int],
+        shift: int,
+    ) -> None:
+        self.path, self.csr, self._arcs, self._shift = path, csr, arcs, shift
+        columns = file["graph/indices"], file["graph/data"]
+        begin, end = arcs[0] + shift, arcs[1] + shift
+        ids, weights = (ChunkReader(path, column, begin, end) for column in columns)
+        self._ids, self._weights = ids, weights
+        # Between two pieces no chunk is divided, or it would have to be read twice
+        chunk = max(column.chunks[0] for column in columns)
+        step = chunk * -(-PIECE_BYTES // (chunk * columns[0].dtype.itemsize))
+        self.seams = list(range(begin // step * step + step - shift, arcs[1], step))
+        self.chunks = self._whole_chunks()
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Return ranges of arcs for threads to read."""
+        return list(pairwise([self._arcs[0], *self.seams, self._arcs[1]]))
+
+    def read(self, low: int, high: int, num_vertices: int) -> None:
+        """Read the ids and the weights of the arcs [low, high).
+
+        Raises
+        ------
+        InputError
+            If a chunk is damaged, or an id has no room in the type of the rows.
+        """
+        ids, weights = self.csr.indices[low:high], self.csr.keys[low:high]
+        self._weights.read(low + self._shift, weights)
+        stored = self._ids.dataset.dtype
+        if stored.itemsize == ids.itemsize:
+            self._ids.read(low + self._shift, ids)
+            return
+        signed = np.empty(len(ids), stored)
+        self._ids.read(low + self._shift, signed)
+        wrong = signed[(signed < 0) | (signed >= num_vertices)]
+        if len(wrong):
+            raise self._wrong(f"an id, {wrong[0]}, is out of range")
+        ids[:] = signed
+
+    def check(self, found: tuple) -> None:
+        """Raise what `read_arcs` or `inspect_rows` has found, unless all is fine."""
+        status, vertex, arc, *_ = found
+        if status in (BAD_IDS, BAD_WEIGHTS):
+            column = self._ids if status == BAD_IDS else self._weights
+            raise column.damage(arc + self._shift)
+        if status != FINE:
+            signed = f"i{self.csr.indices.itemsize}"  # as they are in the file
+            head = int(self.csr.indices[arc : arc + 1].view(signed)[0])
+            what = {
+                BAD_ID: f"arc ({vertex}, {head}): an id is out of range",
+                NOT_ASCENDING: f"the ids of a row do not ascend (vertex {vertex})",
+                NOT_A_NUMBER: f"the weight of arc ({vertex}, {head}) is NaN",
+            }
+            raise self._wrong(what[status])
+
+    def repeats(self) -> int:
+        """Return how many edges were counted on both sides of a seam.
+
+        Raises
+        ------
+        InputError
+            If a row descends there.
+        """
+        first, indptr, indices, _ = self.csr
+        count = 0
+        for arc in self.seams:
+            row = int(np.searchsorted(indptr, arc, "right")) - 1
+            if indptr[row] == arc:
+                continue
+            vertex, (before, head) = first + row, indices[arc - 1 : arc + 1]
+            if head < before:
+                raise self._wrong(f"the ids of a row do not ascend (vertex {vertex})")
+            count += int(head == before and head > vertex)
+        return count
+
+    def _whole_chunks(self) -> tuple[Chunks, Chunks] | None:
+        ids, weights = self._ids.whole, self._weights.whole
+        same = self._ids.dataset.dtype.itemsize == self.csr.indices.itemsize
+        if ids is None or weights is None or not same:
+            return None
+        ids, weights = (c._replace(begin=c.begin - self._shift) for c in (ids, weights))
+        return ids, weights
+
+    def _wrong(self, what: str) -> InputError:
+        return InputError(f"{self.path}: {what}. Make the graph again.")
+
+
+# Pieces that a thread reads before the interpreter can handle a signal.
+PIECES_AT_ONCE = 32
+# Parts that are open at once, so that threads need not wait at the end of each part.
+OPEN_PARTS = 32
+
+
+class ReadInProgress:
+    """The rows of the vertices [begin, end) of a graph, whose arcs are being read.
+
+    The constructor reads the row pointers and takes memory for the arcs; `read` reads
+    the arcs. Meanwhile a consumer in another thread waits for them by `progress`, which
+    `rows` has, too.
+
+    Attributes
+    ----------
+    indptr, indices, weights : ndarray
+        As `ShardedGraph.read_rows` returns them.
+    keys : ndarray
+        The weights, whose bits become keys.
+    progress : ArcsRead
+        How far indices and keys are filled.
+    """
+
+    def __init__(
+        self, graph: ShardFiles, begin: int, end: int, threads: Threads = ALONE
+    ) -> None:
+        self.graph, self.begin, self.end, self.threads = graph, begin, end, threads
+        self.indptr = graph.read_indptr(begin, end, threads)
+        self._first_arc = int(self.indptr[0])
+        if self._first_arc:
+            self.indptr -= self._first_arc
+        num_arcs = int(self.indptr[-1])
+        self.indices = np.empty(num_arcs, id_dtype(graph.num_vertices))
+        self.weights = np.empty(num_arcs, graph.weight_dtype)
+        self.keys = self.weights.view(key_dtype(graph.weight_dtype))
+        self.progress = ArcsRead(num_arcs)
+        self._parts: list[PartArcs] = []
+
+    @property
+    def rows(self) -> Rows:
+        """The rows, for consumers that wait for arcs, or after `read`."""
+        return Rows(
+            self.begin,
+            self.graph.num_vertices,
+            self.indptr,
+            self.indices,
+            self.keys,
+            self.progress,
+        )
+
+    def read(
+        self, to_keys: bool = True, inspection: ArcInspection | None = None
+    ) -> ArcFacts:
+        """Read all arcs and check them.
+
+        Parameters
+        ----------
+        to_keys : bool
+            Turn weights into keys, in place.
+        inspection : ArcInspection, optional
+            An inspection of ids and symmetry elsewhere. The threads that read then
+            check checksums and weights only, unless the inspection fails.
+
+        Raises
+        ------
+        InputError
+            If a part is damaged, an id is out of range, a row does not ascend or a
+            weight is NaN.
+        """
+        rule = key_rule(self.graph.weight_dtype)
+        rule = rule if to_keys else rule.unchanged()
+        check = Check(self.graph.num_vertices, rule, whole=inspection is None)
+        found: list[ArcFacts] = []
+        waiting: list[PartArcs] = []
+        self._parts.clear()
+        try:
+            with ExitStack() as files:
+                for part, low, high in self.graph.overlap(self.begin, self.end):
+                    waiting += self._open(files, part, low, high)
+                    if len(waiting) == OPEN_PARTS:
+                        found += self._read_parts(waiting, check)
+                        waiting.clear()
+                        files.close()
+                found += self._read_parts(waiting, check)
+        except BaseException:
+            self.progress.fail()
+            raise
+        if inspection is None:
+            return _sum(found)
+        return inspection.facts() or self.inspect()
+
+    def inspect(self) -> ArcFacts:
+        """Inspect arcs that have been read, and whose weights are keys.
+
+        Raises
+        ------
+        InputError
+            As `read` does.
+        """
+        rule = key_rule(self.keys.dtype).unchanged()
+        pieces = [(p, *piece, rule) for p in self._parts for piece in p.pieces()]
+        facts = self.threads.map(self._inspect_piece, pieces)
+        return _sum([*facts, *_repeats(self._parts)])
+
+    def _inspect_piece(
+        self, part: PartArcs, low: int, high: int, rule: KeyRule
+    ) -> ArcFacts:
+        """Inspect the arcs [low, high) of a part, and turn their weights into keys."""
+        found = inspect_rows(part.csr, (low, high), self.graph.num_vertices, rule)
+        with reading(part.path):
+            part.check(found)
+        return ArcFacts(int(found[3]), int(found[4]))
+
+    def _open(self, files: ExitStack, part: int, low: int, high: int) -> list[PartArcs]:
+        """Open a part for the rows [low, high), if these have arcs."""
+        low, high = low - self.begin, high - self.begin
+        arcs = int(self.indptr[low]), int(self.indptr[high])
+        if arcs[0] == arcs[1]:
+            return []
+        file = files.enter_context(self.graph.open(part))
+        shift = self._first_arc - int(self.graph.arcdist[part])
+        indptr = self.indptr[low : high + 1]
+        csr = Csr(self.begin + low, indptr, self.indices, self.keys)
+        return [PartArcs(self.graph.parts[part], file, csr, arcs, shift)]
+
+    def _read_parts(self, parts: list[PartArcs], check: Check) -> list[ArcFacts]:
+        """Read parts; one kernel reads those with checksums as their only filter."""
+        num_vertices, rule, whole = check
+        self._parts += parts
+
+        def read(part: PartArcs, low: int, high: int) -> ArcFacts:
+            with reading(part.path):
+                part.read(low, high, num_vertices)
+            facts = ArcFacts(0, 0)
+            if whole or not make_keys(self.keys[low:high], rule):
+                facts = self._inspect_piece(part, low, high, rule)
+            self.progress.note(low, high)
+            return facts
+
+        rest = check, self.progress.words
+        quick = [(p, piece) for p in parts if p.chunks for piece in p.pieces()]
+        slow = [(p, *piece) for p in parts if not p.chunks for piece in p.pieces()]
+        facts, size = self.threads.map(read, slow), PIECES_AT_ONCE * self.threads.count
+        for begin in range(0, len(quick), size):
+            some = quick[begin : begin + size]
+            calls = [(*(p.chunks or ()), p.csr, piece, *rest) for p, piece in some]
+            found = self.threads.map(read_arcs, calls)
+            for (part, _), one in zip(some, found, strict=True):
+                with reading(part.path):
+                    part.check(one)
+                facts.append(ArcFacts(int(one[3]), int(one[4])))
+        return [*facts, *(_repeats(parts) if whole else ())]
+
+
+def _repeats(parts: list[PartArcs]) -> list[ArcFacts]:
+    """Return facts that subtract the edges counted on both sides of a seam."""
+    return [ArcFacts(-part.repeats(), 0) for part in parts]
+
+
+def _sum(facts: list[ArcFacts]) -> ArcFacts:
+    """Return the facts of arcs as those of their pieces."""
+    balance = sum(fact.balance for fact in facts) % (1 << 64)
+    return ArcFacts(sum(fact.edges for fact in facts), balance)
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """The rows of a rank, in pieces of which one at a time is in memory.
+
+    Attributes
+    ----------
+    graph : ShardFiles
+    bounds : list of int
+        The first vertex of each piece, and one past the last of all.
+    threads : Threads
+        Read with these.
+    """
+
+    graph: ShardFiles
+    bounds: list[int]
+    threads: Threads = ALONE
+
+    def pieces(self) -> Iterator[Rows]:
+        """Yield the rows of each piece; a consumer must drop one before the next."""
+        for begin, end in pairwise(self.bounds):
+            yield self._read(begin, end)
+
+    def _read(self, begin: int, end: int) -> Rows:
+        piece = ReadInProgress(self.graph, begin, end, self.threads)
+        piece.read()
+        return piece.rows

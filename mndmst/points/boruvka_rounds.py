@@ -1,0 +1,237 @@
+"""Borůvka rounds over points, on one rank or many.
+
+First components join along certified edges: edges listed among near neighbours that
+precede all edges, listed or not, that may leave their component (`join_certified`). The
+components that remain are the vertices of `BoruvkaRounds`. All ranks know which
+component of all points each vertex is in, and the first edge that leaves each
+component; points stay on their ranks.
+
+A component may join others along the lightest edge that leaves it. It knows some edges;
+a point of it that may have a lighter one searches the tree, within the weight of the
+lightest known. A component with many such points waits: another that joins it needs no
+search from them, and may make them needless.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..backends.point_products import ComponentArrays
+from .kernels.boruvka_steps import (
+    NO_EDGE,
+    PointEdges,
+    count_uncertain,
+    find_first,
+    join,
+    keep_leaving,
+    list_uncertain,
+    name_components,
+)
+from .kernels.certified_edges import first_listed, join_listed, list_leaving
+from .neighbours import Neighbours
+from .point_search import PointSearch
+from .remote_points import key_of
+
+# Searches from one point in CHEAP_SHARE are cheap.
+CHEAP_SHARE = 64
+LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def join_certified(
+    found: Neighbours, rows: np.ndarray, within: np.ndarray, parent: np.ndarray
+) -> tuple[PointEdges, PointEdges]:
+    """Join points along certified edges, in Borůvka rounds.
+
+    A component waits while a point of it may have an edge that is not listed and
+    is as light as its lightest listed one.
+
+    Parameters
+    ----------
+    found : Neighbours
+        Neighbours on other ranks are skipped.
+    rows : ndarray of uint32, shape (points,)
+        The users' numbers of the points.
+    within : ndarray of float64, shape (points,)
+        Lower bound of the weights of each point's edges that are not listed.
+    parent : ndarray of uint32, shape (points,)
+        Union-find links of the components.
+
+    Returns
+    -------
+    certified : PointEdges
+        The edges that join.
+    rest : PointEdges
+        The forest of all listed edges between the components that remain.
+    """
+    of_position = np.empty(len(parent), np.uint32)
+    active = np.arange(len(parent), dtype=np.uint32)
+    certified, joining = [no_edges()], True
+    while joining:
+        first = np.empty(name_components(parent, of_position), np.int64)
+        active = active[: first_listed(found, rows, of_position, active, first)]
+        joined = join_listed(found, within, of_position, first, parent)
+        certified.append(_with_keys(joined, rows))
+        joining = len(certified[-1].a) > 0
+    leaving = _with_keys(list_leaving(found, of_position, active), rows)
+    return PointEdges.concatenate(certified), _forest(leaving, parent.copy())
+
+
+def no_edges() -> PointEdges:
+    """Return no edges."""
+    ends = np.empty(0, np.uint32)
+    return PointEdges(ends, ends, np.empty(0), np.empty(0, np.uint64))
+
+
+def _with_keys(
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray
+) -> PointEdges:
+    a, b, weight = edges
+    return PointEdges(a, b, weight, key_of(rows[a], rows[b]))
+
+
+def _forest(edges: PointEdges, parent: np.ndarray) -> PointEdges:
+    """Return the forest of edges between components."""
+    of_position = np.empty(len(parent), np.uint32)
+    forest, joining = [no_edges()], True
+    while joining:
+        first = np.empty(name_components(parent, of_position), np.int64)
+        edges = edges.take(slice(keep_leaving(edges, of_position)))
+        find_first(edges, of_position, first)
+        chosen = edges.take(first[first != NO_EDGE])
+        every = np.ones(len(chosen.a), np.bool_)
+        forest.append(chosen.take(join(chosen.a, chosen.b, every, parent)))
+        joining = len(forest[-1].a) > 0
+    return PointEdges.concatenate(forest)
+
+
+class BoruvkaRounds:
+    """Joins the components of all ranks' points.
+
+    Parameters
+    ----------
+    search : PointSearch
+    cores : ndarray of float64, shape (points,)
+        Core distances by position; zeros for plain distances.
+    reach : ndarray of float64, shape (points,)
+        Lower bound of the weights of each point's unknown edges. Infinity for a point
+        that need not search. Raised.
+    vertex : ndarray of uint32, shape (points,)
+        The vertex of each point of this rank: its component before the first round.
+    count : int
+        Number of vertices of all ranks.
+    report : callable
+        Takes the number of components left.
+    """
+
+    def __init__(
+        self,
+        search: PointSearch,
+        cores: np.ndarray,
+        reach: np.ndarray,
+        vertex: np.ndarray,
+        count: int,
+        report: Callable[[int], object],
+    ) -> None:
+        self.search, self.cores, self.reach = search, cores, reach
+        self.ranks, self.vertex, self.report = search.remote.ranks, vertex, report
+        self.parent = np.arange(count, dtype=np.uint32)
+        self.present = np.empty(count, np.uint32)  # component of each vertex
+
+    def finish(self, known: PointEdges) -> PointEdges:
+        """Join all components; return the edges that do. Collective.
+
+        Parameters
+        ----------
+        known : PointEdges
+            Edges between vertices; the lightest listed edge that leaves a component is
+            among them. Overwritten.
+
+        Returns
+        -------
+        PointEdges
+            On rank 0; no edges on the others.
+        """
+        forest = [no_edges()]
+        while (count := name_components(self.parent, self.present)) > 1:
+            self.report(count)
+            known = known.take(slice(keep_leaving(known, self.present)))
+            bound = self._first_edges(known, count).weight.copy()
+            of_position = self.present[self.vertex]
+            components = ComponentArrays(of_position, self.cores, self.reach, bound)
+            counts = np.empty(count, np.int64)
+            count_uncertain(components, self.reach, counts)
+            taking_part = choose(self.ranks.sum(counts), self.search.remote.total)
+            queries = np.empty(counts[taking_part].sum(), np.uint32)
+            list_uncertain(components, self.reach, taking_part, queries)
+            if self.ranks.max(len(queries)):
+                found = self._search(components, queries)
+                known = PointEdges.concatenate([known, found])
+            first = self._first_edges(known, count)
+            taking_part &= first.weight < np.inf
+            joined = join(first.a, first.b, taking_part, self.parent)
+            if self.ranks.rank == 0:
+                forest.append(first.take(joined))
+        return PointEdges.concatenate(forest)
+
+    def _first_edges(self, known: PointEdges, count: int) -> PointEdges:
+        """Return the first known edge of all ranks that leaves each component.
+
+        Collective. Its ends are a vertex of the component and one of another. A missing
+        edge has an infinite weight.
+        """
+        best = np.empty(count, np.int64)
+        find_first(known, self.present, best)
+        has = best != NO_EDGE
+        mine = known.take(best[has])
+        a = np.empty(count, np.uint32)
+        a[self.present] = np.arange(len(self.present), dtype=np.uint32)
+        weight, key = np.full(count, np.inf), np.full(count, LAST_KEY)
+        weight[has], key[has] = mine.weight, mine.key
+        least = self.ranks.min(weight)
+        key[weight != least] = LAST_KEY
+        first = self.ranks.min(key)
+        own = self.present[mine.a] == np.flatnonzero(has)
+        b = np.zeros(count, np.int64)
+        b[has] = np.where(own, mine.b, mine.a)
+        b[(weight != least) | (key != first)] = 0
+        return PointEdges(a, self.ranks.max(b).astype(np.uint32), least, first)
+
+    def _search(self, components: ComponentArrays, queries: np.ndarray) -> PointEdges:
+        """Return the first edge, within the bound, of each query. Collective.
+
+        Bounds are lowered, and the reach of the queries is raised.
+        """
+        rows, vertex = self.search.rows, self.vertex
+        ends, low = self.search.lightest(components, queries)
+        has = ends != queries
+        found = PointEdges(
+            vertex[queries],
+            vertex[ends],
+            np.where(has, low, np.inf),
+            np.where(has, key_of(rows[queries], rows[ends]), LAST_KEY),
+        )
+        # No edge of a query that is not found weighs less than its `low`.
+        self.search.remote.improve_edges(components, vertex, queries, low, found)
+        exact = found.weight <= low
+        self.reach[queries] = np.where(exact, low, np.nextafter(low, np.inf))
+        return found.take(found.weight < np.inf)
+
+
+def choose(counts: np.ndarray, points: int) -> np.ndarray:
+    """Return which components take part in a round: the half with the fewest queries.
+
+    More than half if their queries are cheap.
+
+    Parameters
+    ----------
+    counts : ndarray of int64
+        Queries of each component.
+    points : int
+        Number of points.
+    """
+    order = np.argsort(counts, kind="stable")
+    few = points // CHEAP_SHARE
+    cheap = int(np.searchsorted(np.cumsum(counts[order]), few, "right"))
+    taking_part = np.zeros(len(counts), np.bool_)
+    taking_part[order[: max((len(order) + 1) // 2, cheap)]] = True
+    return taking_part

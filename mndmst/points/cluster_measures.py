@@ -1,0 +1,87 @@
+"""Measures of flat clusters: centroids, medoids, exemplars and validity (DBCV).
+
+Validity: Moulavi, Jaskowiak, Campello, Zimek and Sander, SDM 2014. The estimate is
+hdbscan's: its density sparseness and separation are those of the tree's edges.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..api.forest import Forest
+from ..cluster.condensed import CondensedTree
+from .pairwise_forest import Metric, rows_of
+
+
+def centroid_of(points: np.ndarray, strength: np.ndarray) -> np.ndarray:
+    """Return the mean of points, weighted by their strengths."""
+    return np.average(points, weights=_usable(strength), axis=0)
+
+
+def medoid_of(
+    points: np.ndarray,
+    strength: np.ndarray,
+    metric: Metric,
+    parameters: Mapping[str, Any],
+) -> np.ndarray:
+    """Return the point with the least sum of distances, weighted by the strengths."""
+    rows, weight = rows_of(points, metric, parameters), _usable(strength)
+    sums = [float((rows.row(i) * weight).sum()) for i in range(len(rows))]
+    return points[int(np.argmin(sums))]
+
+
+def exemplars_of(tree: CondensedTree, labels: np.ndarray) -> list[np.ndarray]:
+    """Return the points of each flat cluster that leave the leaves below it last.
+
+    Returns
+    -------
+    list of ndarray of int64
+        By label.
+    """
+    leaf = np.ones(tree.num_clusters, np.bool_)
+    leaf[tree.cluster_parent[1:]] = False
+    last = tree.point_distance == tree.death[tree.point_cluster]
+    exemplar = last & leaf[tree.point_cluster]
+    count = int(labels.max(initial=-1)) + 1
+    return [np.flatnonzero(exemplar & (labels == number)) for number in range(count)]
+
+
+def _usable(strength: np.ndarray) -> np.ndarray:
+    """Return strengths of which not all are zero."""
+    return strength if strength.any() else np.ones(len(strength))
+
+
+def relative_validity(forest: Forest, labels: np.ndarray) -> float:
+    """Return the validity of flat clusters, from -1 to 1.
+
+    Where distances tie, it depends on which of the spanning trees the numbers of the
+    points choose.
+
+    Parameters
+    ----------
+    forest : Forest
+        Of mutual reachability distances.
+    labels : ndarray of int64, shape (points,)
+        -1 is noise.
+    """
+    count = int(labels.max(initial=-1)) + 1
+    if count == 0:
+        return 0.0
+    one, other = labels[forest.src], labels[forest.dst]
+    distance = forest.weight
+    largest = float(distance.max(initial=0))
+    same = (one >= 0) & (one == other)
+    between = (one >= 0) & (other >= 0) & (one != other)
+    sparseness, separation = np.zeros(count), np.full(count, np.inf)
+    np.maximum.at(sparseness, one[same], distance[same])
+    for end in (one, other):
+        np.minimum.at(separation, end[between], distance[between])
+    away = (one < 0) != (other < 0)
+    nearest = float(distance[away].min()) if away.any() else largest
+    separation[np.isinf(separation)] = 2 * (largest if count > 1 else nearest)
+    larger = np.maximum(separation, sparseness)
+    validity = np.zeros(count)
+    np.divide(separation - sparseness, larger, out=validity, where=larger > 0)
+    sizes = np.bincount(labels[labels >= 0], minlength=count)
+    return float((sizes * validity).sum() / len(labels))

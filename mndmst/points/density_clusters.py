@@ -1,0 +1,144 @@
+"""HDBSCAN* and single linkage of points."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..cluster.condensed import CondensedTree, condensed_tree, without_brief_clusters
+from ..cluster.density import (
+    Clustering,
+    cluster_persistence,
+    label_points,
+    outlier_scores,
+)
+from ..cluster.linkage import single_linkage as linkage_of
+from ..cluster.selection import ClusterSelection, select_clusters
+from ..host.errors import ConfigError
+from .point_files import checked_points
+from .point_forest import PointForest, points_forest
+
+
+@dataclass(frozen=True)
+class DensityRule:
+    """The rule that makes clusters, under the names of hdbscan.
+
+    Attributes
+    ----------
+    min_cluster_size : int
+        Smallest number of points that form a cluster.
+    min_samples : int or None
+        See `points_forest`; `min_cluster_size` by default.
+    selection : ClusterSelection
+    persistence : float
+        Leaves of the condensed tree that last less are merged, see
+        `without_brief_clusters`.
+    """
+
+    min_cluster_size: int = 5
+    min_samples: int | None = None
+    selection: ClusterSelection = field(default_factory=ClusterSelection)
+    persistence: float = 0.0
+
+    @property
+    def samples(self) -> int:
+        """`min_samples`, or its default."""
+        given = self.min_samples
+        return self.min_cluster_size if given is None else given
+
+    def checked(self) -> "DensityRule":
+        """Return the rule with its defaults filled in.
+
+        Raises
+        ------
+        ConfigError
+            If a value is out of range.
+        """
+        if self.min_cluster_size < 2:
+            raise ConfigError(
+                f"min_cluster_size {self.min_cluster_size}: a cluster has 2 points or "
+                "more"
+            )
+        if self.samples < 1:
+            raise ConfigError(f"min_samples {self.min_samples}: give 1 or more")
+        if not self.persistence >= 0:
+            raise ConfigError(
+                f"cluster_selection_persistence {self.persistence}: give 0 or more"
+            )
+        self.selection.check()
+        return replace(self, min_samples=self.samples)
+
+
+@dataclass(frozen=True)
+class DensityClusters:
+    """Clusters of points, and the trees that led to them.
+
+    Attributes
+    ----------
+    found : PointForest
+        Of mutual reachability distances.
+    linkage : ndarray of float64, shape (points - 1, 4)
+    tree : CondensedTree
+    chosen : ndarray of bool, shape (clusters of the tree,)
+        The selected clusters.
+    flat : Clustering
+    persistence : ndarray of float64, shape (flat clusters,)
+        See `cluster_persistence`.
+    outlier_scores : ndarray of float64, shape (points,)
+        GLOSH.
+    """
+
+    found: PointForest
+    linkage: np.ndarray
+    tree: CondensedTree
+    chosen: np.ndarray
+    flat: Clustering
+    persistence: np.ndarray
+    outlier_scores: np.ndarray
+
+
+def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
+    """Return the clusters that a forest of mutual reachability distances has."""
+    linkage = linkage_of(found.forest)
+    tree = condensed_tree(linkage, rule.min_cluster_size)
+    if rule.persistence > 0:
+        tree = without_brief_clusters(tree, rule.persistence)
+    chosen = select_clusters(tree, rule.selection)
+    flat = label_points(tree, chosen, rule.selection.epsilon)
+    persistence = cluster_persistence(tree, chosen, flat.labels)
+    scores = outlier_scores(tree)
+    return DensityClusters(found, linkage, tree, chosen, flat, persistence, scores)
+
+
+def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> Any:
+    """Return the single-linkage dendrogram of points, exactly.
+
+    Memory grows with the points, not with their pairs.
+
+    Parameters
+    ----------
+    points : array-like of numbers, shape (points, dimensions)
+    metric : {"euclidean", "manhattan", "cosine", "haversine"}
+        For "haversine" latitude and longitude in radians, as in scikit-learn.
+    threads : int
+        0 for all cores this process may use.
+
+    Returns
+    -------
+    ndarray of float64, shape (points - 1, 4)
+        As `scipy.cluster.hierarchy.linkage(points, "single")` returns it; equal
+        distances are in the order of the points' numbers.
+
+    Raises
+    ------
+    InputError
+        If these are no points, or do not suit the metric.
+
+    Examples
+    --------
+    >>> import mndmst
+    >>> mndmst.single_linkage([[0.0], [1.0], [5.0]])[:, 2]
+    array([1., 4.])
+    """
+    given = checked_points(np.asarray(points), "the points: ")
+    return linkage_of(points_forest(given, metric, threads=threads).forest)

@@ -1,0 +1,161 @@
+"""Metrics whose order is that of a norm, so that a tree can search them.
+
+Each metric prepares the points, searches by a norm, and turns the norm's distances into
+its own. The cosine, correlation and haversine distances grow with the chord between
+points of a sphere, so their norm is Euclidean.
+
+A new metric is one entry in `METRICS`; a new norm is one member of `Norm` and one
+branch in each function of `kernels/norms.py`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from ..host.errors import ConfigError, InputError
+from .kernels.norms import CHEBYSHEV, EUCLIDEAN, MANHATTAN
+
+POLE = np.pi / 2
+# Float32 rounds the latitude of a pole up by 4.4e-8.
+BEYOND_POLE = 1e-7
+
+
+class Norm(IntEnum):
+    """Norms of differences; see `kernels.norms` for reduced distances."""
+
+    MANHATTAN = MANHATTAN
+    EUCLIDEAN = EUCLIDEAN
+    CHEBYSHEV = CHEBYSHEV
+
+    @property
+    def p(self) -> float:
+        """The exponent of the norm as SciPy's Minkowski distance takes it."""
+        return {1: 1, 2: 2, 3: np.inf}[self]
+
+    def add(self, total: np.ndarray, gap: np.ndarray) -> np.ndarray:
+        """Return reduced distances with the gaps (0 or more) of one more dimension."""
+        if self == Norm.CHEBYSHEV:
+            return np.maximum(total, gap)
+        return total + (gap * gap if self == Norm.EUCLIDEAN else gap)
+
+    def reduced(self, distance: np.ndarray) -> np.ndarray:
+        """Return the reduced distances of distances."""
+        return distance * distance if self == Norm.EUCLIDEAN else distance
+
+
+@dataclass(frozen=True)
+class TreeMetric:
+    """A metric that a tree of points can search.
+
+    Attributes
+    ----------
+    norm : Norm
+    prepare : callable
+        Takes points and the number of the first; returns the points to search. Raises
+        InputError if a point does not suit the metric.
+    shown : callable
+        Turns distances of the norm into distances of the metric, elementwise; never
+        descends.
+    """
+
+    norm: Norm
+    prepare: Callable[[np.ndarray, int], np.ndarray]
+    shown: Callable[[np.ndarray], np.ndarray]
+
+
+def check_metric(metric: str) -> None:
+    """Raise ConfigError if there is no such metric."""
+    if metric not in METRICS:
+        raise ConfigError(f"no metric '{metric}'; give one of {', '.join(METRICS)}")
+
+
+def prepared(points: np.ndarray, metric: str, first: int = 0) -> np.ndarray:
+    """Return the points to search for a metric.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+        For "haversine" latitude and longitude, in radians as in scikit-learn.
+    first : int
+        The number of the first point, for messages.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such metric.
+    InputError
+        If a point does not suit the metric.
+    """
+    check_metric(metric)
+    return METRICS[metric].prepare(points, first)
+
+
+def shown(distance: np.ndarray, metric: str) -> np.ndarray:
+    """Return distances of a metric from those of its norm."""
+    return METRICS[metric].shown(distance)
+
+
+def _as_given(points: np.ndarray, first: int = 0) -> np.ndarray:
+    return points
+
+
+def _on_sphere(points: np.ndarray, first: int) -> np.ndarray:
+    """Return points scaled to length 1."""
+    scale = np.abs(points).max(axis=1, initial=0)
+    if (scale == 0).any():
+        zero = first + int(np.flatnonzero(scale == 0)[0])
+        raise InputError(
+            f"point {zero} is zero in all coordinates, so it has no direction and "
+            "no cosine distance. Leave such points out."
+        )
+    points = points / scale[:, None]
+    return points / np.sqrt((points * points).sum(axis=1))[:, None]
+
+
+def _centred_on_sphere(points: np.ndarray, first: int) -> np.ndarray:
+    """Return points without their means, scaled to length 1."""
+    centred = points - points.mean(axis=1, keepdims=True)
+    constant = np.flatnonzero(~centred.any(axis=1))
+    if len(constant):
+        raise InputError(
+            f"point {first + int(constant[0])} has equal coordinates, so it has no "
+            "correlation distance. Leave such points out."
+        )
+    return _on_sphere(centred, first)
+
+
+def _on_globe(points: np.ndarray, first: int) -> np.ndarray:
+    """Return the points of a unit sphere at latitudes and longitudes."""
+    if points.shape[1] != 2 or (np.abs(points[:, 0]) > POLE + BEYOND_POLE).any():
+        raise InputError(
+            "haversine distances are those of points with a latitude and a "
+            "longitude, in radians; np.radians turns degrees into these."
+        )
+    latitude, longitude = np.clip(points[:, 0], -POLE, POLE), points[:, 1]
+    ring = np.cos(latitude)
+    columns = ring * np.cos(longitude), ring * np.sin(longitude), np.sin(latitude)
+    return np.stack(columns, axis=1)
+
+
+def _unchanged(distance: np.ndarray) -> np.ndarray:
+    return distance
+
+
+def _one_minus_cosine(chord: np.ndarray) -> np.ndarray:
+    return chord * chord / 2
+
+
+def _arc(chord: np.ndarray) -> np.ndarray:
+    return 2 * np.arcsin(np.minimum(chord / 2, 1))
+
+
+METRICS = {
+    "euclidean": TreeMetric(Norm.EUCLIDEAN, _as_given, _unchanged),
+    "manhattan": TreeMetric(Norm.MANHATTAN, _as_given, _unchanged),
+    "chebyshev": TreeMetric(Norm.CHEBYSHEV, _as_given, _unchanged),
+    "cosine": TreeMetric(Norm.EUCLIDEAN, _on_sphere, _one_minus_cosine),
+    "correlation": TreeMetric(Norm.EUCLIDEAN, _centred_on_sphere, _one_minus_cosine),
+    "haversine": TreeMetric(Norm.EUCLIDEAN, _on_globe, _arc),
+}

@@ -1,0 +1,67 @@
+"""The graph that joins every point with its nearest neighbours."""
+
+import numpy as np
+
+from ..host.cores import core_count
+from ..host.errors import ConfigError
+from ..host.formatting import counted
+from ..io.edges import Edges, checked_edges
+from ..kernels.threads import Threads
+from .kernels.nearest_points import list_edges
+from .metrics import Norm
+from .point_search import tree_search
+from .scale import extremes, scale_for
+
+
+def neighbour_graph(
+    points: np.ndarray,
+    neighbours: int,
+    min_samples: int = 0,
+    name: str = "the points",
+) -> Edges:
+    """Return the graph that joins every point with its nearest neighbours.
+
+    Its forest approximates that of all distances: see `points_forest`.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+    neighbours : int
+        Least number of neighbours of a point; of two points one suffices.
+    min_samples : int
+        0 for distances as weights; else mutual reachability distances, the core
+        distance of a point being that to its `min_samples`-th neighbour.
+    name : str
+        The points' name in errors.
+
+    Returns
+    -------
+    Edges
+        With weights of float64.
+
+    Raises
+    ------
+    ConfigError
+        If there are too few points.
+    MissingExtraError
+        If SciPy is not installed.
+    """
+    if not 0 <= min_samples <= neighbours < len(points) or neighbours < 1:
+        raise ConfigError(
+            f"{name}: {counted(neighbours, 'neighbour')} and core {min_samples} do "
+            f"not suit {counted(len(points), 'point')}: core <= neighbours < points."
+        )
+    threads = Threads(core_count())
+    scale = scale_for(Norm.EUCLIDEAN, *extremes(points))
+    search = tree_search(scale.scaled(points), Norm.EUCLIDEAN, threads)
+    found = search.neighbours(neighbours, min_samples)
+    rows = search.rows
+    ranges = threads.ranges(len(rows))
+    parts = threads.map(
+        list_edges, [(found.weight, found.positions, rows, *b) for b in ranges]
+    )
+    a, b, weight = map(np.concatenate, zip(*parts, strict=True))
+    src, dst = rows[a], rows[b]
+    scale.check(weight, lambda near: (points[src[near]] != points[dst[near]]).any(1))
+    weight = scale.original(weight)
+    return checked_edges(name, len(points), src, dst, weight, directed=True)

@@ -1,0 +1,410 @@
+"""The exact forest of points by any metric, and of matrices of distances.
+
+Metrics of `metrics.METRICS` are searched in a tree. For all others, and for distances
+scaled by `alpha`, Prim's algorithm reads the distances of one point at a time, so a
+matrix stays where it is, memory-mapped or not, and distances of other metrics are never
+stored. Time grows with the pairs of points.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..api.arrays import minimum_spanning_forest
+from ..api.forest import Forest
+from ..host.errors import ConfigError, InputError, optional
+from ..host.formatting import counted
+from .boruvka_rounds import key_of
+from .metrics import METRICS, Norm, prepared, shown
+from .point_forest import PointForest, forest_of_keys, points_forest
+
+Metric = str | Callable[[np.ndarray, np.ndarray], float]
+ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+
+# Metrics of SciPy whose distance of two points does not depend on their places among
+# the others, nor on which comes first.
+PAIRWISE = (
+    "braycurtis", "canberra", "dice", "hamming", "jaccard", "mahalanobis",
+    "minkowski", "rogerstanimoto", "russellrao", "seuclidean", "sokalsneath",
+    "sqeuclidean", "yule",
+)  # fmt: skip
+BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+# Rows of a matrix that are checked at a time.
+BLOCK = 256
+
+
+class DistanceRows(Protocol):
+    """Distances from each point to all points."""
+
+    def __len__(self) -> int: ...
+
+    def row(self, point: int) -> np.ndarray:
+        """Return the distances of a point, float64, shape (points,); its own is 0."""
+
+
+class MatrixRows:
+    """The rows of a symmetric matrix; infinity where a distance is missing.
+
+    Raises
+    ------
+    InputError
+        If the matrix is not square or not symmetric, or a distance is NaN or negative.
+    """
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        if any(
+            np.isnan(matrix[begin : begin + BLOCK]).any()
+            for begin in range(0, len(matrix), BLOCK)
+        ):
+            raise InputError(
+                "np.nan values found in precomputed-dense distances; inf stands for a "
+                "missing distance"
+            )
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise InputError(
+                f"The precomputed distance matrix has shape {matrix.shape}; give a "
+                "square one"
+            )
+        self.matrix, self.exact = matrix, True
+        for begin in range(0, len(matrix), BLOCK):
+            rows = np.asarray(matrix[begin : begin + BLOCK], np.float64)
+            columns = np.asarray(matrix[:, begin : begin + BLOCK], np.float64).T
+            if (rows < 0).any():
+                raise InputError("The precomputed distance matrix has negative values")
+            if not np.array_equal(rows, columns):
+                self.exact = False
+                if not np.allclose(rows, columns):
+                    raise InputError(
+                        "The precomputed distance matrix is not symmetric: values on "
+                        "both sides of its diagonal differ"
+                    )
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def row(self, point: int) -> np.ndarray:
+        """Return the distances of a point; of two that rounding made the smaller."""
+        row = np.array(self.matrix[point], np.float64)
+        if not self.exact:
+            np.minimum(row, self.matrix[:, point], out=row)
+        row[point] = 0
+        return row
+
+
+class MetricRows:
+    """Distances of points by a metric of SciPy, or by a function of two points.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+    metric : str or callable
+    parameters : mapping
+        Further arguments of the metric, as `p` of minkowski, and `V`, the variances of
+        seuclidean or the covariance of mahalanobis.
+    """
+
+    def __init__(
+        self, points: np.ndarray, metric: Metric, parameters: Mapping[str, Any]
+    ) -> None:
+        self.points, self.metric, self.parameters = points, metric, dict(parameters)
+        if metric in BINARY:
+            self.points = points != 0
+        if metric == "seuclidean":
+            self.parameters.setdefault("V", _variances(points))
+        if metric == "mahalanobis" and "VI" not in self.parameters:
+            if "V" not in self.parameters:
+                raise ConfigError(
+                    "mahalanobis: give the covariance V, or its inverse VI"
+                )
+            self.parameters["VI"] = np.linalg.inv(self.parameters.pop("V"))
+        if isinstance(metric, str):
+            self._cdist = optional("scipy.spatial.distance", "formats").cdist
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def row(self, point: int) -> np.ndarray:
+        """Return the distances of a point."""
+        row = self.from_point(self.points[point])
+        row[point] = 0
+        if np.isnan(row).any():
+            other = int(np.flatnonzero(np.isnan(row))[0])
+            raise InputError(f"the distance of points {point} and {other} is NaN")
+        return row
+
+    def from_point(self, point: np.ndarray) -> np.ndarray:
+        """Return the distances from a point, shape (dimensions,), to all points."""
+        if self.metric in BINARY:
+            point = point != 0
+        if callable(self.metric):
+            measure, further = self.metric, self.parameters
+            found = (measure(point, other, **further) for other in self.points)
+            return np.fromiter(found, np.float64, len(self.points))
+        here = point[None, :]
+        return self._cdist(here, self.points, self.metric, **self.parameters)[0]
+
+
+def forest_of_rows(
+    rows: DistanceRows, min_samples: int, alpha: float = 1.0
+) -> PointForest:
+    """Return the exact forest of the distances in rows, by Prim's algorithm.
+
+    Parameters
+    ----------
+    min_samples : int
+        0 for distances; else mutual reachability distances, see `points_forest`.
+    alpha : float
+        Distances, but not core distances, are divided by it.
+
+    Returns
+    -------
+    PointForest
+        Missing (infinite) distances may leave several trees.
+    """
+    n = len(rows)
+    order = min(min_samples, n - 1)
+    cores = np.array([np.partition(rows.row(i), order)[order] for i in range(n)])
+    points, outside = np.arange(n, dtype=np.uint32), np.ones(n, np.bool_)
+    weight, key = np.full(n, np.inf), np.zeros(n, np.uint64)
+    edges: list[tuple[float, int]] = []
+    here = 0
+    for _ in range(n - 1):
+        outside[here] = False
+        weight[here] = np.inf
+        distance = np.maximum(np.maximum(rows.row(here) / alpha, cores), cores[here])
+        edge = key_of(np.full(n, here, np.uint32), points)
+        nearer = (distance < weight) | ((distance == weight) & (edge < key))
+        nearer &= outside & (distance < np.inf)
+        weight[nearer], key[nearer] = distance[nearer], edge[nearer]
+        least = weight.min()
+        if least == np.inf:  # the tree has ended; the next begins
+            here = int(np.flatnonzero(outside)[0])
+            continue
+        ties = np.flatnonzero(weight == least)
+        here = int(ties[np.argmin(key[ties])])
+        edges.append((least, int(key[here])))
+    weights = np.array([weight for weight, _ in edges], np.float64)
+    keys = np.array([edge for _, edge in edges], np.uint64)
+    return PointForest(forest_of_keys(weights, keys, n), len(edges), True)
+
+
+def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> PointForest:
+    """Return the exact forest of a sparse matrix of distances.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array of SciPy, shape (points, points)
+        Symmetric; distances without an entry are infinite. A point with fewer than
+        `min_samples` entries beside the diagonal is in no tree with others.
+    """
+    matrix = matrix.tocoo()
+    n = matrix.shape[0]
+    if n != matrix.shape[1]:
+        raise InputError(
+            f"The precomputed distance matrix has shape {matrix.shape}; give a square "
+            "one"
+        )
+    src, dst = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
+    distance = matrix.data.astype(np.float64)
+    if np.isnan(distance).any() or (distance < 0).any():
+        raise InputError("The precomputed distance matrix has NaN or negative values")
+    if abs(matrix - matrix.T).max() > 1e-8 * max(distance.max(initial=0), 1e-300):
+        raise InputError(
+            "The precomputed distance matrix is not symmetric: values on both sides of "
+            "its diagonal differ"
+        )
+    apart = src != dst
+    src, dst, distance = (column[apart] for column in (src, dst, distance))
+    cores = np.zeros(n)
+    if min_samples:
+        cores[:] = np.inf
+        order = np.lexsort((distance, src))
+        begin = np.searchsorted(src[order], np.arange(n + 1))
+        place = begin[:-1] + min(min_samples, n - 1) - 1
+        enough = place < begin[1:]
+        cores[enough] = distance[order][place[enough]]
+    distance = np.maximum(np.maximum(distance / alpha, cores[src]), cores[dst])
+    near = np.isfinite(distance)
+    columns = src[near].astype(np.int64), dst[near].astype(np.int64), distance[near]
+    forest = minimum_spanning_forest(*columns, n)
+    return PointForest(forest, len(forest), True)
+
+
+def square_of_condensed(distances: np.ndarray) -> np.ndarray:
+    """Return the square matrix of the distances that SciPy's `pdist` returns.
+
+    Raises
+    ------
+    InputError
+        If their number is not that of the pairs of any number of points.
+    """
+    n = round((1 + np.sqrt(1 + 8 * len(distances))) / 2)
+    if n * (n - 1) // 2 != len(distances):
+        raise InputError(
+            f"{counted(len(distances), 'distance')} in one dimension are not those of "
+            "all pairs of points; give as many as SciPy's pdist returns"
+        )
+    square = np.zeros((n, n))
+    upper = np.triu_indices(n, 1)
+    square[upper] = distances
+    square.T[upper] = distances
+    return square
+
+
+def _variances(points: np.ndarray) -> list[float]:
+    """Return the variance of each coordinate; exact sums do not depend on an order."""
+    count = len(points)
+    means = [math.fsum(column) / count for column in points.T]
+    return [
+        math.fsum((column - mean) ** 2) / max(count - 1, 1)
+        for column, mean in zip(points.T, means, strict=True)
+    ]
+
+
+def check_pairwise(metric: Metric) -> None:
+    """Raise ConfigError if no such metric is offered."""
+    if not callable(metric) and metric not in PAIRWISE:
+        raise ConfigError(
+            f"no metric '{metric}'; give {', '.join(METRICS)}, precomputed, "
+            f"{', '.join(PAIRWISE)}, or a function of two points"
+        )
+
+
+class PreparedRows:
+    """Distances of a metric that searches order by a distance of prepared points."""
+
+    def __init__(self, points: np.ndarray, metric: str) -> None:
+        norm = {
+            Norm.MANHATTAN: "cityblock",
+            Norm.EUCLIDEAN: "euclidean",
+            Norm.CHEBYSHEV: "chebyshev",
+        }[METRICS[metric].norm]
+        self.metric = metric
+        self.rows = MetricRows(prepared(points, metric), norm, {})
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def row(self, point: int) -> np.ndarray:
+        """Return the distances of a point."""
+        return shown(self.rows.row(point), self.metric)
+
+
+def metric_forest(
+    points: np.ndarray,
+    metric: Metric,
+    min_samples: int,
+    *,
+    alpha: float = 1.0,
+    parameters: Mapping[str, Any] | None = None,
+    approximate: bool = False,
+    threads: int = 0,
+) -> PointForest:
+    """Return the forest of mutual reachability distances of points.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+        Rows that are not finite are trees of their own.
+    metric : str or callable
+        See `HDBSCAN`.
+    min_samples : int
+        See `points_forest`.
+    alpha : float
+        Distances, but not core distances, are divided by it.
+    parameters : mapping, optional
+        Further arguments of the metric.
+    approximate, threads
+        See `points_forest`.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such metric, or it is not offered with `approximate`.
+    InputError
+        If the points do not suit the metric.
+    """
+    name, further = simplified(metric, dict(parameters or {}))
+    finite = np.isfinite(points).all(axis=1)
+    kept = points if finite.all() else points[finite]
+    if len(kept) == 0:
+        none = np.empty(0, np.int64)
+        found = PointForest(Forest(none, none, np.empty(0), none), 0, True)
+    elif name in METRICS and alpha == 1:
+        found = points_forest(
+            kept, str(name), min_samples, approximate=approximate, threads=threads
+        )
+    elif approximate:
+        raise ConfigError(
+            f"approximate takes the metrics {', '.join(METRICS)} with alpha 1"
+        )
+    else:
+        found = forest_of_rows(rows_of(kept, name, further), min_samples, alpha)
+    return found if finite.all() else _among_all(found, finite)
+
+
+def rows_of(
+    points: np.ndarray, metric: Metric, parameters: Mapping[str, Any]
+) -> DistanceRows:
+    """Return the distances of finite points by a metric, row by row.
+
+    Raises
+    ------
+    ConfigError, InputError
+        As `metric_forest` does.
+    """
+    name, further = simplified(metric, dict(parameters))
+    if name in METRICS:
+        return PreparedRows(points, str(name))
+    check_pairwise(name)
+    return MetricRows(points, name, further)
+
+
+def matrix_forest(distances: Any, min_samples: int, alpha: float = 1.0) -> PointForest:
+    """Return the forest of mutual reachability distances of a matrix of distances.
+
+    Parameters
+    ----------
+    distances : ndarray or sparse matrix
+        Shape (points, points), or (pairs,) as SciPy's `pdist` returns them.
+
+    Raises
+    ------
+    InputError
+        If it is not such a matrix.
+    """
+    if hasattr(distances, "tocoo"):
+        return forest_of_sparse(distances, min_samples, alpha)
+    if distances.dtype.kind not in "biuf":
+        raise InputError(f"distances of type {distances.dtype} are not numbers")
+    if distances.ndim == 1:
+        distances = square_of_condensed(distances)
+    return forest_of_rows(MatrixRows(distances), min_samples, alpha)
+
+
+def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
+    """Return a metric under its first name, and the arguments that remain."""
+    if callable(metric):
+        return metric, further
+    if not isinstance(metric, str):
+        raise ConfigError(f"no metric {metric!r}; give a name or a function")
+    if metric == "minkowski":
+        p = further.get("p", 2)
+        if not p >= 1:
+            raise ConfigError(f"minkowski p {p}: give 1 or more")
+        if "w" not in further and p in (1, 2, np.inf):
+            return {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}[p], {}
+    return ALIASES.get(metric, metric), further
+
+
+def _among_all(found: PointForest, finite: np.ndarray) -> PointForest:
+    """Return the forest with points that are not finite as trees of their own."""
+    number = np.flatnonzero(finite)
+    forest = found.forest
+    labels = np.arange(len(finite))
+    labels[finite] = number[forest.labels]
+    src, dst = number[forest.src], number[forest.dst]
+    forest = Forest(src, dst, forest.weight, labels)
+    return PointForest(forest, found.certain, found.exact)

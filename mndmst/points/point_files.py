@@ -1,0 +1,343 @@
+"""Points from files, and examples of points."""
+
+import hashlib
+import os
+import uuid
+import warnings
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from tokenize import TokenError
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from ..host.errors import ConfigError, InputError, MndmstError
+from ..host.formatting import counted
+from ..io.formats.files import COMPRESSIONS, readable
+from ..io.formats.point_tables import names_of, read_point_text, read_typed_points
+from ..io.formats.typed_tables import ArrowTable, ParquetTable
+from ..io.memory_limit import check_room
+from ..io.regular_files import opened
+
+ARRAY_COPIES = 3
+EXAMPLES = ("rings", "blobs")
+_ARRAYS = (".npy", ".npz")
+_TYPED = {".parquet": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable}
+POINT_SUFFIXES = (*_ARRAYS, ".csv", ".tsv", ".txt", *_TYPED)
+# Rows of a square matrix that is taken for one of distances, at least.
+LEAST_MATRIX = 3
+_DAMAGED = (
+    OSError, ValueError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile,
+    KeyError,
+)  # fmt: skip
+# For each point, while its two coordinates are drawn.
+BYTES_OF_EXAMPLE = 100
+
+HASHED = 1 << 16  # points at a time
+
+# Float64 holds all integers up to it.
+MOST_EXACT = 1 << 53
+
+# The squares of differences of coordinates up to it can be added up in float64.
+LARGEST = 1e150
+
+
+class PointTable(NamedTuple):
+    """Points of a file.
+
+    Attributes
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+        Of any type of numbers if they are mapped.
+    ids : ndarray of int64 or str, shape (points,), or None
+        The ids of the rows, if a column has them.
+    id_name : str
+        The name of that column.
+    notes : tuple of str
+        Lines that tell users how the file is read.
+    """
+
+    points: np.ndarray
+    ids: np.ndarray | None = None
+    id_name: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def read_points(
+    source: str | Path,
+    mapped: bool = False,
+    columns: str | Sequence[str] | None = None,
+    key: str | None = None,
+) -> np.ndarray:
+    """Return points from a file; see `read_point_table`.
+
+    Returns
+    -------
+    ndarray of float64, shape (points, dimensions)
+    """
+    return read_point_table(source, mapped, columns, key).points
+
+
+def read_point_table(
+    source: str | Path,
+    mapped: bool = False,
+    columns: str | Sequence[str] | None = None,
+    key: str | None = None,
+) -> PointTable:
+    """Return points from a file, and the ids of its rows.
+
+    Parameters
+    ----------
+    source : str or Path
+        An array, a point a row: .npy, or .npz; or a table: .csv, .tsv, .txt, each also
+        compressed, .parquet, .arrow or .feather. `points.npz:name` names an array.
+    mapped : bool
+        Leave the points of an .npy file there, as they are: `checked_points` is for the
+        part that is taken of them.
+    columns : str or sequence of str, optional
+        The coordinates of a table, such as "lon,lat"; positions from 1 where columns
+        have no names. By default all columns of numbers but ids, index columns and
+        labels (`io.formats.point_tables`).
+    key : str, optional
+        The array of an .npz file that has several.
+
+    Raises
+    ------
+    InputError
+        If the file does not hold points, or a coordinate is not a finite number.
+    ConfigError
+        If the user names a column or an array that is not there.
+    MissingExtraError
+        For .parquet, .arrow and .feather without PyArrow.
+    """
+    path, key = _split_key(Path(source), key)
+    asked = names_of(columns)
+    suffix = point_suffix(path)
+    if suffix in _ARRAYS:
+        if asked:
+            raise ConfigError(f"--columns goes with tables, and {path} has an array.")
+        if key is not None and suffix != ".npz":
+            raise ConfigError(f"--key goes with .npz files, and {path} is another.")
+        points = _read_array(path, mapped and suffix == ".npy", key)
+        if mapped and suffix == ".npy":
+            return PointTable(points)
+        return _told(path, PointTable(checked_points(points, f"{path}: ")))
+    if key is not None:
+        raise ConfigError(f"--key goes with .npz files, and {path} is another.")
+    if suffix in _TYPED:
+        found = read_typed_points(_TYPED[suffix](path), asked)
+    else:
+        with readable(path):
+            found = read_point_text(path, asked)
+    points = checked_points(found.points, f"{path}: ")
+    chosen = found.columns
+    name = "" if chosen.ids is None else chosen.names[chosen.ids]
+    note = chosen.text()
+    return _told(path, PointTable(points, found.ids, name, (note,) if note else ()))
+
+
+def point_suffix(path: Path) -> str:
+    """Return the suffix of a file's format, without that of compression."""
+    suffixes = path.suffixes
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def is_point_file(path: Path) -> bool:
+    """Return whether a path has the name of a file of points."""
+    path, _ = _split_key(path, None)
+    return not path.is_dir() and point_suffix(path) in POINT_SUFFIXES
+
+
+def _split_key(path: Path, key: str | None) -> tuple[Path, str | None]:
+    """Return the file and the array of `points.npz:name`."""
+    file, colon, name = path.name.partition(".npz:")
+    if not colon or path.exists():
+        return path, key
+    return path.with_name(f"{file}.npz"), name if key is None else key
+
+
+def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
+    try:
+        with opened(path) as file, warnings.catch_warnings():
+            # Of NumPy, for files that are empty or of old versions
+            warnings.simplefilter("ignore", UserWarning)
+            if mapped:
+                points: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+                check_shape(points, f"{path}: ")
+                return points
+            if point_suffix(path) == ".npz":
+                return _read_npz(path, file, key)
+            nbytes = ARRAY_COPIES * os.fstat(file.fileno()).st_size
+            check_room(path, nbytes, "the list of its points")
+            return np.asarray(np.load(file, allow_pickle=False))
+    except MndmstError:
+        raise
+    except _DAMAGED as error:
+        raise InputError(
+            f"{path}: cannot be read as points ({error}). Give an .npy file of an "
+            "array, a point a row, or numbers separated by commas."
+        ) from error
+
+
+def _read_npz(path: Path, file: BinaryIO, key: str | None) -> np.ndarray:
+    """Return an array of an .npz file: the only one, or that of a name."""
+    with zipfile.ZipFile(file) as packed:
+        sizes = {
+            entry.filename.removesuffix(".npy"): entry.file_size
+            for entry in packed.infolist()
+        }
+    names = ", ".join(sizes)
+    if key is None and len(sizes) != 1:
+        raise InputError(
+            f"{path}: has {counted(len(sizes), 'array')}: {names}. Name one: "
+            f"{path.name}:{next(iter(sizes), 'name')}, or --key."
+        )
+    key = next(iter(sizes)) if key is None else key
+    if key not in sizes:
+        raise ConfigError(f"{path}: has no array {key}; it has {names}.")
+    check_room(path, ARRAY_COPIES * sizes[key], "the list of its points")
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
+        return np.asarray(arrays[key])
+
+
+def _told(path: Path, table: PointTable) -> PointTable:
+    """Return points with a note if they are a matrix of distances."""
+    points = table.points
+    count = len(points)
+    if (
+        count < LEAST_MATRIX
+        or points.shape != (count, count)
+        or points.diagonal().any()
+    ):
+        return table
+    if not np.array_equal(points, points.T):
+        return table
+    note = (
+        f"{path} is a square symmetric matrix with zeros on its diagonal, such as one "
+        "of distances; its rows are taken as points"
+    )
+    return table._replace(notes=(*table.notes, note))
+
+
+def check_shape(points: np.ndarray, source: str = "") -> None:
+    """Raise InputError if an array does not hold a point a row."""
+    if points.size == 0:
+        raise InputError(f"{source}holds no points. Give one a row.")
+    if points.ndim != 2 or points.dtype.kind not in "iuf":
+        raise InputError(f"{source}has {points.dtype}{list(points.shape)}, no points.")
+
+
+def checked_points(points: np.ndarray, source: str = "", first: int = 0) -> np.ndarray:
+    """Return points as float64.
+
+    Parameters
+    ----------
+    points : ndarray of numbers, shape (points, dimensions)
+    source : str
+        What messages begin with.
+    first : int
+        The number of the first of these points.
+
+    Raises
+    ------
+    InputError
+        If it is no such array, or a coordinate cannot be computed with.
+    """
+    check_shape(points, source)
+    check_integers(points, source, first)
+    points = points.astype(np.float64, copy=False)
+    if not np.isfinite(points).all():
+        row = first + int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+        raise InputError(
+            f"{source}point {row} (from 0) has a coordinate that is not a finite "
+            "number. Fix it, or leave the point out."
+        )
+    if np.abs(points).max() > LARGEST:
+        row = first + int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
+        raise InputError(
+            f"{source}point {row} (from 0) has a coordinate beyond {LARGEST:g}, whose "
+            "distances float64 cannot hold. Fix or scale it."
+        )
+    return points
+
+
+def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
+    """Refuse integers that float64 would round: distances of some would be 0.
+
+    Parameters
+    ----------
+    points : ndarray of any type, first axis points
+    source, first
+        See `checked_points`.
+
+    Raises
+    ------
+    InputError
+        Names the first of them.
+    """
+    if points.dtype.kind not in "iu" or points.dtype.itemsize < 8:
+        return
+    for begin in range(0, len(points), HASHED):
+        part = points[begin : begin + HASHED]
+        # Python compares an integer with a float exactly.
+        large = part[(part > MOST_EXACT) | (part < -MOST_EXACT)].tolist()
+        wrong = next((number for number in large if float(number) != number), None)
+        if wrong is not None:
+            row = first + begin + int(np.flatnonzero((part == wrong).any(axis=-1))[0])
+            raise InputError(
+                f"{source}point {row} has the coordinate {wrong}, which float64 would "
+                "round. Subtract the smallest number of each column first."
+            )
+
+
+def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
+    """Return points in the plane that fall into clusters, a tenth of them noise.
+
+    Parameters
+    ----------
+    name : {"rings", "blobs"}
+        Rings inside each other, or round clouds of different density.
+    """
+    generator = np.random.default_rng(seed)
+    noise = generator.uniform(-6, 6, (count // 10, 2))
+    count -= len(noise)
+    if name == "rings":
+        radius = generator.choice([1.0, 2.5, 4.5], count, p=[0.2, 0.3, 0.5])
+        angle = generator.uniform(0, 2 * np.pi, count)
+        centres = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        spread = np.full(count, 0.12)
+    else:
+        blob = generator.integers(0, 7, count)
+        centres = np.stack([4 * np.cos(blob), 4 * np.sin(2.0 * blob)], axis=1)
+        spread = 0.15 + 0.08 * blob
+    points = centres + spread[:, None] * generator.standard_normal((count, 2))
+    return np.concatenate([points, noise])
+
+
+def named_points(
+    name: str | Path,
+    count: int,
+    mapped: bool = False,
+    columns: str | None = None,
+    key: str | None = None,
+) -> PointTable:
+    """Return the points of a file, or `count` points of the example of that name."""
+    if str(name) not in EXAMPLES:
+        return read_point_table(name, mapped, columns, key)
+    if columns or key:
+        raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
+    check_room(name, BYTES_OF_EXAMPLE * count, f"an example of {count:,} points")
+    return PointTable(example_points(str(name), count))
+
+
+def uuid_of(points: np.ndarray) -> str:
+    """Return what points are called in files that belong to them, by their contents."""
+    digest = hashlib.sha256(repr(points.shape).encode())
+    for begin in range(0, len(points), HASHED):
+        part = points[begin : begin + HASHED]
+        digest.update(np.ascontiguousarray(part, np.float64).data)
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, digest.hexdigest()))

@@ -1,0 +1,386 @@
+"""The exact minimum spanning forest of points, of one process or of many ranks.
+
+Every point lists the edges to its nearest neighbours, and components join along them in
+Borůvka rounds (`boruvka_rounds`). The lightest listed edge that leaves a component is
+certified if no point of it may have an edge as light that is not listed: the cut
+property holds for all edges then, not for the listed ones alone. Where no component has
+such an edge, points search again. This is the single-tree Borůvka of Prokopenko, Sao
+and Lebrun-Grandié (ICPP 2022), after the dual-tree one of March, Ram and Gray (KDD
+2010); McInnes and Healy (ICDMW 2017) begin with the neighbours that core distances
+need, too.
+
+Several ranks distribute the points by space. Each finds the neighbours of its points
+among those of all ranks, and joins along certified edges inside the rank that also
+precede all edges to other ranks.
+
+Edges are compared by (distance, smaller point, larger point), and all distances have
+one formula, so the forest does not depend on ranks or threads, nor on the number of
+neighbours listed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..api.forest import Forest
+from ..comm.communicator import Comm
+from ..host.cores import core_count
+from ..host.errors import ConfigError, InputError
+from ..kernels.threads import Threads
+from ..native.precompile import compile_for
+from .boruvka_rounds import BoruvkaRounds, join_certified, no_edges
+from .build_tree import build_tree
+from .coordinates import point_coordinates
+from .distribute import distribute
+from .equal_points import Coordinates, join_equal
+from .kernels.boruvka_steps import PointEdges, join, name_components
+from .metrics import METRICS, prepared, shown
+from .neighbours import Neighbours
+from .point_search import PointSearch, TreeSearch
+from .remote_points import MpiPoints, OwnedTree, key_of
+from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
+from .search_choice import check_search, choose_search, make_search
+from .search_reporter import SearchReporter
+
+# Neighbours listed beyond those of core distances, and at least. More take longer to
+# find; with fewer, fewer edges are certified.
+BEYOND, LEAST = 4, 6
+# Neighbours listed for the approximate forest.
+APPROXIMATE = 16
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How points are distributed to ranks and exchanged.
+
+    Attributes
+    ----------
+    least : int
+        With fewer points per rank, one rank has all.
+    batch : int
+        Points per message.
+    sample : int
+        Points of each rank from which space is divided.
+    """
+
+    least: int = 64
+    batch: int = 1 << 16
+    sample: int = 1 << 12
+
+
+@dataclass(frozen=True)
+class PointForest:
+    """The forest of points.
+
+    Attributes
+    ----------
+    forest : Forest
+        Vertices are the points, by number.
+    certain : int
+        Number of edges that the nearest neighbours alone certify.
+    exact : bool
+        Whether the forest is that of all distances.
+    search : str
+        The search that found it; see `search_choice`. Empty if there was none.
+    """
+
+    forest: Forest
+    certain: int
+    exact: bool
+    search: str = ""
+
+
+def points_forest(
+    points: np.ndarray,
+    metric: str = "euclidean",
+    min_samples: int = 0,
+    *,
+    approximate: bool = False,
+    neighbours: int = 0,
+    threads: int = 0,
+    search: str = "auto",
+    reporter: SearchReporter | None = None,
+) -> PointForest:
+    """Return the minimum spanning forest of the distances between all points.
+
+    Parameters
+    ----------
+    points : ndarray of numbers, shape (points, dimensions)
+        Finite, and no larger than `point_files.LARGEST`. Searches by products make no
+        float64 copy of them.
+    metric : str
+        A name in `metrics.METRICS`.
+    min_samples : int
+        0 for distances; else mutual reachability distances: the largest of the distance
+        and of both core distances, those to the `min_samples`-th neighbour. A point is
+        no neighbour of itself, as in hdbscan. At most all other points count.
+    approximate : bool
+        Return the forest of the nearest neighbours' graph, which is fast in many
+        dimensions. It may have several trees.
+    neighbours : int
+        Number of neighbours to list; 0 chooses. Without `approximate` it affects only
+        the speed.
+    threads : int
+        0 for all cores this process may use.
+    search : {"auto", "tree", "product"}
+        See `choose_search`; it affects only the speed.
+    reporter : SearchReporter, optional
+
+    Raises
+    ------
+    ConfigError
+        If there is no such metric, or a number is negative.
+    InputError
+        If the points do not suit the metric, or there are none.
+    MissingExtraError
+        If SciPy is not installed.
+    """
+    n = len(points)
+    if n == 0 or points.shape[1] == 0:
+        raise InputError(f"the point array is empty: its shape is {points.shape}")
+    _check_request(n, min_samples, neighbours)
+    check_search(search, metric)
+    reporter = reporter or SearchReporter()
+    team = Threads(threads or core_count())
+    computed = point_coordinates(points, metric)
+    if n == 1:
+        none = forest_of_keys(np.empty(0), np.empty(0, np.uint64), 1)
+        return PointForest(none, 0, True)
+    compile_for("points")
+    min_samples = min(min_samples, n - 1)
+    usual = APPROXIMATE if approximate else 0
+    k = neighbours_to_list(neighbours or usual, min_samples, n)
+    choice = choose_search(computed, metric, search, k)
+    reporter.detail(f"search by {choice.name}: {choice.reason}")
+    searched = make_search(computed, metric, choice, team, reporter)
+
+    def coordinates(positions: np.ndarray) -> np.ndarray:
+        return computed.of(searched.rows[positions])
+
+    edges, certified = _join(
+        searched, coordinates, k, min_samples, reporter, approximate
+    )
+    src, dst = _ends(edges.key)
+    computed.scale.check(
+        edges.weight,
+        lambda near: (computed.of(src[near]) != computed.of(dst[near])).any(axis=1),
+    )
+    weight = shown(computed.scale.original(edges.weight), metric)
+    exact = not approximate or certified == n - 1
+    forest = forest_of_keys(weight, edges.key, n)
+    return PointForest(forest, certified, exact, choice.name)
+
+
+def distributed_forest(
+    comm: Comm,
+    part: np.ndarray,
+    metric: str,
+    min_samples: int = 0,
+    *,
+    neighbours: int = 0,
+    threads: int = 1,
+    distribution: Distribution | None = None,
+) -> PointForest | None:
+    """Return on rank 0 the exact forest of the points of all ranks. Collective.
+
+    Parameters
+    ----------
+    part : ndarray of float64, shape (points, dimensions)
+        The points of this rank, numbered after those of the ranks before it.
+    metric, min_samples, neighbours
+        See `points_forest`.
+    threads : int
+        Threads of this rank.
+
+    Raises
+    ------
+    ConfigError, InputError, MissingExtraError
+        On all ranks; see `points_forest`.
+    """
+    how = distribution or Distribution()
+    first, total = comm.exscan(len(part)), comm.sum(len(part))
+    with comm.raise_on_all():
+        _check_request(total, min_samples, neighbours)
+        computed = prepared(part, metric, first)
+    if total < how.least * comm.size:
+        dimensions = computed.shape[1]
+        points = comm.allgatherv(part.ravel()).reshape(total, -1)
+        if comm.rank or dimensions == 0:
+            return None
+        return points_forest(
+            points, metric, min_samples, neighbours=neighbours, threads=threads
+        )
+    min_samples = min(min_samples, total - 1)
+    k = neighbours_to_list(neighbours, min_samples, total)
+    norm = METRICS[metric].norm
+    smallest, largest = extremes(computed)
+    scale = scale_for(norm, comm.min(smallest), comm.max(largest))
+    computed = scale.scaled(computed)
+    mine = distribute(comm, computed, first, how.sample)
+    read = computed if scale.wide else computed[:0]
+    del computed
+    # If most points are equal, some ranks own none.
+    owners = comm.split(0 if len(mine.rows) else None)
+    edges, certified = no_edges(), 0
+    if owners is not None:
+        team = Threads(threads)
+        with owners.raise_on_all():
+            tree = build_tree(mine.points, norm, team)
+        order = tree.rows
+        tree = tree._replace(rows=mine.rows[order])
+        owned = OwnedTree(tree, mine.points, order, norm)
+        search = TreeSearch(tree, MpiPoints(owners, owned, team, how.batch), team)
+        edges, certified = _join(
+            search, owned.coordinates, k, min_samples, SearchReporter()
+        )
+        owners.free()
+    certified = comm.sum(certified)
+    gathered = _gather(comm, edges)
+    if scale.wide:
+        _check_scale(comm, scale, gathered, read, first)
+    if comm.rank:
+        return None
+    weight = shown(scale.original(gathered.weight), metric)
+    forest = forest_of_keys(weight, gathered.key, total)
+    return PointForest(forest, certified, True, "tree")
+
+
+def _check_request(points: int, min_samples: int, neighbours: int) -> None:
+    """Raise an error if there are too many points, or a number is negative."""
+    if points >= 1 << 32:
+        raise InputError(f"{points:,} points; at most 2^32 - 1 points are supported")
+    if min_samples < 0 or neighbours < 0:
+        raise ConfigError("min_samples and neighbours are 0 or more")
+
+
+def _join(
+    search: PointSearch,
+    coordinates: Coordinates,
+    k: int,
+    min_samples: int,
+    reporter: SearchReporter,
+    approximate: bool = False,
+) -> tuple[PointEdges, int]:
+    """Return this rank's share of the forest's edges. Collective.
+
+    Returns
+    -------
+    edges : PointEdges
+        Their ends are arbitrary; weight and key count.
+    certified : int
+        Number of edges that this rank has certified.
+    """
+    rows, remote = search.rows, search.remote
+    found = search.neighbours(k, min_samples)
+    equal = join_equal(coordinates, search, found)
+    cores, reach = found.cores, found.reach
+    inside, cut = equal, no_edges()
+    within = reach
+    if len(rows) < remote.total:
+        inside, cut = _split_by_owner(search, equal, found)
+        within = reach.copy()
+        np.minimum.at(within, cut.a, cut.weight)
+    parent = _linked(inside, len(reach))
+    joined, known = join_certified(found, rows, within, parent)
+    del found  # most of the memory
+    certified = PointEdges.concatenate([inside, joined])
+    if approximate:
+        return PointEdges.concatenate([certified, known]), len(certified.a)
+    vertex = np.empty_like(parent)
+    here = name_components(parent, vertex)
+    vertex += np.uint32(remote.ranks.exscan(here))
+    known = PointEdges.concatenate([
+        known._replace(a=vertex[known.a], b=vertex[known.b]),
+        cut._replace(a=vertex[cut.a], b=remote.gather_values(vertex, cut.b)),
+    ])  # fmt: skip
+    count = remote.ranks.sum(here)
+    report = reporter.components
+    rounds = BoruvkaRounds(search, cores, reach, vertex, count, report)
+    edges = PointEdges.concatenate([certified, rounds.finish(known)])
+    return edges, len(certified.a)
+
+
+def _split_by_owner(
+    search: PointSearch, equal: PointEdges, found: Neighbours
+) -> tuple[PointEdges, PointEdges]:
+    """Return the edges of equal points inside this rank, and all edges to others."""
+    rows, n = search.rows, len(found.cores)
+    position, j = np.nonzero(found.positions >= n)
+    far = found.positions[position, j]
+    key = key_of(rows[position], search.remote.gather_values(rows, far))
+    ends = position.astype(np.uint32), far
+    listed = PointEdges(*ends, found.weight[position, j], key)
+    outside = equal.b >= n
+    cut = PointEdges.concatenate([listed, equal.take(outside)])
+    return equal.take(~outside), cut
+
+
+def _linked(edges: PointEdges, points: int) -> np.ndarray:
+    """Return the union-find links of points that the edges of a forest join."""
+    parent = np.arange(points, dtype=np.uint32)
+    join(edges.a, edges.b, np.ones(len(edges.a), np.bool_), parent)
+    return parent
+
+
+def _check_scale(
+    comm: Comm, scale: Scale, edges: PointEdges, read: np.ndarray, first: int
+) -> None:
+    """Raise an error on all ranks if squares of distances may have been zero.
+
+    Parameters
+    ----------
+    edges : PointEdges
+        All edges on rank 0; none on the others.
+    read : ndarray of float64, shape (points, dimensions)
+        The scaled points that this rank has read, numbered from `first` on.
+    """
+    near = edges.weight < LEAST_DISTANCE
+    weight, key = comm.allgatherv(edges.weight[near]), comm.allgatherv(edges.key[near])
+    differs = np.zeros(len(key), np.int64)
+    for column in read.T:
+        ends = []
+        for end in (key >> np.uint64(32), key & np.uint64(0xFFFFFFFF)):
+            index = end.astype(np.int64) - first
+            mine = (index >= 0) & (index < len(column))
+            values = np.zeros(len(key))
+            values[mine] = column[index[mine]]
+            ends.append(comm.sum(values))
+        differs |= ends[0] != ends[1]
+    with comm.raise_on_all():
+        scale.check(weight, lambda positions: differs[positions] > 0)
+
+
+def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
+    """Return the weights and keys of all ranks' edges on rank 0; none on the others."""
+    if comm.rank:
+        comm.send([edges.weight, edges.key], 0)
+        return no_edges()
+    parts = [[edges.weight, edges.key]]
+    parts += [comm.recv(rank) for rank in range(1, comm.size)]
+    weight, key = map(np.concatenate, zip(*parts, strict=True))
+    none = np.empty(0, np.uint32)
+    return PointEdges(none, none, weight, key)
+
+
+def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
+    """Return the number of neighbours to list for each point; by default a few."""
+    usual = max(min_samples + BEYOND, LEAST)
+    return min(max(neighbours or usual, min_samples, 1), points - 1)
+
+
+def _ends(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the points that edges with some keys join."""
+    src, dst = key >> np.uint64(32), key & np.uint64(0xFFFFFFFF)
+    return src.astype(np.int64), dst.astype(np.int64)
+
+
+def forest_of_keys(weight: np.ndarray, key: np.ndarray, points: int) -> Forest:
+    """Return the forest of the edges with some weights and keys."""
+    order = np.argsort(key)
+    src, dst = _ends(key[order])
+    labels = np.zeros(points, np.int64)
+    if len(order) + 1 < points:
+        from ..kernels.kruskal import component_labels
+
+        labels = component_labels(src, dst, np.ones(len(order), np.bool_), points)
+    return Forest(src, dst, weight[order], labels)

@@ -1,0 +1,210 @@
+"""Where the weight of an edge belongs among the arcs of some rows.
+
+Each edge is an arc to a larger vertex, one after the other, and an arc to a smaller one
+elsewhere. To find the latter one by one takes an access to memory for each. So edges
+are dealt to buckets first, by the blocks of rows that their larger ends are in, which
+stay in the cache of a core when the edges of a bucket are written to them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...kernels.binary_search import first_above
+from ...native.kernel import kernel
+
+
+class EdgeBuckets(NamedTuple):
+    """Edges that are dealt to buckets.
+
+    Attributes
+    ----------
+    bucket : ndarray of uint16 or uint32
+        Of each edge: a block of rows here, or another rank.
+    next_place : ndarray of int64
+        For each bucket how many it has, or where its next edge goes.
+    """
+
+    bucket: np.ndarray
+    next_place: np.ndarray
+
+
+@kernel
+def find_upward(indptr, indices, first, upward):
+    """Find in each row the first arc that leads to a larger vertex.
+
+    Parameters
+    ----------
+    upward : ndarray of int64, shape (rows,)
+        Gets their positions; the end of the row where there is none.
+    """
+    for row in range(len(upward)):
+        low, high = indptr[row], indptr[row + 1]
+        tail = np.int64(first + row)
+        while low < high:
+            middle = (low + high) // 2
+            if np.int64(indices[middle]) <= tail:
+                low = middle + 1
+            else:
+                high = middle
+        upward[row] = low
+
+
+@kernel
+def take_upward(indptr, upward, begin, end, values, out):
+    """Copy the values of the arcs in rows [begin, end) that lead to larger vertices."""
+    place = 0
+    for row in range(begin, end):
+        for arc in range(upward[row], indptr[row + 1]):
+            out[place] = values[arc]
+            place += 1
+
+
+@kernel
+def choose_buckets(csr, upward, rows, bounds, vtxdist, own):
+    """Write the bucket of each edge that begins at some rows, and count them.
+
+    Parameters
+    ----------
+    csr : Csr
+    upward : ndarray of int64, shape (rows,)
+        See `find_upward`.
+    rows : (int, int)
+        The rows [begin, end).
+    bounds : (int, int)
+        How far the first arc of a row is shifted for the bucket of the row, and how
+        many such buckets there are. The ranks follow.
+    vtxdist : ndarray of int64, shape (ranks + 1,)
+    own : EdgeBuckets
+        Filled in: `bucket` of these edges, and how many are in each.
+    """
+    first, indptr, indices, _ = csr
+    bucket, counts = own
+    shift, blocks = bounds
+    edge, rank = 0, 0
+    for row in range(*rows):
+        for arc in range(upward[row], indptr[row + 1]):
+            head = np.int64(indices[arc])
+            if head - first < len(upward):
+                chosen = indptr[head - first] >> shift
+            else:
+                if head < vtxdist[rank] or head >= vtxdist[rank + 1]:
+                    rank = first_above(vtxdist, head) - 1
+                chosen = blocks + rank
+            bucket[edge] = chosen
+            counts[chosen] += 1
+            edge += 1
+
+
+@kernel
+def choose_blocks(indptr, places, shift, arrived):
+    """Write the bucket of the row of each edge that has arrived, and count them.
+
+    Parameters
+    ----------
+    places : ndarray of int64
+        The rows of their larger ends.
+    arrived : EdgeBuckets
+        Filled in.
+    """
+    bucket, counts = arrived
+    for i in range(len(places)):
+        chosen = indptr[places[i]] >> shift
+        bucket[i] = chosen
+        counts[chosen] += 1
+
+
+@kernel
+def find_targets(heads, bucket, blocks, next_place, next_arc, target):
+    """Find the arcs to smaller vertices that edges are, in the order of edges.
+
+    Parameters
+    ----------
+    heads : ndarray of int64
+        The rows of the larger ends; not looked at for edges to other ranks.
+    bucket : ndarray of uint16 or uint32
+    blocks : int
+        The buckets after so many are of other ranks.
+    next_place : ndarray of int64
+        The next place of each bucket.
+    next_arc : ndarray of int64
+        The next arc of each row.
+    target : ndarray of uint32 or int64
+        Gets the arc at the edge's place.
+    """
+    for i in range(len(heads)):
+        chosen = bucket[i]
+        if chosen < blocks:
+            target[next_place[chosen]] = next_arc[heads[i]]
+            next_arc[heads[i]] += 1
+        next_place[chosen] += 1
+
+
+@kernel
+def deal_edges(weights, rule, csr, upward, rows, own, out):
+    """Write the keys of edges to the arcs of their smaller ends, and deal them.
+
+    Parameters
+    ----------
+    weights : ndarray of uint32 or uint64
+        The bits of the weights of the edges that begin at some rows.
+    rule : order.KeyRule
+    rows : (int, int)
+        The rows [begin, end).
+    own : EdgeBuckets
+        Of these edges; the next places are counted up.
+    out : (ndarray, ndarray) of uint32 or uint64
+        The keys of all arcs, of which those of self-loops get 0; and room for the keys
+        of edges, bucket after bucket.
+
+    Returns
+    -------
+    int
+        How many weights are not numbers.
+    """
+    first, indptr, indices, _ = csr
+    bucket, next_place = own
+    keys, dealt = out
+    wrong, edge = np.int64(0), 0
+    for row in range(*rows):
+        loop = upward[row] - 1
+        while loop >= indptr[row] and np.int64(indices[loop]) == first + row:
+            keys[loop] = 0
+            loop -= 1
+        for arc in range(upward[row], indptr[row + 1]):
+            word = weights[edge]
+            wrong += np.int64((word & (rule.sign - np.uint64(1))) > rule.largest)
+            change = rule.above if word > rule.sign else rule.below
+            change = rule.at if word == rule.sign else change
+            word ^= change
+            keys[arc] = word
+            place = next_place[bucket[edge]]
+            dealt[place] = word
+            next_place[bucket[edge]] = place + 1
+            edge += 1
+    return wrong
+
+
+@kernel
+def deal(values, arrived, dealt):
+    """Deal values to their buckets.
+
+    Parameters
+    ----------
+    arrived : EdgeBuckets
+        The next places are counted up.
+    dealt : ndarray
+        Gets the values, bucket after bucket.
+    """
+    bucket, next_place = arrived
+    for i in range(len(values)):
+        place = next_place[bucket[i]]
+        dealt[place] = values[i]
+        next_place[bucket[i]] = place + 1
+
+
+@kernel
+def scatter(values, target, begin, end, out):
+    """Write values to their targets, for the entries [begin, end)."""
+    for i in range(begin, end):
+        out[target[i]] = values[i]

@@ -1,0 +1,366 @@
+"""The certificate of a forest of points, proved from the points alone.
+
+The tree's own edges are followed in Borůvka rounds. In each, all components but the
+largest claim that their lightest tree edge is the lightest of all edges that leave them
+(the cut property); then they merge along these edges. A claim is tested from every
+point of the component: against its nearest neighbours, and if these do not reach as far
+as the claimed edge, against all points of other components within that distance.
+Two components differ in a bit of their numbers, so a tree of the points with that bit
+and one of those without find all of them. Trees and searches are SciPy's, and they only
+propose: distances are computed here.
+
+Equal points are as far from all others, so of the equal points in one component only
+the smallest number can have the first edge in the order (`Distinct`). Where most points
+are equal, pairs of them would be too many.
+"""
+
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..host.errors import InputError, optional
+from ..host.formatting import counted
+from ..io.results.forest_file import ForestFile, read_forest
+from ..points.metrics import METRICS, Norm, prepared, shown
+from ..points.point_files import uuid_of
+from ..points.scale import extremes, scale_for
+from .candidate import LIMIT, Examination, examine, unlike
+from .certificate import Verdict
+
+FIRST_FOUND = 8  # points of other components that a search asks for at first
+PAIRS = 1 << 21  # that are held at a time
+# SciPy's distances are those here up to a few roundings.
+SLACK = 1e-11
+MORE = 6  # neighbours in addition to those for core distances
+
+
+class PointSet(NamedTuple):
+    """Points as `candidate` knows a graph."""
+
+    uuid: str
+    num_vertices: int
+    weight_dtype: np.dtype
+
+
+def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
+    """Decide whether a forest file is the minimum spanning forest of points.
+
+    The file names the metric and `min_samples`.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, or is not of points.
+    MissingExtraError
+        If SciPy is not installed.
+    """
+    begin = time.perf_counter()
+    forest = read_forest(forest_path)
+    n = len(points)
+    point_set = PointSet(uuid_of(points), n, np.dtype(np.float64))
+    strange = unlike(point_set, forest)
+    if strange:
+        seconds = time.perf_counter() - begin
+        return Verdict(
+            ok=False,
+            n=n,
+            m=None,
+            edges=forest.num_edges,
+            trees=None,
+            weight=None,
+            digest=None,
+            problems=strange,
+            seconds=seconds,
+        )
+    metric, min_samples = _settings(forest)
+    seen: Examination = examine(point_set, forest)
+    problems = [*seen.faults, *seen.differences]
+    if forest.num_edges != n - 1:
+        problems.append(
+            f"{counted(n, 'point')} take a tree of {counted(n - 1, 'edge')}; the "
+            f"forest has {forest.num_edges:,}"
+        )
+    elif not seen.faults:
+        claims = Claims(prepared(points, metric), metric, min_samples)
+        problems += claims.problems(*forest.read(0, forest.num_edges))
+    return Verdict(
+        ok=not problems,
+        n=n,
+        m=n * (n - 1) // 2,
+        edges=forest.num_edges,
+        trees=None if problems else n - forest.num_edges,
+        weight=seen.weight,
+        digest=seen.digest,
+        problems=problems,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _settings(forest: ForestFile) -> tuple[str, int]:
+    config = forest.header.config
+    metric, min_samples = config.get("metric"), config.get("min_samples")
+    if metric not in METRICS or not isinstance(min_samples, int) or min_samples < 0:
+        raise InputError(
+            f"{forest.path}: does not say which distances of points it is of. Give "
+            "what linkage or hdbscan has written with --forest."
+        )
+    return metric, min(min_samples, forest.header.num_vertices - 1)
+
+
+class Claims:
+    """Points, and an index of the distinct points.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+        As `metric.prepared` returns them.
+    """
+
+    def __init__(self, points: np.ndarray, metric: str, min_samples: int) -> None:
+        self.metric, self.norm = metric, METRICS[metric].norm
+        self.scale = scale_for(self.norm, *extremes(points))
+        self.points = points = self.scale.scaled(points)
+        self.make_tree: Any = optional("scipy.spatial", "formats").cKDTree
+        self.distinct = Distinct(points, self.norm, min_samples)
+
+    def weight(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the mutual reachability distances of pairs."""
+        distinct, cores = self.distinct, self.distinct.cores
+        a, b = distinct.of[a], distinct.of[b]
+        return np.maximum(distinct.distance(a, b), np.maximum(cores[a], cores[b]))
+
+    def _shown(self, weight: np.ndarray) -> np.ndarray:
+        """Return distances as the forest has them."""
+        return shown(self.scale.original(weight), self.metric)
+
+    def problems(self, u: np.ndarray, v: np.ndarray, given: np.ndarray) -> list[str]:
+        """Return why edges are not the minimum spanning tree; [] if they are."""
+        weight = self.weight(u, v)
+        wrong = np.flatnonzero(self._shown(weight) != given)
+        if len(wrong):
+            right = self._shown(weight[wrong[:LIMIT]]).tolist()
+            return [
+                f"edge ({u[i]}, {v[i]}) has weight {given[i]}, its points {x}"
+                for i, x in zip(wrong[:LIMIT].tolist(), right, strict=True)
+            ]
+        order = np.lexsort((v, u, weight))
+        u, v, weight = u[order], v[order], weight[order]
+        component, count = np.arange(len(self.points)), len(self.points)
+        while count > 1:
+            claimed = _lightest(component, count, u, v)
+            largest = int(np.bincount(component).argmax())
+            claimed[largest] = -1
+            if (np.delete(claimed, largest) < 0).any():
+                return ["the edges close a cycle, and do not join all points"]
+            claim = claimed[component]
+            testing = np.flatnonzero(claim >= 0)
+            found = self._lighter(testing, claim, component, (u, v, weight))
+            if found:
+                return found
+            component, count = _merged(component, count, claimed[claimed >= 0], u, v)
+        return []
+
+    def _lighter(
+        self,
+        testing: np.ndarray,
+        claim: np.ndarray,
+        component: np.ndarray,
+        edges: tuple[np.ndarray, ...],
+    ) -> list[str]:
+        """Return edges that come before those claimed to be the first ones."""
+        distinct = self.distinct
+        of = distinct.of[testing]
+        first, second = distinct.first, distinct.second(component)
+        near = distinct.near[of]
+        a = np.broadcast_to(testing[:, None], near.shape)
+        near = np.where(
+            component[a] != component[first[near]], first[near], second[near]
+        )
+        apart = component[a] != component[near]
+        texts = self._compare(a[apart], near[apart], claim, edges)
+        bound = edges[2][claim[testing]]
+        far = (distinct.reach[of] <= bound) & (distinct.cores[of] <= bound)
+        pairs = of[far] * len(component) + component[testing[far]]
+        asking = testing[far][np.unique(pairs, return_index=True)[1]]
+        for bit in range(int(component.max()).bit_length()):
+            for side in (0, 1):
+                if texts or len(asking) == 0:
+                    return texts
+                of_side = component >> bit & 1 == side
+                others = distinct.smallest(np.flatnonzero(of_side))
+                here = asking[~of_side[asking]]
+                texts = self._search(here, others, claim, edges)
+        return texts
+
+    def _search(
+        self,
+        asking: np.ndarray,
+        others: np.ndarray,
+        claim: np.ndarray,
+        edges: tuple[np.ndarray, ...],
+    ) -> list[str]:
+        """Compare points with all others as near as the claimed edges are long."""
+        if len(asking) == 0:
+            return []
+        tree, count = self.make_tree(self.points[others]), FIRST_FOUND
+        while len(asking):
+            count = min(count, len(others))
+            further = []
+            for piece in np.array_split(asking, -(-len(asking) * count // PAIRS)):
+                radius = edges[2][claim[piece]] * (1 + SLACK) + 1e-300
+                distance, place = tree.query(
+                    self.points[piece],
+                    [*range(1, count + 1)],
+                    p=self.norm.p,
+                    distance_upper_bound=np.nextafter(radius.max(), np.inf),
+                    workers=-1,
+                )
+                within = distance <= radius[:, None]
+                a = np.broadcast_to(piece[:, None], within.shape)[within]
+                texts = self._compare(a, others[place[within]], claim, edges)
+                if texts:
+                    return texts
+                further.append(piece[within[:, -1]])
+            asking = np.concatenate(further)
+            asking = asking if count < len(others) else asking[:0]
+            count *= 4
+        return []
+
+    def _compare(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        claim: np.ndarray,
+        edges: tuple[np.ndarray, ...],
+    ) -> list[str]:
+        """Return the first pairs that precede the edges claimed by their first ends."""
+        weight, low, high = self.weight(a, b), np.minimum(a, b), np.maximum(a, b)
+        u, v, bound = (column[claim[a]] for column in edges)
+        same = weight == bound
+        before = (
+            (weight < bound) | (same & (low < u)) | (same & (low == u) & (high < v))
+        )
+        return [
+            f"edge ({low[i]}, {high[i]}) weight {self._shown(weight)[i]} comes "
+            f"before ({u[i]}, {v[i]}), and is not there"
+            for i in np.flatnonzero(before)[:LIMIT].tolist()
+        ]
+
+
+def _lightest(
+    component: np.ndarray, count: int, u: np.ndarray, v: np.ndarray
+) -> np.ndarray:
+    """Return the first edge that leaves each component, -1 where none does."""
+    a, b = component[u], component[v]
+    leaving = np.flatnonzero(a != b)[::-1]
+    first = np.full(count, -1)
+    for ends in (a, b):  # the first of all is written last
+        mine = np.full(count, len(u))
+        mine[ends[leaving]] = leaving
+        first = np.where((first < 0) | (mine < first), mine, first)
+    return np.where(first < len(u), first, -1)
+
+
+def _merged(
+    component: np.ndarray, count: int, edges: np.ndarray, u: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Return the components that some edges join, and how many there are."""
+    sparse = optional("scipy.sparse", "formats")
+    graph = optional("scipy.sparse.csgraph", "formats")
+    ends = component[u[edges]], component[v[edges]]
+    joins = sparse.coo_array((np.ones(len(edges)), ends), shape=(count, count))
+    number, names = graph.connected_components(joins, directed=False)
+    return names[component].astype(np.int64), int(number)
+
+
+class Distinct:
+    """The distinct ones of some points, their core distances and nearest ones.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+        As `metric.prepared` returns them.
+    norm : Norm
+
+    Attributes
+    ----------
+    of : ndarray of int64, shape (points,)
+        Which distinct one each point is.
+    first : ndarray of int64, shape (distinct,)
+        The first point that is each.
+    cores : ndarray of float64, shape (distinct,)
+        Zeros for plain distances.
+    near : ndarray of int64, shape (distinct, listed)
+        The nearest ones, itself among them.
+    reach : ndarray of float64, shape (distinct,)
+        No other is nearer than that.
+    """
+
+    def __init__(self, points: np.ndarray, norm: Norm, min_samples: int) -> None:
+        self.norm = norm
+        self.places, self.first, of, self.sizes = np.unique(
+            points, True, True, True, axis=0
+        )
+        self.of = of.reshape(-1)
+        count = len(self.places)
+        listed = min(count, min_samples + 1 + MORE)
+        self._tree: Any = optional("scipy.spatial", "formats").cKDTree(self.places)
+        each = [*range(1, listed + 1)]
+        far, self.near = self._tree.query(self.places, each, p=norm.p, workers=-1)
+        self.reach = np.full(count, np.inf)
+        if listed < count:
+            self.reach = far[:, -1] * (1 - SLACK)
+        self.cores = np.zeros(count)
+        if min_samples:
+            self._find_cores(min_samples)
+
+    def distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the distances of pairs, the dimensions added up in their order."""
+        total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+        for column in self.places.T:
+            gap = np.abs(column[a] - column[b])
+            if self.norm == Norm.CHEBYSHEV:
+                np.maximum(total, gap, out=total)
+            else:
+                total += gap * gap if self.norm == Norm.EUCLIDEAN else gap
+        return np.sqrt(total) if self.norm == Norm.EUCLIDEAN else total
+
+    def _find_cores(self, min_samples: int) -> None:
+        every = np.arange(len(self.places))[:, None]
+        self.cores = self._kth(every, self.near, min_samples)
+        # One that is not listed may be nearer by a rounding.
+        for row in np.flatnonzero(self.cores >= self.reach):
+            radius = self.cores[row] * (1 + SLACK)
+            ball = self._tree.query_ball_point(self.places[row], radius, p=self.norm.p)
+            self.cores[row] = self._kth(
+                np.array([[row]]), np.array([ball]), min_samples
+            )[0]
+
+    def _kth(self, a: np.ndarray, b: np.ndarray, k: int) -> np.ndarray:
+        """Return the distance from each `a` to the k-th of the points equal to `b`.
+
+        The point itself is not counted; points equal to it are.
+        """
+        found, sizes = self.distance(a, b), self.sizes[b] - (a == b)
+        order = np.argsort(found, axis=1)
+        reached = np.cumsum(np.take_along_axis(sizes, order, axis=1), axis=1) >= k
+        kth = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
+        return np.take_along_axis(found, kth, axis=1)[:, 0]
+
+    def smallest(self, rows: np.ndarray) -> np.ndarray:
+        """Return of ascending numbers of points the first of each distinct one."""
+        if len(self.places) == len(self.of):
+            return rows
+        return rows[np.unique(self.of[rows], return_index=True)[1]]
+
+    def second(self, component: np.ndarray) -> np.ndarray:
+        """Return of each distinct one the first point in another component.
+
+        Another than that of the first of all; this itself where there is none.
+        """
+        others = np.flatnonzero(component != component[self.first][self.of])
+        second, rest = self.first.copy(), self.smallest(others)
+        second[self.of[rest]] = rest
+        return second

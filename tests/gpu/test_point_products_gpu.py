@@ -1,0 +1,90 @@
+"""Products on a device find the forest that the tree finds, bit for bit."""
+
+import numpy as np
+import pytest
+
+from mndmst.points import search_choice
+from mndmst.points.point_forest import points_forest
+
+SHAPES = {
+    "line": lambda r: np.outer(np.arange(700.0), np.ones(7)),
+    "grid": lambda r: r.integers(0, 3, (2000, 5)).astype(float),
+    "equal": lambda r: np.ones((1500, 4)),
+    "copies": lambda r: np.repeat(r.standard_normal((4, 20)), 700, axis=0),
+    "zeros and far": lambda r: np.r_[
+        np.zeros((99, 6)), 1e-9 * r.standard_normal((99, 6)), 1e6 * np.eye(6)
+    ],
+    "tiny": lambda r: 1e-150 * r.standard_normal((150, 12)),
+    "huge": lambda r: 1e149 * r.uniform(-1, 1, (150, 12)),
+    "off centre": lambda r: 1e4 + 1e-3 * r.standard_normal((900, 30)),
+    "blobs": lambda r: (
+        np.repeat(r.standard_normal((5, 400)), 400, axis=0)
+        + 0.1 * r.standard_normal((2000, 400))
+    ),
+    "far blobs": lambda r: (
+        np.repeat(10 * r.standard_normal((40, 50)), 50, axis=0)
+        + 0.1 * r.standard_normal((2000, 50))
+    ),
+    "two dimensions": lambda r: r.standard_normal((3000, 2)),
+    "near ties": lambda r: np.eye(300) * (1 + 1e-13 * np.arange(300))[:, None],
+}
+
+
+@pytest.fixture(autouse=True)
+def _any_number_of_points(monkeypatch):
+    monkeypatch.setattr(search_choice, "DEVICE_POINTS", 2)
+
+
+def check(points, metric, min_samples):
+    found = points_forest(points, metric, min_samples, search="product")
+    tree = points_forest(points.astype(np.float64), metric, min_samples, search="tree")
+    assert found.search == "device"
+    for column in ("src", "dst", "weight"):
+        np.testing.assert_array_equal(
+            getattr(found.forest, column), getattr(tree.forest, column)
+        )
+
+
+@pytest.mark.parametrize("min_samples", [0, 5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes(shape, min_samples):
+    check(SHAPES[shape](np.random.default_rng(3)), "euclidean", min_samples)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_types_and_metrics(metric, dtype):
+    points = (9 * np.random.default_rng(5).standard_normal((3000, 24))).astype(dtype)
+    check(points, metric, 4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_points(seed):
+    r = np.random.default_rng(seed)
+    count, dimensions = int(r.integers(2, 6000)), int(r.integers(1, 401))
+    points = r.standard_normal((count, dimensions)) * r.choice([1e-3, 1, 1e5])
+    points[r.integers(0, count, count // 3)] = points[0]
+    check(points, "euclidean", int(r.integers(0, 40)))
+
+
+def test_many_rows_and_columns_take_several_tiles(monkeypatch):
+    from mndmst.backends.cuda import point_products
+
+    monkeypatch.setattr(point_products, "ROWS", 512)
+    monkeypatch.setattr(point_products, "COLUMNS", 1024)
+    r = np.random.default_rng(8)
+    check(r.standard_normal((5000, 33)).astype(np.float32), "cosine", 7)
+
+
+def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys):
+    from mndmst.backends.cuda import point_products
+    from mndmst.host.errors import ConfigError
+
+    def refuse(points, device=0):
+        raise ConfigError("no room")
+
+    monkeypatch.setattr(point_products, "CudaPointProducts", refuse)
+    points = np.random.default_rng(2).standard_normal((300, 9))
+    found = points_forest(points, "euclidean", 3, search="product")
+    tree = points_forest(points, "euclidean", 3, search="tree")
+    assert found.forest.digest == tree.forest.digest
