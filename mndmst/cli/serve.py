@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run.config import CHOICES
+from .cluster import number
 from .options import add_overwrite, add_quiet
 
 
@@ -32,6 +33,23 @@ def add_serve(commands: Any) -> None:
     )
     where.add_argument(
         "--socket", type=Path, metavar="FILE", help="Unix socket to listen on"
+    )
+    serve.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        help="also serve HTTP there: /metrics, /healthz, /readyz and a page",
+    )
+    serve.add_argument(
+        "--log-json",
+        action="store_true",
+        help="write the lines of requests as JSON objects",
+    )
+    serve.add_argument(
+        "--slow-request",
+        type=number,
+        default=10.0,
+        metavar="SECONDS",
+        help="mark requests of at least this time, and write them despite -q",
     )
     serve.add_argument(
         "--token-file",
@@ -108,6 +126,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     from ..comm.mpi_library import forgo_memory_events
     from ..io.file_suffixes import ADDRESS
+    from ..service.metrics import RequestLog
     from ..service.serve import Setting, serve
     from .ranks import begin
 
@@ -123,7 +142,8 @@ def _serve(arguments: argparse.Namespace) -> int:
         access,
         token_file,
         arguments.address_file,
-        arguments.quiet,
+        RequestLog(arguments.quiet, arguments.log_json, arguments.slow_request),
+        _http(comm, arguments),
         arguments.journal,
         arguments.attached,
         until,
@@ -173,6 +193,27 @@ def _until(arguments: argparse.Namespace, graphs: dict[str, Path]) -> dict[str, 
     if until and arguments.journal is None:
         raise ConfigError("--journal-until needs --journal; give both")
     return until
+
+
+def _http(comm: Any, arguments: argparse.Namespace) -> Any:
+    """Return the setting of the HTTP server; None without one. Collective."""
+    if arguments.http is None:
+        return None
+    from ..host.errors import optional
+    from ..service.access import Access, check_open, read_listen
+    from ..service.http_server import HttpSetting
+
+    setting = None
+    with comm.raise_on_all():
+        host, port = read_listen(arguments.http, "--http")
+        setting = HttpSetting(host, port, arguments.tls_cert, arguments.tls_key)
+        if comm.rank == 0:
+            for module in ("uvicorn", "starlette", "prometheus_client"):
+                optional(module, "http", "--http needs")
+            access = Access(host, port, certificate=b"-" * bool(arguments.tls_cert))
+            given = arguments.token_file is not None
+            check_open(access, given, arguments.insecure, "--http")
+    return setting
 
 
 def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]:

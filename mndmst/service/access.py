@@ -105,7 +105,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def read_listen(text: str) -> tuple[str, int]:
+def read_listen(text: str, option: str = "--listen") -> tuple[str, int]:
     """Read HOST:PORT, an address of version 6 in brackets.
 
     Raises
@@ -116,13 +116,15 @@ def read_listen(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(
-            f"--listen {text}: is no HOST:PORT; write for example 127.0.0.1:0, where 0 "
+            f"{option} {text}: is no HOST:PORT; write for example 127.0.0.1:0, where 0 "
             "takes a free port"
         )
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def check_open(access: Access, token_given: bool, insecure: bool) -> None:
+def check_open(
+    access: Access, token_given: bool, insecure: bool, option: str = "--listen"
+) -> None:
     """Refuse to listen on a network without a token of the user's and TLS.
 
     Raises
@@ -136,7 +138,7 @@ def check_open(access: Access, token_given: bool, insecure: bool) -> None:
     missing += [] if access.certificate else ["--tls-cert and --tls-key"]
     if missing:
         raise ConfigError(
-            f"--listen {access.host} can be reached from other hosts: give "
+            f"{option} {access.host} can be reached from other hosts: give "
             f"{' and '.join(missing)}, or --insecure"
         )
 

@@ -15,7 +15,7 @@ import struct
 import time
 from collections.abc import Callable
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..comm.authenticated_links import (
     TOKEN_BYTES,
@@ -28,11 +28,13 @@ from ..comm.authenticated_links import (
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
 from ..host.errors import ConfigError, MndmstError
+from ..host.memory import resident_bytes
 from .stall_watch import ACTIVITY_BYTES, Activity, StallWatch, pause_of
 
 _LENGTH = struct.Struct("<I")
-# Frames of a rank to rank 0 have this length: a kind, and an activity.
-_FRAME_BYTES = 1 + ACTIVITY_BYTES
+_RESIDENT = struct.Struct("<Q")
+# Frames of a rank to rank 0 have this length: a kind, an activity, resident bytes.
+_FRAME_BYTES = 1 + ACTIVITY_BYTES + _RESIDENT.size
 STOP, REPORT = b"S", b"R"
 
 
@@ -43,10 +45,16 @@ class ControlChannel:
     ----------
     links : list of socket
         On rank 0 one for each other rank, elsewhere the one to rank 0.
+
+    Attributes
+    ----------
+    resident : dict of int
+        On rank 0, the resident bytes that other ranks have reported last, by rank.
     """
 
     def __init__(self, links: list[socket.socket]) -> None:
         self._links, self._sending = links, Lock()
+        self.resident: dict[int, int] = {}
         for link in links:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -124,7 +132,8 @@ class ControlChannel:
     def _report(self, kind: bytes, activity: Activity) -> bool:
         """Send a frame to rank 0; return whether the connection took it."""
         with self._sending, contextlib.suppress(OSError):
-            self._links[0].sendall(kind + activity.packed())
+            resident = _RESIDENT.pack(resident_bytes())
+            self._links[0].sendall(kind + activity.packed() + resident)
             return True
         return False
 
@@ -157,11 +166,12 @@ class ControlChannel:
                     if frames is None:
                         selector.unregister(key.fileobj)
                         continue
-                    for kind, reported in frames:
-                        if kind == STOP:
+                    for frame in frames:
+                        if frame.kind == STOP:
                             stop()
                         else:
-                            watch.report(key.data.rank, reported)
+                            self.resident[key.data.rank] = frame.resident
+                            watch.report(key.data.rank, frame.activity)
                 if pause is not None:
                     watch.report(0, activity())
                     watch.check()
@@ -185,13 +195,21 @@ def _start(target: Callable[[], object], name: str) -> None:
     Thread(target=run, name=name, daemon=True).start()
 
 
+class _Frame(NamedTuple):
+    """A report of a rank."""
+
+    kind: bytes
+    activity: Activity
+    resident: int
+
+
 class _Frames:
     """The frames that arrive from one rank."""
 
     def __init__(self, rank: int) -> None:
         self.rank, self._data = rank, b""
 
-    def read(self, link: Any) -> list[tuple[bytes, Activity]] | None:
+    def read(self, link: Any) -> list[_Frame] | None:
         """Return the frames that have arrived whole, None if the rank has gone."""
         more = b""
         with contextlib.suppress(OSError):
@@ -203,7 +221,9 @@ class _Frames:
         frames = []
         for begin in range(0, whole, _FRAME_BYTES):
             frame = self._data[begin : begin + _FRAME_BYTES]
-            frames.append((frame[:1], Activity.unpacked(frame[1:])))
+            activity = Activity.unpacked(frame[1 : 1 + ACTIVITY_BYTES])
+            (resident,) = _RESIDENT.unpack(frame[1 + ACTIVITY_BYTES :])
+            frames.append(_Frame(frame[:1], activity, resident))
         self._data = self._data[whole:]
         return frames
 

@@ -1,10 +1,9 @@
 """The Flight server of rank 0: it answers for all ranks."""
 
 import json
-import sys
-import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from threading import Lock
 from typing import Any
 
@@ -16,7 +15,7 @@ from .executor import Executor, check_known
 from .forest_view import ForestView
 from .graph_version import GraphVersion
 from .jobs import JobQueue
-from .metrics import Metrics
+from .metrics import Family, FinishedRequest, Metrics, RequestLog, to_text
 from .protocol import ACTIONS, QUERY, TABLE, batches_of, read_request, to_bytes
 from .queries import AnswerMemory, answers, label_schema, labels
 from .rank_server import RankServer, edge_schema, versioned
@@ -74,27 +73,21 @@ class FrontServer(RankServer):
         Takes the requests that all ranks execute.
     places : list of str
         Where clients reach each rank; set once all of them listen.
-    quiet : bool
-        No line for each request.
+    log : RequestLog
     """
 
     def __init__(
-        self, access: Access, executor: Executor, jobs: JobQueue, quiet: bool
+        self, access: Access, executor: Executor, jobs: JobQueue, log: RequestLog
     ) -> None:
-        self.metrics, self.jobs, self.quiet = Metrics(), jobs, quiet
+        self.metrics, self.jobs, self.log = Metrics(), jobs, log
         self.places: list[str] = []
         self._ticketed = TicketedViews()
         self._memory = AnswerMemory(executor.uploads.limit)
         super().__init__(access, executor, self._log)
 
-    def _log(self, request: str, graph: str, status: str, seconds: float) -> None:
-        self.metrics.add(request, status, seconds)
-        if not self.quiet:
-            now = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-            sys.stderr.write(
-                f"{now} mndmst {request} graph={graph} status={status} "
-                f"seconds={seconds:.6f} waiting={len(self.jobs)}\n"
-            )
+    def _log(self, request: FinishedRequest) -> None:
+        self.metrics.add(request)
+        self.log.write(request, len(self.jobs))
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:
         """Return the actions and their meanings."""
@@ -130,7 +123,7 @@ class FrontServer(RankServer):
             "list": self._list,
             "info": self._describe,
             "cancel": lambda r: {"cancelled": self.jobs.cancel(r["request"])},
-            "metrics": lambda r: {"text": self._metrics()},
+            "metrics": lambda r: {"text": to_text(self.families({}))},
         }
         if name in at_once:
             yield at_once[name](request)
@@ -168,19 +161,54 @@ class FrontServer(RankServer):
             ],
         }
 
-    def _metrics(self) -> str:
+    def families(self, resident: Mapping[int, int]) -> list[Family]:
+        """Return all metrics; for any thread.
+
+        Parameters
+        ----------
+        resident : mapping of int
+            The resident bytes of ranks.
+        """
         executor = self.executor
-        graphs = executor.graphs.values()
+        graphs = executor.graphs
+        alive = [v for graph in graphs.values() for v in _by_number(graph)]
         gauges = {
             "jobs_waiting": len(self.jobs),
             "received_bytes": executor.uploads.received_bytes,
             "forests_kept": len(executor.forests),
             "answer_bytes": self._memory.held,
-            "versions_in_memory": sum(len(_by_number(graph)) for graph in graphs),
-            "version_bytes": sum(v.nbytes for g in graphs for v in _by_number(g)),
+            "versions_in_memory": len(alive),
+            "version_bytes": sum(version.nbytes for version in alive),
         }
-        versions = {name: graph.version for name, graph in executor.graphs.items()}
-        return self.metrics.text(gauges, versions)
+        values: dict[str, dict[str, float]] = {
+            name: {"": value} for name, value in gauges.items()
+        }
+        values["graph_version"] = {n: graph.version for n, graph in graphs.items()}
+        values["rank_resident_bytes"] = {str(r): n for r, n in resident.items()}
+        return self.metrics.families(values)
+
+    def status(self, resident: Mapping[int, int]) -> dict[str, Any]:
+        """Return the data of the operators' page; for any thread."""
+        graphs = [
+            {
+                "graph": graph.name,
+                "version": graph.version,
+                "num_vertices": graph.num_vertices,
+                "num_edges": graph.current.num_edges,
+                "journal_bytes": graph.journal and graph.journal.nbytes,
+            }
+            for graph in self.executor.graphs.values()
+        ]
+        ranks = range(self.executor.comm.size)
+        return {
+            "ready": not self.jobs.closed,
+            "waiting": len(self.jobs),
+            "graphs": graphs,
+            "memory": [{"rank": r, "bytes": resident.get(r)} for r in ranks],
+            "stages": self.metrics.stage_seconds(),
+            "requests": _entries(self.metrics.recent()),
+            "errors": _entries(self.metrics.errors()),
+        }
 
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:
         """Return the endpoints of a table."""
@@ -289,6 +317,10 @@ class FrontServer(RankServer):
                         begun = True
                     for batch in batches_of(table, MOST_PAIRS):
                         writer.write_with_metadata(batch, note)
+
+
+def _entries(requests: list[tuple[float, FinishedRequest]]) -> list[dict[str, Any]]:
+    return [{"time": ended, **asdict(request)} for ended, request in requests]
 
 
 def _by_number(graph: ServedGraph) -> list[GraphVersion]:

@@ -28,6 +28,8 @@ class QueuedJob:
         The request, with its `action`.
     cancelled : bool
         Whether it need not be answered.
+    stage_seconds : list of (str, float)
+        The stages that have ended, and their times.
     begun : bool
         Whether the ranks execute it, or have done so.
     """
@@ -36,6 +38,8 @@ class QueuedJob:
         self.fields = fields
         self.cancelled = self.begun = False
         self.asked = time.monotonic()
+        self.stage_seconds: list[tuple[str, float]] = []
+        self._stage: tuple[str, float] | None = None
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def tell(self, text: str) -> None:
@@ -45,8 +49,21 @@ class QueuedJob:
         seconds = round(time.monotonic() - self.asked, 6)
         self._events.put({"progress": text, "seconds": seconds})
 
+    def begin_stage(self, name: str) -> None:
+        """Note that a stage begins, and the one before it ends."""
+        self._end_stage()
+        self._stage = name, time.monotonic()
+        self.tell(name)
+
+    def _end_stage(self) -> None:
+        if self._stage is not None:
+            name, begin = self._stage
+            self.stage_seconds.append((name, time.monotonic() - begin))
+            self._stage = None
+
     def end(self, result: dict[str, Any] | Exception) -> None:
         """Answer with a result, or an error."""
+        self._end_stage()
         self._events.put(result)
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -79,6 +96,11 @@ class JobQueue:
         self._known: dict[str, QueuedJob] = {}
         self._endings: list[QueuedJob] = []
         self._closed = self._ended = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the queue takes no more jobs."""
+        return self._closed
 
     def __len__(self) -> int:
         return self._waiting.qsize()
@@ -187,7 +209,7 @@ class JobProgress(Progress):
     def stage(self, name: str, **details: Any) -> None:
         """Say that a stage begins."""
         if self.job is not None:
-            self.job.tell(name)
+            self.job.begin_stage(name)
 
     def edges(self, name: str, edges: int) -> None:
         """Say how many edges are left after a step."""

@@ -423,8 +423,18 @@ class Journal:
             before.close()
         return named.name
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all files in the folder; for any thread."""
+        total = 0
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                with suppress(OSError):
+                    total += (Path(folder) / name).stat().st_size
+        return total
+
     def close(self) -> None:
-        """Let the journal go."""
+        """Close the file and give the lease up."""
         if self._file is not None:
             self._file.close()
             self._file = None

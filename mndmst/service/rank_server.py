@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from .access import Access, own_socket
 from .executor import Executor, check_known
 from .graph_version import GraphVersion, StaleVersionError
 from .jobs import CancelledError
+from .metrics import FinishedRequest
 from .protocol import TABLE, UPLOAD, read_request, to_bytes
 from .uploads import UploadVersion, read_version
 
@@ -109,8 +111,8 @@ flight = optional("pyarrow.flight", "serve", "The service needs")
 # after an error of this rank only shortly, for the other ranks wait meanwhile.
 CUT_SECONDS, FAILED_SECONDS = 60.0, 2.0
 
-# Receives the name of each request, its graph, its status and its seconds.
-Note = Callable[[str, str, str, float], None]
+# Receives each request that has ended.
+Note = Callable[[FinishedRequest], None]
 
 
 class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[name-defined]
@@ -198,7 +200,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
         The block may put the fields of the request into the mapping that it gets.
         """
-        begin, status = time.monotonic(), "ok"
+        begin, status, reason = time.monotonic(), "ok", ""
         fields: dict[str, Any] = {}
         try:
             yield fields
@@ -206,20 +208,25 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             status = "cancelled"
             raise flight.FlightCancelledError(str(error)) from None
         except StaleVersionError as error:
-            status = "stale"
+            status, reason = "stale", str(error)
             raise arrow.ArrowKeyError(str(error)) from None
         except MndmstError as error:
-            status = "refused"
+            status, reason = "refused", str(error)
             raise arrow.ArrowInvalid(str(error)) from None
         except GeneratorExit:
             status = "left"
             raise
-        except BaseException:
-            status = "failed"
+        except BaseException as error:
+            status, reason = "failed", f"{type(error).__name__}: {error}"
             raise
         finally:
             graph = fields.get("graph", "-")
-            self._note(request, graph, status, time.monotonic() - begin)
+            identifier = fields.get("request") or secrets.token_hex(8)
+            seconds = round(time.monotonic() - begin, 6)
+            error_line = reason.partition("\n")[0][:500]
+            self._note(
+                FinishedRequest(identifier, request, graph, status, seconds, error_line)
+            )
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Take columns, and do the action that is to follow."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
 from ..host.errors import InputError, MndmstError, StoppedError
-from ..host.memory import give_back_freed
+from ..host.memory import give_back_freed, resident_bytes
 from ..host.progress import Progress
 from ..host.signals import stop_signals
 from ..io.atomic_output import whole_file
@@ -33,8 +33,10 @@ from .access import Access
 from .control_channel import ControlChannel
 from .executor import Executor, FatalError
 from .front_server import FrontServer
+from .http_server import HttpServer, HttpSetting, Sources
 from .jobs import JobQueue, QueuedJob
 from .journal import Journal, JournalStart
+from .metrics import RequestLog
 from .protocol import to_bytes
 from .rank_server import RankServer
 from .served_graph import ServedGraph
@@ -61,8 +63,9 @@ class Setting(NamedTuple):
         Where the token is; rank 0 says so.
     address_file : Path or None
         Gets the address, as JSON, once the service listens.
-    quiet : bool
-        No line for each request.
+    log : RequestLog
+    http : HttpSetting or None
+        The address of the HTTP server; None without one.
     journal : Path or None
         Keeps all batches of changes, for a service to come.
     attached : bool
@@ -77,7 +80,8 @@ class Setting(NamedTuple):
     access: Access
     token_file: Path | None = None
     address_file: Path | None = None
-    quiet: bool = False
+    log: RequestLog = RequestLog()
+    http: HttpSetting | None = None
     journal: Path | None = None
     attached: bool = False
     journal_until: Mapping[str, int] = MappingProxyType({})
@@ -111,11 +115,14 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         places = comm.gather(setting.access.reachable(comm.rank, server.port))
         if isinstance(server, FrontServer):
             server.places = list(places or [])
-            with _announced(setting, server.places[0], progress):
+            with (
+                _http_server(setting, server, channel) as page,
+                _announced(setting, server.places[0], page, progress),
+            ):
                 _listen_for_ends(
                     executor, jobs, channel, setting.attached, config.timeout
                 )
-                _lead(executor, jobs, channel)
+                _lead(executor, server, channel)
         else:
             stop_signals.listen(channel.ask_to_stop)
             if config.timeout:
@@ -190,7 +197,7 @@ def _server(comm: Comm, setting: Setting, executor: Executor, jobs: JobQueue):  
     with comm.raise_on_all():
         if comm.rank == 0:
             access = setting.access
-            servers.append(FrontServer(access, executor, jobs, setting.quiet))
+            servers.append(FrontServer(access, executor, jobs, setting.log))
         else:
             servers.append(RankServer(setting.access, executor, lambda *_: None))
     patience = 0.0
@@ -255,7 +262,9 @@ def _remove_old(file: Path) -> None:
 
 
 @contextlib.contextmanager
-def _announced(setting: Setting, place: str, progress: Progress) -> Iterator[None]:
+def _announced(
+    setting: Setting, place: str, page: str | None, progress: Progress
+) -> Iterator[None]:
     """Publish the address of the service while the block runs (rank 0)."""
     file = setting.address_file
     where = {
@@ -263,11 +272,15 @@ def _announced(setting: Setting, place: str, progress: Progress) -> Iterator[Non
         "token_file": str(setting.token_file.resolve()) if setting.token_file else None,
         "host": socket.gethostname(),
     }
+    if page is not None:
+        where["http"] = page
     text = to_bytes(json_mark(ADDRESS) | where) + b"\n"
     if file is not None:
         with whole_file(file, ADDRESS, setting.overwrite) as path:
             path.write_bytes(text)
     print(f"SERVING url={place} token-file={where['token_file']}", flush=True)
+    if page is not None:
+        print(f"HTTP url={page}", flush=True)
     progress.say(f"serving {', '.join(setting.graphs)}")
     try:
         yield
@@ -278,10 +291,34 @@ def _announced(setting: Setting, place: str, progress: Progress) -> Iterator[Non
                     file.unlink()
 
 
-def _lead(executor: Executor, jobs: JobQueue, channel: ControlChannel) -> None:
+@contextlib.contextmanager
+def _http_server(
+    setting: Setting, server: FrontServer, channel: ControlChannel
+) -> Iterator[str | None]:
+    """Run the HTTP server while the block runs, if there is one; give its URL."""
+    if setting.http is None:
+        yield None
+        return
+
+    def resident() -> dict[int, int]:
+        return {0: resident_bytes(), **channel.resident}
+
+    sources = Sources(
+        families=lambda: server.families(resident()),
+        status=lambda: server.status(resident()),
+        ready=lambda: not server.jobs.closed,
+    )
+    http = HttpServer(setting.http, setting.access, sources)
+    try:
+        yield http.url
+    finally:
+        http.close()
+
+
+def _lead(executor: Executor, server: FrontServer, channel: ControlChannel) -> None:
     """Execute the jobs on rank 0, and wake the others for each."""
     while True:
-        job = jobs.next()
+        job = server.jobs.next()
         channel.send(job.fields)
         if job.fields["action"] == "shutdown":
             return
@@ -290,8 +327,10 @@ def _lead(executor: Executor, jobs: JobQueue, channel: ControlChannel) -> None:
         except BaseException:
             job.end(FatalError("the service has failed; its output says why"))
             raise
-        jobs.forget(job)
+        server.jobs.forget(job)
         job.end(answer)
+        for stage, seconds in job.stage_seconds:
+            server.metrics.add_stage(stage, seconds)
 
 
 def _follow(executor: Executor, channel: ControlChannel) -> None:

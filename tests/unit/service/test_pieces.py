@@ -16,7 +16,7 @@ import pyarrow as arrow
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.service.access import Access, check_open, find_token, read_listen
 from mndmst.service.jobs import CancelledError, JobQueue
-from mndmst.service.metrics import Metrics
+from mndmst.service.metrics import FinishedRequest, Metrics, to_text
 from mndmst.service.protocol import ACTIONS, read_request
 from mndmst.service.uploads import Uploads
 
@@ -163,11 +163,18 @@ def test_a_job_that_is_cancelled_while_it_waits_has_no_turn() -> None:
 
 def test_metrics_are_those_of_prometheus() -> None:
     metrics = Metrics()
-    metrics.add("solve", "ok", 0.5)
-    metrics.add("solve", "refused", 0.25)
-    text = metrics.text({"jobs_waiting": 2}, {"city": 3})
+    metrics.add(FinishedRequest("1", "solve", "city", "ok", 0.5))
+    metrics.add(FinishedRequest("2", "solve", "city", "refused", 0.25, "no column"))
+    gauges = {"jobs_waiting": {"": 2}, "graph_version": {"city": 3}}
+    text = to_text(metrics.families(gauges))
     assert 'mndmst_requests_total{request="solve",status="ok"} 1\n' in text
-    assert 'mndmst_request_seconds_total{request="solve"} 0.750000\n' in text
+    assert 'mndmst_request_seconds_sum{request="solve"} 0.75\n' in text
+    assert 'mndmst_request_seconds_bucket{request="solve",le="0.1"} 0\n' in text
+    assert 'mndmst_request_seconds_bucket{request="solve",le="0.5"} 2\n' in text
+    assert [request.id for _, request in metrics.errors()] == ["2"]
+    assert [request.id for _, request in metrics.recent()] == ["2", "1"]
     assert 'mndmst_graph_version{graph="city"} 3\n' in text
-    shape = r'(# TYPE \w+ (counter|gauge)|\w+(\{(\w+="\w+",?)+\})? [\d.]+)'
+    shape = (
+        r'(# TYPE \w+ (counter|gauge|histogram)|\w+(\{(\w+="[\w.+]+",?)+\})? [\d.]+)'
+    )
     assert all(re.fullmatch(shape, line) for line in text.splitlines())

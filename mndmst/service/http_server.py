@@ -1,0 +1,403 @@
+"""The HTTP server of rank 0: metrics, health and a page for operators.
+
+Every path but the health checks and the sign-in needs the token: in the header
+`Authorization: Bearer TOKEN`, or by a cookie that the sign-in form sets. No address
+holds the token. The page loads nothing from elsewhere.
+"""
+
+import asyncio
+import ipaddress
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qs
+
+from ..host.errors import ConfigError, optional
+from .access import Access
+from .metrics import Family
+
+COOKIE = "mndmst_session"
+SESSION_SECONDS, MOST_SESSIONS = 12 * 3600.0, 100
+MOST_BODY_BYTES, MOST_HEADER_BYTES = 4096, 16384
+# A connection without a complete request is closed after this time.
+REQUEST_SECONDS = 10.0
+MOST_CONNECTIONS = 200
+# Delay of the answer to a wrong token
+WRONG_TOKEN_SECONDS = 0.5
+ENDING_SECONDS = 5.0
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+@dataclass(frozen=True)
+class HttpSetting:
+    """The address of the HTTP server, and its certificate.
+
+    Attributes
+    ----------
+    host, port : str, int
+        Port 0 takes a free port.
+    certificate, key : Path or None
+        PEM; None without TLS.
+    """
+
+    host: str
+    port: int
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Functions that the HTTP server calls for its answers; for any thread.
+
+    Attributes
+    ----------
+    families : callable
+        Returns the metrics.
+    status : callable
+        Returns the data of the page, as JSON has it.
+    ready : callable
+        Returns whether the service takes requests.
+    """
+
+    families: Callable[[], list[Family]]
+    status: Callable[[], dict[str, Any]]
+    ready: Callable[[], bool]
+
+
+class HttpServer:
+    """A running HTTP server, on a thread of its own.
+
+    Attributes
+    ----------
+    url : str
+    """
+
+    def __init__(self, setting: HttpSetting, access: Access, sources: Sources) -> None:
+        uvicorn = optional("uvicorn", "http", "The HTTP server needs")
+        app = _application(access, sources)
+        try:
+            family = socket.AF_INET6 if ":" in setting.host else socket.AF_INET
+            listener = socket.create_server(
+                (setting.host, setting.port), family=family, backlog=128
+            )
+        except OSError as error:
+            raise ConfigError(
+                f"--http {setting.host}:{setting.port}: cannot listen there "
+                f"({error.strerror or error}). Give another address or port."
+            ) from error
+        port = listener.getsockname()[1]
+        scheme = "https" if setting.certificate else "http"
+        host = f"[{setting.host}]" if ":" in setting.host else setting.host
+        self.url = f"{scheme}://{host}:{port}"
+        config = uvicorn.Config(
+            Guard(app, scheme, setting.host),
+            http=_limited_protocol(),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=MOST_HEADER_BYTES,
+            ssl_certfile=setting.certificate,
+            ssl_keyfile=setting.key,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = Thread(
+            target=self._server.run,
+            kwargs={"sockets": [listener]},
+            name="mndmst-http",
+            daemon=True,
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the server and its connections."""
+        self._server.should_exit = True
+        self._thread.join(ENDING_SECONDS)
+
+
+def _limited_protocol() -> Any:
+    """Return uvicorn's protocol with limits of connections and of their idle time."""
+    base = optional("uvicorn.protocols.http.h11_impl", "http").H11Protocol
+
+    class LimitedProtocol(base):  # type: ignore[misc, valid-type]
+        """Closes connections beyond a number, and connections without a request."""
+
+        def connection_made(self, transport: Any) -> None:
+            if len(self.connections) >= MOST_CONNECTIONS:
+                transport.abort()
+                return
+            super().connection_made(transport)
+            self.loop.call_later(REQUEST_SECONDS, self._close_if_idle)
+
+        def connection_lost(self, reason: Exception | None) -> None:
+            if self.transport is not None:
+                super().connection_lost(reason)
+
+        def _close_if_idle(self) -> None:
+            if self.cycle is None or self.cycle.response_complete:
+                self.transport.abort()
+            else:
+                self.loop.call_later(REQUEST_SECONDS, self._close_if_idle)
+
+    return LimitedProtocol
+
+
+class Guard:
+    """Refuses foreign Host and Origin headers, before the application sees a request.
+
+    A foreign Host shows DNS rebinding, a foreign Origin the page of another site. An IP
+    address cannot be rebound, so the guard admits every address as Host.
+    """
+
+    def __init__(self, app: Any, scheme: str, host: str) -> None:
+        self._app, self._scheme = app, scheme
+        self._hosts = {host, "localhost", socket.gethostname(), socket.getfqdn()}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass a request on, or refuse it."""
+        responses = optional("starlette.responses", "http")
+        headers = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
+        hosts = [value for name, value in headers if name == b"host"]
+        origins = [value for name, value in headers if name == b"origin"]
+        app = self._app
+        if len(hosts) != 1 or not self._is_own(hosts[0]):
+            text = "the Host header names another host; use the service's address\n"
+            app = responses.PlainTextResponse(text, 421, HEADERS)
+        elif any(origin != f"{self._scheme}://{hosts[0]}" for origin in origins):
+            text = "the request comes from the page of another site\n"
+            app = responses.PlainTextResponse(text, 403, HEADERS)
+        await app(scope, receive, send)
+
+    def _is_own(self, header: str) -> bool:
+        name = header.rpartition(":")[0] if not header.endswith("]") else header
+        name = name or header
+        if name in self._hosts:
+            return True
+        try:
+            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return True
+
+
+class Sessions:
+    """The cookies of signed-in browsers."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, float] = {}
+
+    def begin(self) -> str:
+        """Return the cookie of a new session; the oldest ends beyond a number."""
+        now = time.monotonic()
+        self._ends = {name: end for name, end in self._ends.items() if end > now}
+        while len(self._ends) >= MOST_SESSIONS:
+            del self._ends[next(iter(self._ends))]
+        cookie = secrets.token_urlsafe(32)
+        self._ends[cookie] = now + SESSION_SECONDS
+        return cookie
+
+    def has(self, cookie: str) -> bool:
+        """Return whether a cookie belongs to a session."""
+        return self._ends.get(cookie, 0.0) > time.monotonic()
+
+
+def _application(access: Access, sources: Sources) -> Any:
+    """Return the application of Starlette."""
+    starlette = optional("starlette.applications", "http", "The HTTP server needs")
+    routing = optional("starlette.routing", "http")
+    responses = optional("starlette.responses", "http")
+    sessions = Sessions()
+
+    def plain(text: str, status: int = 200) -> Any:
+        return responses.PlainTextResponse(text, status, HEADERS)
+
+    def admitted(request: Any) -> bool:
+        header = request.headers.get("authorization", "")
+        cookie = request.cookies.get(COOKIE, "")
+        return access.admits(header) or sessions.has(cookie)
+
+    def page(text: str, status: int = 200) -> Any:
+        nonce = secrets.token_urlsafe(16)
+        policy = (
+            f"default-src 'none'; style-src 'nonce-{nonce}'; script-src "
+            f"'nonce-{nonce}'; connect-src 'self'; form-action 'self'; "
+            "frame-ancestors 'none'; base-uri 'none'"
+        )
+        headers = {**HEADERS, "Content-Security-Policy": policy}
+        text = _HEAD.replace("NONCE", nonce) + text.replace("NONCE", nonce)
+        return responses.HTMLResponse(text, status, headers)
+
+    async def home(request: Any) -> Any:
+        return page(_PAGE) if admitted(request) else page(_SIGN_IN, 401)
+
+    async def login(request: Any) -> Any:
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BODY_BYTES:
+                return plain("the form is too long\n", 413)
+        fields = parse_qs(body.decode("latin-1"))
+        token = fields.get("token", [""])[0].strip()
+        if not access.admits(f"Bearer {token}"):
+            await asyncio.sleep(WRONG_TOKEN_SECONDS)
+            return page(_SIGN_IN.replace("<!--said-->", "The token is wrong."), 401)
+        answer = responses.RedirectResponse("/", 303, HEADERS)
+        answer.set_cookie(
+            COOKIE, sessions.begin(), max_age=int(SESSION_SECONDS), httponly=True,
+            samesite="strict", secure=bool(access.certificate),
+        )  # fmt: skip
+        return answer
+
+    async def metrics(request: Any) -> Any:
+        if not admitted(request):
+            return plain("no valid token: Authorization: Bearer TOKEN\n", 401)
+        content, kind = _exposition(sources, request.headers.get("accept", ""))
+        return responses.Response(content, 200, {**HEADERS, "Content-Type": kind})
+
+    async def status(request: Any) -> Any:
+        if not admitted(request):
+            return plain("no valid token: Authorization: Bearer TOKEN\n", 401)
+        return responses.JSONResponse(sources.status(), 200, HEADERS)
+
+    async def healthz(request: Any) -> Any:
+        return plain("ok\n")
+
+    async def readyz(request: Any) -> Any:
+        return plain("ready\n") if sources.ready() else plain("ending\n", 503)
+
+    routes = [
+        routing.Route("/", home),
+        routing.Route("/login", login, methods=["POST"]),
+        routing.Route("/metrics", metrics),
+        routing.Route("/status", status),
+        routing.Route("/healthz", healthz),
+        routing.Route("/readyz", readyz),
+    ]
+    app = starlette.Starlette(routes=routes)
+    app.router.redirect_slashes = False
+    return app
+
+
+def _exposition(sources: Sources, accept: str) -> tuple[bytes, str]:
+    """Return the metrics in the format that a client accepts, and its media type."""
+    client = optional("prometheus_client", "http", "Metrics over HTTP need")
+    formats = optional("prometheus_client.exposition", "http")
+    core = optional("prometheus_client.core", "http")
+
+    class Collector:
+        """Gives the metrics of the service to prometheus_client."""
+
+        def collect(self) -> Any:
+            for family in sources.families():
+                metric = core.Metric(family.name, family.name, family.kind)
+                for sample in family.samples:
+                    name = family.name + sample.suffix
+                    metric.add_sample(name, dict(sample.labels), sample.value)
+                yield metric
+
+    registry = client.CollectorRegistry()
+    registry.register(Collector())
+    encode, kind = formats.choose_encoder(accept)
+    return encode(registry), kind
+
+
+_HEAD = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>mndmst service</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<style nonce="NONCE">
+:root { color-scheme: light dark; --line: #8884; --bar: #3b7dd8; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 1rem auto; padding: 0 1rem;
+  max-width: 1500px; }
+main { display: grid; gap: 1rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); }
+section { border: 1px solid var(--line); border-radius: .5rem; padding: .5rem 1rem;
+  overflow-x: auto; }
+h1 { font-size: 1.3rem } h2 { font-size: 1rem; margin: .3rem 0 }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
+th, td { text-align: left; padding: .15rem .6rem .15rem 0; vertical-align: top }
+th { font-weight: 600; border-bottom: 1px solid var(--line) }
+td { overflow-wrap: anywhere }
+input, button { font: inherit; padding: .3rem .6rem }
+</style>
+"""
+
+_SIGN_IN = """<h1>mndmst service</h1>
+<form method="post" action="/login">
+<p>Paste the token from the service's token file. <!--said--></p>
+<p><input type="password" name="token" aria-label="token" autocomplete="off" required>
+<button>Open</button></p>
+</form>
+</html>
+"""
+
+_PAGE = """<h1>mndmst service <small id="state"></small></h1>
+<main id="main"></main>
+<script nonce="NONCE">
+"use strict";
+const main = document.getElementById("main");
+const state = document.getElementById("state");
+function add(parent, tag, text) {
+  const element = parent.appendChild(document.createElement(tag));
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+function table(title, columns, rows) {
+  const section = document.createElement("section");
+  add(section, "h2", title);
+  const body = add(section, "table");
+  const head = add(body, "tr");
+  for (const column of columns) add(head, "th", column);
+  for (const row of rows) {
+    const line = add(body, "tr");
+    for (const value of row) add(line, "td", value);
+  }
+  if (!rows.length) add(section, "p", "none");
+  return section;
+}
+const size = n => n === null ? "unknown" : (n / 1048576).toFixed(1) + " MiB";
+const clock = t => new Date(t * 1000).toLocaleTimeString();
+const count = n => n.toLocaleString();
+async function update() {
+  try {
+    const answer = await fetch("/status", {cache: "no-store"});
+    if (answer.status === 401) { location.reload(); return; }
+    const s = await answer.json();
+    state.textContent = s.ready ? "serving, " + s.waiting + " waiting" : "ending";
+    main.replaceChildren(
+      table("Graphs", ["graph", "version", "vertices", "edges", "journal"],
+        s.graphs.map(g => [g.graph, g.version, count(g.num_vertices),
+          count(g.num_edges), g.journal_bytes === null ? "none"
+            : size(g.journal_bytes)])),
+      table("Memory", ["rank", "resident"],
+        s.memory.map(m => [m.rank, size(m.bytes)])),
+      table("Seconds by stage", ["stage", "seconds"],
+        Object.entries(s.stages).map(([n, t]) => [n, t.toFixed(3)])),
+      table("Requests", ["ended", "request", "graph", "status", "seconds"],
+        s.requests.map(r => [clock(r.time), r.action, r.graph, r.status,
+          r.seconds.toFixed(4)])),
+      table("Last errors", ["ended", "request", "error"],
+        s.errors.map(r => [clock(r.time), r.action, r.error])));
+  } catch (error) { state.textContent = "no answer"; }
+}
+update();
+setInterval(update, 2000);
+</script>
+</html>
+"""

@@ -1,0 +1,214 @@
+"""The HTTP side of a service: metrics, health, the page, and attacks on them."""
+
+import http.client
+import json
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from graphs import simple_path, write_graph
+from processes import finish, python, start
+from services import served
+
+import mndmst
+
+pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
+pytest.importorskip("uvicorn", reason="serve --http needs uvicorn")
+pytest.importorskip("starlette", reason="serve --http needs starlette")
+parser = pytest.importorskip(
+    "prometheus_client.parser", reason="serve --http needs prometheus_client"
+)
+
+pytestmark = [pytest.mark.mpi, pytest.mark.slow]
+
+N = 30
+
+
+class Page:
+    """An HTTP client of a service."""
+
+    def __init__(self, url: str, token: str) -> None:
+        parts = urlsplit(url)
+        self.host, self.port, self.token = parts.hostname, parts.port, token
+        self.own = f"{self.host}:{self.port}"
+
+    def ask(
+        self, path: str, method: str = "GET", body: str | None = None, **headers: str
+    ) -> tuple[int, dict[str, str], str]:
+        """Return the status, the headers and the text of an answer."""
+        link = http.client.HTTPConnection(self.host, self.port, timeout=20)
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        link.request(method, path, body, names)
+        answer = link.getresponse()
+        text = answer.read().decode()
+        link.close()
+        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, text
+
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def raw(self) -> socket.socket:
+        return socket.create_connection((self.host, self.port), timeout=30)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("service")
+    write_graph(folder / "g", simple_path(N))
+    words = (folder / "g", "-q", "--timeout", "6", "--journal", folder / "journal")
+    with served(folder, 2, *words, "--http", "127.0.0.1:0") as running:
+        yield running
+
+
+@pytest.fixture
+def page(service) -> Page:
+    url = json.loads(service.address.read_text())["http"]
+    return Page(url, Path(service.token_file).read_text().strip())
+
+
+def test_health_needs_no_token_and_tells_nothing(page: Page) -> None:
+    assert page.ask("/healthz")[::2] == (200, "ok\n")
+    assert page.ask("/readyz")[::2] == (200, "ready\n")
+
+
+def test_metrics_are_those_of_prometheus_on_both_sides(service, page: Page) -> None:
+    with mndmst.connect(service.address) as client:
+        client["g"].insert([0], [7], [3])
+        by_flight = client.metrics()
+    status, headers, text = page.ask("/metrics", **page.bearer())
+    assert status == 200 and headers["content-type"].startswith("text/plain")
+    for exposition in (text, by_flight):
+        families = {
+            f.name: f for f in parser.text_string_to_metric_families(exposition)
+        }
+        assert families["mndmst_request_seconds"].type == "histogram"
+        assert families["mndmst_graph_version"].samples[0].labels == {"graph": "g"}
+        names = {sample.name for f in families.values() for sample in f.samples}
+        assert {"mndmst_requests_total", "mndmst_stage_seconds_sum"} <= names
+
+
+def test_the_page_shows_a_batch_of_changes(service, page: Page) -> None:
+    with mndmst.connect(service.address) as client:
+        version = client["g"].insert([0], [9], [3])
+        with pytest.raises(mndmst.ServiceError):
+            client["g"].insert([0], [9], [3])
+    deadline = time.monotonic() + 20
+    while True:
+        status = json.loads(page.ask("/status", **page.bearer())[2])
+        if all(rank["bytes"] for rank in status["memory"]):
+            break
+        assert time.monotonic() < deadline  # ranks report their memory
+        time.sleep(0.5)
+    (graph,) = status["graphs"]
+    assert graph["version"] == version and graph["journal_bytes"] > 0
+    assert [rank["rank"] for rank in status["memory"]] == [0, 1]
+    assert "put" in {request["action"] for request in status["requests"]}
+    assert "0" in status["errors"][0]["error"] and status["stages"]
+
+
+def test_the_form_opens_the_page_with_a_cookie(page: Page) -> None:
+    status, headers, text = page.ask("/")
+    assert status == 401 and "<form" in text and "script" not in text.split("<form")[1]
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    wrong = urlencode({"token": "x" * 20})
+    assert page.ask("/login", "POST", wrong, **form)[0] == 401
+    body = urlencode({"token": page.token})
+    status, headers, _ = page.ask("/login", "POST", body, **form)
+    assert (status, headers["location"]) == (303, "/")
+    cookie = headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=strict" in cookie
+    assert page.token not in cookie
+    session = {"Cookie": cookie.partition(";")[0]}
+    status, headers, text = page.ask("/", **session)
+    assert status == 200 and "Seconds by stage" in text
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "//" not in text  # nothing is loaded from elsewhere
+    assert page.ask("/status", **session)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/status"])
+def test_no_token_and_a_wrong_token(page: Page, path: str) -> None:
+    assert page.ask(path)[0] == 401
+    assert page.ask(path, Authorization="Bearer " + "x" * 43)[0] == 401
+    assert page.ask(path, Cookie="mndmst_session=x")[0] == 401
+    assert page.ask(f"{path}?token={page.token}")[0] == 401
+
+
+def test_a_foreign_host_and_a_foreign_origin(page: Page) -> None:
+    for host in ("attacker.example", "attacker.example:80", "127.0.0.1.example"):
+        assert page.ask("/healthz", Host=host)[0] == 421
+    for origin in ("http://attacker.example", "null", f"https://{page.own}"):
+        assert page.ask("/status", Origin=origin, **page.bearer())[0] == 403
+    own = f"http://{page.own}"
+    assert page.ask("/status", Origin=own, **page.bearer())[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/./", "//", "/login"]
+)
+def test_paths_with_dots_lead_nowhere(page: Page, path: str) -> None:
+    status, _, text = page.ask(path, **page.bearer())
+    assert status in (404, 405) and "root:" not in text
+
+
+def test_huge_headers_and_bodies_are_refused(page: Page) -> None:
+    with suppress(ConnectionError):
+        assert page.ask("/status", X_Long="x" * 200_000)[0] in (400, 431)
+    with suppress(ConnectionError):
+        assert page.ask("/login", "POST", "x" * 200_000)[0] == 413
+    assert page.ask("/healthz")[0] == 200
+
+
+def test_a_slow_request_is_cut_off(page: Page) -> None:
+    with page.raw() as link:
+        link.sendall(b"GET /healthz HTTP/1.1\r\nHost:")
+        begin = time.monotonic()
+        with suppress(ConnectionError):
+            assert link.recv(100) == b""
+        assert time.monotonic() - begin < 25
+    assert page.ask("/healthz")[0] == 200
+
+
+def test_many_connections_neither_stop_nor_outlast_the_service(page: Page) -> None:
+    links = []
+    try:
+        for _ in range(1000):
+            with suppress(OSError):
+                links.append(page.raw())
+        time.sleep(15)  # idle connections end
+        assert page.ask("/healthz")[0] == 200
+    finally:
+        for link in links:
+            link.close()
+
+
+def test_http_is_off_without_its_option(tmp_path: Path) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    words = (tmp_path / "g", "--log-json", "--slow-request", "0")
+    with served(tmp_path, 1, *words) as service:
+        assert "http" not in json.loads(service.address.read_text())
+        with mndmst.connect(service.address) as client:
+            client["g"].solve()
+        service.process.terminate()
+        done = finish(service.process, 60)
+    lines = [json.loads(t) for t in done.stderr.splitlines() if t.startswith("{")]
+    assert {"list", "info", "solve"} <= {line["action"] for line in lines}
+    assert all(line["id"] and line["slow"] for line in lines)
+
+
+def test_an_address_that_is_taken_or_public_is_refused(tmp_path: Path) -> None:
+    write_graph(tmp_path / "g", simple_path(N))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for address, reason in (
+            (f"127.0.0.1:{port}", "cannot listen there"),
+            ("0.0.0.0:0", "--http 0.0.0.0 can be reached from other hosts"),
+            ("nonsense", "--http nonsense: is no HOST:PORT"),
+        ):
+            words = ("serve", tmp_path / "g", "--http", address)
+            done = finish(start(python("-m", "mndmst", *words)), 60)
+            assert done.returncode == 1 and reason in done.stderr, done
+            assert "Traceback" not in done.stderr
