@@ -53,7 +53,7 @@ def add_run(parser: Parser, output: str) -> None:
     parser.add_argument(
         "--backend",
         choices=CHOICES["backend"],
-        help="devices of each rank; auto: the CPU, and a GPU if there is one",
+        help="devices of each rank; auto: the faster one of CPU and GPU",
     )
     parser.add_argument(
         "--threads",
