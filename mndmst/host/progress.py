@@ -130,7 +130,7 @@ class Progress:
             self.stream.flush()
 
     def close(self) -> None:
-        """Remove the bar; what is printed next begins on a new line."""
+        """Remove the bar; the next output begins on a new line."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None
