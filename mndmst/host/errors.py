@@ -83,8 +83,9 @@ def optional(module: str, extra: str, subject: str = "This needs") -> Any:
         if not missing and find_spec(package) is not None:
             reason = " ".join(str(error).split())
             raise MissingExtraError(
-                f"{subject} {package}, which is installed but cannot be loaded ({reason}). "
-                "Allow this process more memory (ulimit -v), or install it again."
+                f"{subject} {package}, which is installed but cannot be loaded "
+                f"({reason}). Allow this process more memory (ulimit -v), or install "
+                "it again."
             ) from error
         raise MissingExtraError(
             f"{subject} {package}, which is not installed. Install it with\n"
