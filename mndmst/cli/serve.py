@@ -40,11 +40,6 @@ def add_serve(commands: Any) -> None:
         help="also serve HTTP there: /metrics, /healthz, /readyz and a page",
     )
     serve.add_argument(
-        "--log-json",
-        action="store_true",
-        help="write the lines of requests as JSON objects",
-    )
-    serve.add_argument(
         "--slow-request",
         type=number,
         default=10.0,

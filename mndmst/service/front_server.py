@@ -15,7 +15,7 @@ from .executor import Executor, check_known
 from .forest_view import ForestView
 from .graph_version import GraphVersion
 from .jobs import JobQueue
-from .metrics import Family, FinishedRequest, Metrics, RequestLog, to_text
+from .metrics import FinishedRequest, MetricFamily, Metrics, RequestLog, to_text
 from .protocol import ACTIONS, QUERY, TABLE, batches_of, read_request, to_bytes
 from .queries import AnswerMemory, answers, label_schema, labels
 from .rank_server import RankServer, edge_schema, versioned
@@ -161,7 +161,7 @@ class FrontServer(RankServer):
             ],
         }
 
-    def families(self, resident: Mapping[int, int]) -> list[Family]:
+    def families(self, resident: Mapping[int, int]) -> list[MetricFamily]:
         """Return all metrics; for any thread.
 
         Parameters
@@ -206,8 +206,8 @@ class FrontServer(RankServer):
             "graphs": graphs,
             "memory": [{"rank": r, "bytes": resident.get(r)} for r in ranks],
             "stages": self.metrics.stage_seconds(),
-            "requests": _entries(self.metrics.recent()),
-            "errors": _entries(self.metrics.errors()),
+            "requests": [asdict(r) for r in self.metrics.recent()],
+            "errors": [asdict(r) for r in self.metrics.errors()],
         }
 
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:
@@ -317,10 +317,6 @@ class FrontServer(RankServer):
                         begun = True
                     for batch in batches_of(table, MOST_PAIRS):
                         writer.write_with_metadata(batch, note)
-
-
-def _entries(requests: list[tuple[float, FinishedRequest]]) -> list[dict[str, Any]]:
-    return [{"time": ended, **asdict(request)} for ended, request in requests]
 
 
 def _by_number(graph: ServedGraph) -> list[GraphVersion]:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs
 
 from ..host.errors import ConfigError, optional
 from .access import Access
-from .metrics import Family
+from .metrics import MetricFamily
 
 COOKIE = "mndmst_session"
 SESSION_SECONDS, MOST_SESSIONS = 12 * 3600.0, 100
@@ -71,7 +71,7 @@ class Sources:
         Returns whether the service takes requests.
     """
 
-    families: Callable[[], list[Family]]
+    families: Callable[[], list[MetricFamily]]
     status: Callable[[], dict[str, Any]]
     ready: Callable[[], bool]
 

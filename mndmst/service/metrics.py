@@ -6,7 +6,7 @@ import time
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from threading import Lock
 
 # Upper bounds of the histograms of seconds
@@ -29,6 +29,8 @@ class FinishedRequest:
     seconds : float
     error : str
         The first line of the error; empty without one.
+    time : float
+        The time of its end, in seconds since 1970.
     """
 
     id: str
@@ -37,6 +39,7 @@ class FinishedRequest:
     status: str
     seconds: float
     error: str = ""
+    time: float = field(default_factory=time.time)
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,9 @@ class RequestLog:
         slow = request.seconds >= self.slow_seconds
         if self.quiet and not slow:
             return
-        now = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        now = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(request.time))
         if self.as_json:
-            known = {"time": now, "event": "request", **asdict(request)}
+            known = {"event": "request", **asdict(request)}
             line = json.dumps({**known, "waiting": waiting, "slow": slow})
         else:
             line = (
@@ -76,7 +79,7 @@ class RequestLog:
 
 
 @dataclass(frozen=True)
-class Sample:
+class MetricSample:
     """A value of a metric, with its labels and the suffix of its name."""
 
     suffix: str
@@ -85,12 +88,12 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Family:
+class MetricFamily:
     """A metric: its name, its type in Prometheus's format, and its samples."""
 
     name: str
     kind: str
-    samples: list[Sample]
+    samples: list[MetricSample]
 
 
 class Histogram:
@@ -105,14 +108,14 @@ class Histogram:
         self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 
-    def samples(self, labels: Mapping[str, str]) -> Iterator[Sample]:
+    def samples(self, labels: Mapping[str, str]) -> Iterator[MetricSample]:
         """Yield the cumulative counts, their number and the sum."""
         below = 0
         for bound, count in zip((*BOUNDS, "+Inf"), self.counts, strict=True):
             below += count
-            yield Sample("_bucket", {**labels, "le": str(bound)}, below)
-        yield Sample("_count", labels, below)
-        yield Sample("_sum", labels, round(self.total, 6))
+            yield MetricSample("_bucket", {**labels, "le": str(bound)}, below)
+        yield MetricSample("_count", labels, below)
+        yield MetricSample("_sum", labels, round(self.total, 6))
 
 
 class Metrics:
@@ -123,32 +126,29 @@ class Metrics:
         self._requests: dict[tuple[str, str], int] = defaultdict(int)
         self._seconds: dict[str, Histogram] = defaultdict(Histogram)
         self._stages: dict[str, Histogram] = defaultdict(Histogram)
-        self._recent: deque[tuple[float, FinishedRequest]] = deque(
-            maxlen=RECENT_REQUESTS
-        )
-        self._errors: deque[tuple[float, FinishedRequest]] = deque(maxlen=RECENT_ERRORS)
+        self._recent: deque[FinishedRequest] = deque(maxlen=RECENT_REQUESTS)
+        self._errors: deque[FinishedRequest] = deque(maxlen=RECENT_ERRORS)
 
     def add(self, request: FinishedRequest) -> None:
         """Count a request that has ended."""
-        entry = time.time(), request
         with self._lock:
             self._requests[request.action, request.status] += 1
             self._seconds[request.action].add(request.seconds)
-            self._recent.append(entry)
+            self._recent.append(request)
             if request.error:
-                self._errors.append(entry)
+                self._errors.append(request)
 
     def add_stage(self, stage: str, seconds: float) -> None:
         """Count a stage of a job that has ended."""
         with self._lock:
             self._stages[stage].add(seconds)
 
-    def recent(self) -> list[tuple[float, FinishedRequest]]:
-        """Return the last requests with the times of their ends, the newest first."""
+    def recent(self) -> list[FinishedRequest]:
+        """Return the last requests, the newest first."""
         with self._lock:
             return list(self._recent)[::-1]
 
-    def errors(self) -> list[tuple[float, FinishedRequest]]:
+    def errors(self) -> list[FinishedRequest]:
         """Return the last requests with an error, the newest first."""
         with self._lock:
             return list(self._errors)[::-1]
@@ -158,7 +158,7 @@ class Metrics:
         with self._lock:
             return {name: times.total for name, times in self._stages.items()}
 
-    def families(self, gauges: Mapping[str, Mapping[str, float]]) -> list[Family]:
+    def families(self, gauges: Mapping[str, Mapping[str, float]]) -> list[MetricFamily]:
         """Return all metrics.
 
         Parameters
@@ -170,7 +170,7 @@ class Metrics:
         """
         with self._lock:
             requests = [
-                Sample("_total", {"request": name, "status": status}, count)
+                MetricSample("_total", {"request": name, "status": status}, count)
                 for (name, status), count in sorted(self._requests.items())
             ]
             seconds = [
@@ -184,21 +184,21 @@ class Metrics:
                 for sample in times.samples({"stage": name})
             ]
         families = [
-            Family("mndmst_requests", "counter", requests),
-            Family("mndmst_request_seconds", "histogram", seconds),
-            Family("mndmst_stage_seconds", "histogram", stages),
+            MetricFamily("mndmst_requests", "counter", requests),
+            MetricFamily("mndmst_request_seconds", "histogram", seconds),
+            MetricFamily("mndmst_stage_seconds", "histogram", stages),
         ]
         for name, values in gauges.items():
             label = name.partition("_")[0]
             samples = [
-                Sample("", {label: key} if key else {}, value)
+                MetricSample("", {label: key} if key else {}, value)
                 for key, value in sorted(values.items())
             ]
-            families.append(Family(f"mndmst_{name}", "gauge", samples))
+            families.append(MetricFamily(f"mndmst_{name}", "gauge", samples))
         return families
 
 
-def to_text(families: list[Family]) -> str:
+def to_text(families: list[MetricFamily]) -> str:
     """Return metrics as text in Prometheus's format."""
     lines = []
     for family in families:
