@@ -112,8 +112,11 @@ def neighbour_graph(points: Any, neighbours: int = 16, min_samples: int = 0) -> 
     from .points.point_files import checked_points
 
     given = checked_points(as_points(points, "points"), "points: ")
-    counts = as_count(neighbours, "neighbours"), as_count(min_samples, "min_samples")
-    return join(given, *counts)
+    listed, core = (
+        as_count(neighbours, "neighbours"),
+        as_count(min_samples, "min_samples"),
+    )
+    return join(given, listed, core)
 
 
 def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> Any:
@@ -263,7 +266,7 @@ def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
     Raises
     ------
     ConfigError
-        If the forest cannot have so many clusters.
+        If the count is below the number of trees or above that of vertices.
     """
     from .cluster.linkage import clusters_by_count as divide
 

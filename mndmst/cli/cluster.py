@@ -133,7 +133,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
             columns["linkage"] = linkage
             write_clusters(arguments.output, facts, columns, files, names)
         if points is not None:
-            from ..cluster.picture import draw
+            from ..cluster.scatter_plot import draw
 
             draw(points, labels, arguments.plot, files, str(arguments.points))
     if not arguments.quiet:

@@ -232,7 +232,7 @@ def write(
     clusters : tuple of dict
         Attributes of the cluster file, and its datasets.
     """
-    from ..cluster.picture import draw
+    from ..cluster.scatter_plot import draw
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import ForestHeader
