@@ -5,6 +5,7 @@ ever, under every MPI. Only after an error that all ranks have raised together m
 process simply exit.
 """
 
+import atexit
 import contextlib
 import os
 import signal
@@ -12,7 +13,7 @@ import sys
 import time
 import traceback
 from errno import ENOMEM
-from typing import Any
+from typing import Any, NoReturn
 
 from .host.errors import MndmstError, StoppedError
 from .host.signals import stop_signals
@@ -20,7 +21,7 @@ from .host.signals import stop_signals
 # A launcher that aborts may drop output that it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
 LONGEST_REASON = 300
-# How Python and the loader of libraries say that the system gives no memory.
+# Messages of Python and of the dynamic loader when the system has no memory left.
 _NO_MEMORY = (
     "can't start new thread",
     "failed to map segment from shared object",
@@ -64,9 +65,10 @@ def main(argv: list[str] | None = None) -> int:
         lack = _lack_of_memory(error)
         if lack is not None:
             _say(
-                f"mndmst: error: {_rank()} has no more memory ({lack}). Use more "
-                "ranks or machines or fewer --threads, or keep below what there is, or "
-                "what ulimit -v allows, with --memory.\n"
+                f"mndmst: error: {_rank()} ran out of memory ({lack}). Use more "
+                "ranks, more machines or fewer --threads, or set --memory below the "
+                "free "
+                "memory and the limit of ulimit -v.\n"
             )
         elif isinstance(error, OSError) and not error.filename and _output_fails():
             _say(f"mndmst: error: the output cannot be written ({error.strerror})\n")
@@ -77,9 +79,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _lack_of_memory(error: BaseException) -> str | None:
-    """Return what could not be had for want of memory; None after other errors.
+    """Return the text of an out-of-memory error; None for other errors.
 
-    The error may be another one, raised on the way out.
+    The error may be a later one, raised while the stack was unwound.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -101,13 +103,13 @@ def _unforeseen(error: Exception, argv: list[str]) -> str:
     what = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_REASON]
     return (
         f"mndmst: error: {', '.join(map(str, files)) or 'no file'}: {_rank()} failed "
-        f"({what}). If the files are what they should be, this is a fault of mndmst: "
-        "run it again with --debug, and report what it and mndmst info print.\n"
+        f"({what}). If the files are intact, this is a bug in mndmst: run the command "
+        "again with --debug, and report its output and that of mndmst info.\n"
     )
 
 
 def _output_fails() -> bool:
-    """Return whether standard output is what cannot be written; then drop it."""
+    """Return whether standard output cannot be written, and redirect it to null."""
     try:
         print(flush=True)  # an unbuffered stream has dropped unwritten text
     except OSError:
@@ -122,7 +124,7 @@ def _drop_output() -> None:
 
 
 def _refuse(error: MndmstError) -> int:
-    """Print an error the user can fix, once, and return the exit status."""
+    """Print an error of the user once, and return the exit status."""
     world = _world()
     alone = world is None or error.ranks < world.size
     if alone or world.rank == 0:
@@ -161,5 +163,24 @@ def _world() -> Any:
     return mpi.COMM_WORLD if mpi.COMM_WORLD.size > 1 else None
 
 
+def command() -> NoReturn:
+    """Run the command line and end the process with its status.
+
+    A process that has used a GPU skips the teardown of the interpreter, which frees
+    device memory array by array: the driver frees all of it at once.
+    """
+    status = main()
+    if "cupy" in sys.modules:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        mpi = sys.modules.get("mpi4py.MPI")
+        if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+            mpi.Finalize()
+        atexit._run_exitfuncs()
+        os._exit(status)
+    sys.exit(status)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

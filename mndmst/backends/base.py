@@ -158,9 +158,10 @@ class Backend(ABC):
         return self.name
 
     def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
-        """Load what rows of some types will need, if that takes the device time.
+        """Load kernels for rows of some types, if that takes the device time.
 
-        Kernels of the host may still be being compiled: it calls none.
+        It calls no kernel of the host, as these may not be compiled yet. Another thread
+        may call `place` at the same time.
 
         Parameters
         ----------

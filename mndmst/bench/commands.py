@@ -51,10 +51,10 @@ def _add_cpu(devices: Any) -> None:
     for name, default, kind, what in (
         ("scale", 20, exponent, "2^scale vertices in generated graphs"),
         ("threads", "1,2", list_of(positive), "numbers of threads of the kernel"),
-        ("repeat", 5, positive, "turns of everyone"),
+        ("repeat", 5, positive, "turns of each contender"),
         ("weights", "int32,float64", list_of(weights), "types of weights"),
-        ("graphs", None, names, "which graphs; all that can be had by default"),
-        ("peers", None, names, "which packages; all installed by default"),
+        ("graphs", None, names, "graphs to time (default: all that are available)"),
+        ("peers", None, names, "packages to time (default: all installed)"),
         ("orders", None, names, "hard weights: equal, ascending, descending"),
     ):
         cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
@@ -117,8 +117,8 @@ def _add_start(devices: Any) -> None:
         "start",
         help="where the seconds of a whole command go",
         description="Solve a graph from file to file on some numbers of ranks, and "
-        "print the seconds of each stage from the launch to the end, beside those of "
-        "processes that do less.",
+        "print the seconds of each stage from launch to end, beside simpler "
+        "processes.",
     )
     start.add_argument(
         "graph", type=Path, nargs="?", help="directory of shards; the demo by default"
@@ -307,7 +307,7 @@ def add_points(devices: Any) -> None:
         "points",
         help="HDBSCAN* of points beside other packages",
         description="Time HDBSCAN* of points in memory, exact and approximate, beside "
-        "fast_hdbscan, hdbscan and scikit-learn, those that are installed, in turn.",
+        "fast_hdbscan, hdbscan and scikit-learn, if installed, in turn.",
     )
     points.add_argument(
         "--sizes",
@@ -319,13 +319,15 @@ def add_points(devices: Any) -> None:
         "--kinds", default="uniform,blobs", type=names, help="of uniform, blobs"
     )
     points.add_argument("--peers", default=None, type=names, help="all by default")
-    points.add_argument("--repeat", default=3, type=positive, help="turns of everyone")
+    points.add_argument(
+        "--repeat", default=3, type=positive, help="turns of each contender"
+    )
     points.add_argument(
         "--most",
         default=60.0,
         type=seconds,
         metavar="SECONDS",
-        help="a package that has taken longer gets no further turn",
+        help="skip a package after a turn longer than this",
     )
     points.add_argument("--plot", type=Path, metavar="FILE", help=".svg, .png or .pdf")
     finish(points, _points)
@@ -345,14 +347,18 @@ def _points(arguments: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from .machine import machine
-    from .points import KINDS, PointsRow, draw, installed, run, text
+    from .points import KINDS, PointsCase, PointsRow, draw, installed, run, text
 
     kinds = chosen("kind", arguments.kinds, KINDS, KINDS)
     peers = chosen("peer", arguments.peers, installed(), installed())
     facts = machine(tuple(name for name in peers if "_" in name or name == "hdbscan"))
     print(f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}")
     print("  least and median of the turns, times the first one's least")
-    cases = [(kind, *size) for size in arguments.sizes for kind in kinds]
+    cases = [
+        PointsCase(kind, count, dimensions)
+        for count, dimensions in arguments.sizes
+        for kind in kinds
+    ]
     rows: list[PointsRow] = []
     for found in run(cases, peers, arguments.repeat, arguments.most):
         print(text(found), flush=True)

@@ -48,9 +48,10 @@ def run(
         raise MissingExtraError(f"bench gpu: {reason}")
     from .kernels import gpu as bench
 
-    for name, graph in zip(names, graphs, strict=True):
+    for name, (kind, scale, degree) in zip(names, graphs, strict=True):
         for key in keys:
-            yield {"graph": name, **bench.measure(*graph, key, repeat, verify)}
+            record = bench.measure(kind, scale, degree, key, repeat, verify)
+            yield {"graph": name, **record}
 
 
 def machine() -> dict[str, Any]:
@@ -77,7 +78,7 @@ def _parsed(name: str) -> tuple[str, int, int]:
     found = re.fullmatch(r"(rmat|gnm|road)(\d{1,2})(?:x(\d{1,4}))?", name)
     if found is None:
         raise ConfigError(
-            f"no graph is called {name}; write a kind (rmat, gnm, road) and a scale, "
+            f"there is no graph {name}; write a kind (rmat, gnm, road) and a scale, "
             f"such as {', '.join(NAMES)}, or rmat24x8 for 8 edges for each vertex"
         )
     return found[1], int(found[2]), int(found[3] or DEGREE)

@@ -106,7 +106,7 @@ def make(name: str, scale: int, dtype: np.dtype) -> BenchGraph:
         One of `NAMES`.
     scale : int
         Generated graphs have 2^scale vertices, the road-like ``grid2d`` four times
-        as many.
+        the same number.
     dtype : dtype
         One of `order.WEIGHT_DTYPES`. Real graphs have integer weights that fit all.
 

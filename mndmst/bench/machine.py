@@ -164,11 +164,11 @@ def measure_floor(rows: Rows, threads: int, passes: int = 5) -> Floor:
         gather(label, picked, *_share(edges, part, threads))
 
     with ThreadPoolExecutor(threads) as pool:
-        taken = [
+        read, looked_up = (
             min(_milliseconds(pool, work, threads) for _ in range(passes))
             for work in (stream, look_up)
-        ]
-    return Floor(threads, *taken)
+        )
+    return Floor(threads, read, looked_up)
 
 
 def _share(length: int, part: int, parts: int) -> tuple[int, int]:

@@ -107,24 +107,34 @@ def make_points(kind: str, count: int, dimensions: int) -> Points:
     return centres[cloud] + spread[:, None] * noise
 
 
+@dataclass(frozen=True)
+class PointsCase:
+    """A set of random points: its kind, size and dimensions."""
+
+    kind: str
+    count: int
+    dimensions: int
+
+
 def run(
-    cases: list[tuple[str, int, int]], names: tuple[str, ...], repeat: int, most: float
+    cases: list[PointsCase], names: tuple[str, ...], repeat: int, most: float
 ) -> Iterator[list[PointsRow]]:
     """Yield the rows of each case.
 
     Parameters
     ----------
-    cases : list of tuple
-        Kind, points and dimensions.
     most : float
         A contender that has taken more seconds has no further turn.
     """
     warm = make_points("blobs", WARM_UP, 3)
     for name in names:
         CONTENDERS[name][1](warm)
-    for kind, count, dimensions in cases:
-        points = make_points(kind, count, dimensions)
-        rows = [PointsRow(kind, count, dimensions, name, []) for name in names]
+    for case in cases:
+        points = make_points(case.kind, case.count, case.dimensions)
+        rows = [
+            PointsRow(case.kind, case.count, case.dimensions, name, [])
+            for name in names
+        ]
         for _ in range(repeat):
             for row in rows:
                 if row.seconds and row.seconds[-1] > most:

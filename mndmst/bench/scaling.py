@@ -3,8 +3,8 @@
 Strong scaling solves one graph on more and more ranks, weak scaling graphs that grow
 with them. A graph is made once, and read once for each number of ranks; then what a
 user gets (auto), the same by messages, and the plain method of MND-MST (rings, all
-edges at once) take turns. At last one rank has as many threads as there were workers
-each time, and the numbers of ranks between have as many as there were in all.
+edges at once) take turns. Finally, one rank uses each total
+number of threads, and the numbers of ranks between use the largest total.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The command `client`: what the Python client does, from a shell."""
+"""The command `client`: requests to a service from a shell."""
 
 import argparse
 import json
@@ -15,21 +15,25 @@ def add_client(commands: Any) -> None:
     """Add the command to the parser."""
     client = commands.add_parser(
         "client",
-        help="ask a service that mndmst serve has started",
-        description="Ask a service. URL is the address that `mndmst serve` prints, or "
-        "the file of its --address-file, which also names the token.",
+        help="send requests to a service of mndmst serve",
+        description="Send a request to a service. URL is the address that `mndmst "
+        "serve` "
+        "prints, or its --address-file, which also names the token.",
     )
     client.add_argument("url", metavar="URL", help="grpc+tcp://HOST:PORT, or a file")
     client.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="file of the token"
+        "--token-file", type=Path, metavar="FILE", help="file of the service's token"
     )
     client.add_argument(
-        "--tls-root", type=Path, metavar="PEM", help="certificate to trust"
+        "--tls-root",
+        type=Path,
+        metavar="PEM",
+        help="trusted certificate of the service",
     )
     actions = client.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, meaning in (
         ("list", "print the graphs and their versions"),
-        ("metrics", "print counters and times"),
+        ("metrics", "print counters and latencies"),
         ("shutdown", "end the service"),
     ):
         action = actions.add_parser(
@@ -40,9 +44,9 @@ def add_client(commands: Any) -> None:
         ("info", "print the properties of a graph"),
         ("snapshot", "write the graph as shards"),
         ("solve", "compute a forest"),
-        ("update", "apply changes as a whole"),
-        ("store", "keep weights as a column"),
-        ("edges", "write the edges in their order"),
+        ("update", "apply a batch of changes: all of them or none"),
+        ("store", "store weights as a column"),
+        ("edges", "write the edges in the order of weight files"),
     ):
         action = actions.add_parser(
             name, help=meaning, description=f"{meaning.capitalize()}."
@@ -55,16 +59,24 @@ def add_client(commands: Any) -> None:
 
 def _add_solve(solve: argparse.ArgumentParser) -> None:
     solve.add_argument(
-        "--weights", help="column, expression of columns, or .npy file of weights"
+        "--weights", help="weights: a column, an expression of columns, or an .npy file"
     )
     _add_version(solve, "the file of weights")
     solve.add_argument("--maximum", action="store_true", help="maximum spanning forest")
-    solve.add_argument("--below", type=number, help="use edges of a smaller weight")
     solve.add_argument(
-        "--without", type=Path, metavar="FILE", help="table (src, dst) to leave out"
+        "--below", type=number, metavar="X", help="use only edges lighter than X"
     )
     solve.add_argument(
-        "--vertices", type=Path, metavar="FILE.npy", help="use edges between these"
+        "--without",
+        type=Path,
+        metavar="FILE",
+        help="table (src, dst) of edges to leave out",
+    )
+    solve.add_argument(
+        "--vertices",
+        type=Path,
+        metavar="FILE.npy",
+        help="use only edges between these vertices",
     )
     _add_output(solve)
 
@@ -74,7 +86,8 @@ def _add_version(action: argparse.ArgumentParser, what: str) -> None:
         "--for-version",
         type=whole(0, (1 << 63) - 1),
         metavar="N",
-        help=f"version that {what} is for, as edges prints it; refused for another",
+        help=f"version that {what} belongs to, as edges prints it; the service refuses "
+        "another",
     )
 
 
@@ -82,7 +95,7 @@ def _add_output(action: argparse.ArgumentParser) -> None:
     action.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help=".csv, .arrow or .parquet"
     )
-    add_overwrite(action, "replace a file that is there")
+    add_overwrite(action, "replace an existing file")
 
 
 _add_edges = _add_output
@@ -119,7 +132,9 @@ def _client(arguments: argparse.Namespace) -> int:
         except MndmstError:
             raise
         except (OSError, ValueError, LookupError, TypeError) as error:
-            raise InputError(f"{url}: is no address of a service ({error})") from error
+            raise InputError(
+                f"{url}: is not an address file of a service ({error})"
+            ) from error
     with connect(url, token_file=token_file, tls_root=arguments.tls_root) as service:
         arguments.ask(service, arguments)
     return 0
@@ -177,7 +192,7 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
 def _check_table(
     inputs: Iterable[Path | None], output: Path | None, overwrite: bool
 ) -> None:
-    """Make sure, before the service is asked, that a table can be written."""
+    """Check, before any request, that the output table can be written."""
     from ..io.file_suffixes import TABLE
     from ..io.output_checks import check_outputs
 

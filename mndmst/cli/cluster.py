@@ -28,48 +28,53 @@ def add_cluster(commands: Any) -> None:
     cluster = commands.add_parser(
         "cluster",
         help="find clusters in a forest: single linkage, or HDBSCAN*",
-        description="Cut the single-linkage dendrogram of a forest by a threshold or "
-        "a number of clusters, or condense it, as HDBSCAN* does. It is HDBSCAN* of "
-        "points only if the forest is exact: see hdbscan. One process; about 120 bytes "
-        "a vertex.",
+        description="Cut the single-linkage dendrogram of a forest at a threshold or "
+        "into a number of clusters, or condense it, as HDBSCAN* does. The result is "
+        "HDBSCAN* of points only if the forest is exact: see hdbscan. One process; "
+        "about 120 bytes per vertex.",
     )
-    cluster.add_argument("forest", type=Path, help="file that solve has written")
+    cluster.add_argument("forest", type=Path, help="forest file, from solve")
     cluster.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="cluster file to write, .h5, or the labels as .csv; else none is kept",
+        help="cluster file, .h5, or labels, .csv; without it, nothing is kept",
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
     rule.add_argument(
-        "--threshold", type=number, metavar="X", help="cut edges heavier than this"
+        "--threshold", type=number, metavar="X", help="remove edges heavier than X"
     )
     rule.add_argument("--count", type=whole(1), metavar="N", help="number of clusters")
     rule.add_argument(
         "--min-size",
         type=whole(2),
         metavar="N",
-        help="HDBSCAN*: least points of a cluster",
+        help="HDBSCAN*: smallest number of points that form a cluster",
     )
     cluster.add_argument(
-        "--leaves", action="store_true", help="HDBSCAN*: clusters that never split"
+        "--leaves",
+        action="store_true",
+        help="HDBSCAN*: select the leaves of the condensed tree",
     )
     cluster.add_argument(
-        "--plot", type=Path, metavar="FILE", help="picture to draw: .png, .svg or .pdf"
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="also draw the clusters: .png, .svg or .pdf",
     )
     cluster.add_argument(
         "--points",
         type=on_disk,
         metavar="FILE",
-        help="points to draw, in a file that hdbscan reads",
+        help="points to draw, in a format that hdbscan reads",
     )
     add_overwrite(cluster)
     cluster.add_argument(
         "--graph",
         type=Path,
-        help="the graph of the forest, which keeps the names of vertices, if it is not "
-        "where it was",
+        help="graph of the forest, which has the names of vertices; needed only if it "
+        "has moved",
     )
     add_numbers(cluster)
     add_point_columns(cluster)
@@ -99,7 +104,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..io.results.forest_file import read_forest
 
     if (arguments.plot is None) != (arguments.points is None):
-        raise ConfigError("--plot draws the points that --points gives; give both")
+        raise ConfigError("--plot and --points belong together; give both")
     inputs = arguments.forest, arguments.points, arguments.graph
     outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
@@ -157,7 +162,7 @@ def _names(arguments: argparse.Namespace) -> "NameSource | None":
 def _flat(
     arguments: argparse.Namespace, forest: Any, linkage: Any
 ) -> tuple[str, dict[str, Any]]:
-    """Return the rule in words, and the labels with what else it yields."""
+    """Return the rule in words, and the columns of the cluster file."""
     from ..cluster.density import condensed_tree, flat_clusters
     from ..cluster.linkage import clusters_by_count, clusters_within, numbered
 
@@ -177,7 +182,7 @@ def _flat(
 
 
 def print_sizes(labels: Any) -> None:
-    """Print how large the largest clusters are."""
+    """Print the sizes of the largest clusters."""
     import numpy as np
 
     shown = 10

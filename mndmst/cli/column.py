@@ -12,15 +12,17 @@ def add_column(commands: Any) -> None:
     """Add the command to the parser."""
     column = commands.add_parser(
         "column",
-        help="give a graph further weights, from a graph with the same edges",
+        help="add a column of weights to a graph, from a graph with the same edges",
         description="Write the weights of another graph with the same edges as a "
-        "column beside the shards of this one. A service solves by it, or by an "
-        "expression of several.",
-        epilog="Such as: mndmst partition times.gr times; mndmst column roads "
+        "column beside the shards of this graph. A service solves by a column, or by "
+        "an expression of several columns.",
+        epilog="Example: mndmst partition times.gr times; mndmst column roads "
         "travel_time times. Both graphs are read piece by piece.",
     )
     add_graph(column)
-    column.add_argument("name", help="of the column: letters, digits and underscores")
+    column.add_argument(
+        "name", help="name of the column: letters, digits and underscores"
+    )
     column.add_argument(
         "other", type=Path, help="graph with the same vertices and edges"
     )

@@ -13,29 +13,29 @@ def add_compile(commands: Any) -> None:
     """Add the command to the parser."""
     compiler = commands.add_parser(
         "compile",
-        help="compile the kernels now, for images and shared file systems",
-        description="Compile all kernels, by processes side by side. Without this "
-        "command, the first run on a machine compiles those that it calls.",
+        help="compile all kernels ahead, for images and shared file systems",
+        description="Compile all kernels in parallel processes. Without this "
+        "command, the first run on a machine compiles the kernels that it calls.",
     )
     compiler.add_argument(
         "--into",
         type=Path,
         metavar="DIR",
-        help="directory for the code, which MNDMST_KERNELS names for other users; by "
-        "default the user's own cache",
+        help="directory for the machine code; other users set MNDMST_KERNELS to it "
+        "(default: the cache of this user)",
     )
     compiler.add_argument(
         "--level",
         choices=NAMES,
-        help="processors that the code is for: all x86 with AVX2, all ARM with atomic "
-        "instructions (Graviton 2, Grace), or those like this one; by default the "
-        "level of this architecture if this processor has it, else native",
+        help="target processors: any x86 with AVX2, any ARM with atomic instructions "
+        "(Graviton 2, Grace), or native for this one (default: the portable level if "
+        "this processor supports it, else native)",
     )
     compiler.add_argument(
         "--jobs",
         type=threads(1),
         metavar="N",
-        help="processes to use; by default one for each core",
+        help="number of processes (default: one per core)",
     )
     compiler.set_defaults(process=_compile)
 

@@ -31,28 +31,28 @@ def add_convert(commands: Any) -> None:
     convert.add_argument(
         "--format",
         metavar="NAME",
-        help="the format of the input, in place of its suffix",
+        help="format of the input (default: from its suffix)",
     )
     add_columns(convert)
     convert.add_argument(
         "--graph",
         type=Path,
         metavar="GRAPH",
-        help="the graph of a forest, which keeps the names or first ids of vertices, "
-        "if it is not where it was",
+        help="graph of the forest, which has the names or original ids of vertices; "
+        "needed only if the graph has moved",
     )
     convert.add_argument(
         "--numbers",
         action="store_true",
-        help="write the numbers of vertices in place of their names or first ids",
+        help="write vertex numbers instead of names or original ids",
     )
     convert.add_argument(
         "--memory",
         type=size,
         metavar="SIZE",
-        help="memory to use, such as 8GiB; by default what is free",
+        help="memory limit, such as 8GiB (default: all free memory)",
     )
-    add_overwrite(convert, "replace a file that is there")
+    add_overwrite(convert, "replace an existing file")
     convert.set_defaults(process=_convert)
 
 

@@ -34,13 +34,13 @@ BYTES_GATHERED = 120
 
 
 def add_source(parser: Parser) -> None:
-    """Add the points that a command reads, or those of an example."""
+    """Add the points that a command reads: a file or an example."""
     parser.add_argument(
         "points",
         type=on_disk,
         metavar="POINTS",
         help="file of an array (.npy, .npz) or a table (.csv, .tsv, .txt, .parquet, "
-        ".arrow), a point a row, or an example: rings, blobs",
+        ".arrow), one point per row, or an example: rings, blobs",
     )
     add_point_columns(parser)
     parser.add_argument(
@@ -48,25 +48,32 @@ def add_source(parser: Parser) -> None:
         type=whole(1, MOST_POINTS),
         default=100_000,
         metavar="N",
-        help="points of an example",
+        help="number of points of an example",
     )
     parser.add_argument(
-        "--save", type=Path, metavar="FILE.npy", help="write the points there, too"
+        "--save",
+        type=Path,
+        metavar="FILE.npy",
+        help="also write the points to this file",
     )
 
 
 def add_points(parser: Parser, output: str) -> None:
-    """Add the points, what is written, and how the forest is found."""
+    """Add the points, the outputs and the options of the search."""
     add_source(parser)
     add_overwrite(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help=f"{output}; else none is kept"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"{output}; without it, nothing is kept",
     )
     parser.add_argument(
         "--forest",
         type=Path,
         metavar="FILE",
-        help="write the minimum spanning forest there, too, .h5; verify proves it",
+        help="also write the minimum spanning forest, .h5; verify proves it",
     )
     parser.add_argument(
         "--metric",
@@ -78,23 +85,23 @@ def add_points(parser: Parser, output: str) -> None:
     parser.add_argument(
         "--approximate",
         action="store_true",
-        help="use the forest of the nearest neighbours' graph alone, and print how "
-        "many of its edges are certain",
+        help="use only the nearest-neighbour graph, and print how many edges of its "
+        "forest are certain",
     )
     parser.add_argument(
         "--threads",
         type=threads(),
         default=0,
         metavar="N",
-        help="threads; by default one for each core",
+        help="number of threads (default: one per core)",
     )
     parser.advanced.add_argument(
         "--neighbours",
         type=whole(0, MOST_POINTS),
         default=0,
         metavar="K",
-        help="neighbours to list for each point at first; without --approximate the "
-        "result does not depend on it",
+        help="nearest neighbours searched first; the result depends on it only with "
+        "--approximate",
     )
     add_quiet(parser)
 
@@ -104,19 +111,19 @@ def with_forest(
     samples: Callable[[], int],
     write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
-    """Find the forest of points, by all ranks there are; one of them writes.
+    """Find the forest of points on all ranks; one of them writes.
 
     Parameters
     ----------
     samples : callable
         Returns `min_samples`, after it has checked the options.
     write : callable
-        Takes the points and their forest, and writes what was asked for.
+        Takes the points and their forest, and writes the requested files.
 
     Raises
     ------
     MndmstError
-        On all ranks, if something is in the way, or the points cannot be used.
+        On all ranks, if an output is taken or the points are invalid.
     """
     from ..host.launcher import launched_processes
 
@@ -208,7 +215,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
 
 
 def load_points(arguments: argparse.Namespace, mapped: bool = False) -> "PointTable":
-    """Return the points that a command reads, and say how they are read."""
+    """Return the points that a command reads, and print notes on the columns."""
     from ..points.point_files import named_points
 
     table = named_points(
@@ -223,14 +230,15 @@ def write(
     table: "PointTable",
     found: "PointForest",
     min_samples: int,
-    clusters: tuple[dict[str, Any], dict[str, "np.ndarray"]],
+    facts: dict[str, Any],
+    columns: dict[str, "np.ndarray"],
 ) -> None:
-    """Write what was asked for; all files appear, or none does.
+    """Write the requested files; all of them appear, or none.
 
     Parameters
     ----------
-    clusters : tuple of dict
-        Attributes of the cluster file, and its datasets.
+    facts, columns : dict
+        Attributes and datasets of the cluster file.
     """
     from ..cluster.scatter_plot import draw
     from ..io.atomic_output import AtomicOutput
@@ -239,8 +247,7 @@ def write(
     from ..io.results.forest_writer import write_forest_in
     from ..points.point_files import uuid_of
 
-    forest, (facts, columns) = found.forest, clusters
-    points = table.points
+    forest, points = found.forest, table.points
     if table.ids is not None:
         facts = {**facts, "ids-name": table.id_name or "id"}
         columns = {**columns, "ids": table.ids}
@@ -271,7 +278,7 @@ def write(
 
 
 def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") -> None:
-    """Write points to a file, if there is to be one."""
+    """Write points to a file, if one is named."""
     import numpy as np
 
     from ..io.file_suffixes import POINTS
@@ -297,8 +304,8 @@ def add_linkage(commands: Any) -> None:
         "linkage",
         help="find the exact single-linkage dendrogram of points",
         description="Find the minimum spanning forest of the distances between all "
-        "points, exactly, and the single-linkage dendrogram, as SciPy's linkage has "
-        "it. Under mpirun or alone.",
+        "points, exactly, and the single-linkage dendrogram, as SciPy's linkage "
+        "returns it. Under mpirun or alone.",
     )
     add_points(linkage, "file to write with the dendrogram: .h5, or .csv")
     linkage.set_defaults(process=_linkage, plot=None)
@@ -315,7 +322,7 @@ def _write_linkage(
 
     linkage = single_linkage(found.forest)
     facts = {"rule": "single linkage", "metric": arguments.metric}
-    write(arguments, table, found, 0, (facts, {"linkage": linkage}))
+    write(arguments, table, found, 0, facts, {"linkage": linkage})
     forest = found.forest
     print(
         f"RESULT n={len(table.points)} edges={len(forest)} trees={forest.num_trees} "
@@ -331,7 +338,7 @@ def add_hdbscan(commands: Any) -> None:
         help="find clusters of points: HDBSCAN*, exactly",
         description="Find the minimum spanning forest of the mutual reachability "
         "distances between all points, exactly, and the clusters of HDBSCAN*. Options "
-        "have the names of hdbscan. Under mpirun or alone.",
+        "are named as in hdbscan. Under mpirun or alone.",
     )
     add_points(hdbscan, "cluster file to write, .h5, or the labels as .csv")
     hdbscan.add_argument(
@@ -345,51 +352,55 @@ def add_hdbscan(commands: Any) -> None:
         "--min-samples",
         type=whole(1),
         metavar="N",
-        help="neighbours that make a point dense, itself not counted, as in hdbscan; "
-        "scikit-learn counts it; by default --min-cluster-size",
+        help="neighbours within the core distance, not counting the point itself, as "
+        "in hdbscan; scikit-learn counts it (default: --min-cluster-size)",
     )
     hdbscan.add_argument(
         "--cluster-selection-method",
         choices=("eom", "leaf"),
         default="eom",
-        help="clusters of most excess of mass, or the leaves of the condensed tree",
+        help="select clusters by excess of mass, or the leaves of the condensed tree",
     )
     hdbscan.add_argument(
         "--cluster-selection-epsilon",
         type=real(0),
         default=0.0,
         metavar="X",
-        help="replace clusters born at a smaller distance by their first ancestor born "
-        "at a larger one",
+        help="merge clusters born below this distance into their first ancestor born "
+        "above it",
     )
     hdbscan.add_argument(
         "--cluster-selection-epsilon-max",
         type=real(0),
         default=math.inf,
         metavar="X",
-        help="do not select clusters born at a larger distance, with eom",
+        help="do not select clusters born above this distance; with eom only",
     )
     hdbscan.add_argument(
         "--cluster-selection-persistence",
         type=real(0),
         default=0.0,
         metavar="X",
-        help="merge leaves of the condensed tree that last less, in 1 / distance",
+        help="merge leaves of the condensed tree of a smaller persistence, in 1 / "
+        "distance",
     )
     hdbscan.add_argument(
         "--allow-single-cluster",
         action="store_true",
-        help="allow one cluster of all points but those that leave it first",
+        help="allow a single cluster, whose outliers are noise",
     )
     hdbscan.add_argument(
         "--max-cluster-size",
         type=whole(0, MOST_POINTS),
         default=0,
         metavar="N",
-        help="do not select larger clusters, with eom; 0 for no limit",
+        help="do not select larger clusters; with eom only, 0 for no limit",
     )
     hdbscan.add_argument(
-        "--plot", type=Path, metavar="FILE", help="picture to draw: .png, .svg or .pdf"
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="also draw the clusters: .png, .svg or .pdf",
     )
     hdbscan.set_defaults(process=_hdbscan)
 
@@ -444,7 +455,7 @@ def _write_hdbscan(
     }
     if not arguments.quiet:
         print_sizes(flat.labels)
-    write(arguments, table, found, rule.samples, (facts, columns))
+    write(arguments, table, found, rule.samples, facts, columns)
     print(
         f"RESULT n={len(table.points)} clusters={count} noise={noise} "
         f"exact={found.exact}",

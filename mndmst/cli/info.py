@@ -11,16 +11,19 @@ def add_info(commands: Any) -> None:
     """Add the command to the parser."""
     info = commands.add_parser(
         "info",
-        help="describe a graph, a forest, or this installation",
-        description="Describe a graph or a forest file; without one, the versions "
-        "and devices found here, for bug reports, and under mpirun or srun the "
-        "place of each rank.",
+        help="describe a graph, a forest or this installation",
+        description="Describe a graph or a forest. Without a file, describe this "
+        "installation for bug reports: versions, devices and, under mpirun or srun, "
+        "the "
+        "host and cores of each rank.",
     )
-    info.add_argument("path", type=Path, nargs="?", help="graph or file of results")
+    info.add_argument(
+        "path", type=Path, nargs="?", help="graph, forest or other result"
+    )
     info.add_argument(
         "--check",
         action="store_true",
-        help="read a graph whole: checksums, ids, weights, the reverse of every arc",
+        help="read the whole graph and check checksums, ids, weights and reverse arcs",
     )
     info.add_argument("--json", action="store_true", help="print JSON")
     info.set_defaults(process=_info)
@@ -33,7 +36,7 @@ def _info(arguments: argparse.Namespace) -> int:
 
 
 def _describe_installation(as_json: bool) -> int:
-    """Print versions and devices, and the ranks' places if a launcher has started us.
+    """Print versions and devices, and under a launcher the placement of ranks.
 
     Without a launcher MPI is not started: login nodes often forbid it.
     """
@@ -74,7 +77,7 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
 
 
 def tell_graph(path: Path, quiet: bool = False) -> int:
-    """Print the facts of a graph that has been made, and the line RESULT."""
+    """Print the facts of a new graph, and the RESULT line."""
     from ..io.partitioner.build import describe as facts_of_graph
 
     facts = facts_of_graph(path)

@@ -19,15 +19,15 @@ COMPLETION = "completion"
 
 
 def _add_completion(commands: Any, parser: argparse.ArgumentParser) -> None:
-    """Add the command to the parser, which it describes to the shell."""
+    """Add the command, which describes the whole parser to a shell."""
     completion = commands.add_parser(
         COMPLETION,
-        help="print a script that completes commands in a shell",
+        help="print a shell script that completes commands and options",
         description="Print a completion script. For bash: "
         'eval "$(mndmst completion bash)" in ~/.bashrc.',
     )
     completion.add_argument(
-        "shell", choices=("bash", "zsh", "tcsh"), help="which shell"
+        "shell", choices=("bash", "zsh", "tcsh"), help="shell to complete in"
     )
     completion.set_defaults(process=partial(_completion, parser))
 
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    """Return the arguments; if they are wrong, only the first process says so.
+    """Return the arguments; only the first process reports a mistake.
 
     Raises
     ------
@@ -111,13 +111,13 @@ def parser(argv: Sequence[str] = ()) -> Parser:
     Parameters
     ----------
     argv : sequence of str
-        If they begin with a command, only its options are there: those of others
-        would take their time to import.
+        If it begins with a command, only the options of that command are added:
+        other commands would take time to import.
     """
     top = Parser(
         prog="mndmst",
         description="Minimum spanning forests of graphs larger than one machine. "
-        "Without a command, solves the small graph that comes with the program.",
+        "Without a command, mndmst solves the small graph that it comes with.",
     )
     top.add_argument("--version", action="version", version=f"mndmst {__version__}")
     top.set_defaults(process=demo)
@@ -127,10 +127,10 @@ def parser(argv: Sequence[str] = ()) -> Parser:
         getattr(module, f"add_{command}")(commands)
     _add_completion(commands, top)
     for parser_of_all in (top, *commands.choices.values()):
-        # `__main__` looks for it, since an error may come before it is parsed
+        # `__main__` reads the flag itself: an error may precede parsing
         parser_of_all.advanced.add_argument(
             "--debug",
             action="store_true",
-            help="print where an unforeseen error came from; as MNDMST_DEBUG=1",
+            help="print the traceback of an unexpected error; like MNDMST_DEBUG=1",
         )
     return top

@@ -13,10 +13,10 @@ def add_neighbours(commands: Any) -> None:
     """Add the command to the parser."""
     neighbours = commands.add_parser(
         "neighbours",
-        help="make a graph of points and their nearest neighbours, for clustering",
-        description="Join every point with its nearest ones. The forest of such a "
-        "graph is near that of all distances, not equal to it: see linkage and "
-        "hdbscan.",
+        help="build the nearest-neighbour graph of points, for clustering",
+        description="Connect each point with its nearest neighbours. The forest of "
+        "this "
+        "graph approximates that of all distances; linkage and hdbscan are exact.",
     )
     add_source(neighbours)
     add_new_graph(neighbours)
@@ -25,15 +25,15 @@ def add_neighbours(commands: Any) -> None:
         type=whole(1, MOST_POINTS),
         default=16,
         metavar="N",
-        help="neighbours of a point",
+        help="neighbours per point",
     )
     neighbours.add_argument(
         "--core",
         type=whole(0, MOST_POINTS),
         default=0,
         metavar="K",
-        help="weights are mutual reachability distances, for cluster --min-size: K "
-        "neighbours make a point dense, itself not counted; by default plain distances",
+        help="use mutual reachability distances of K neighbours as weights, for "
+        "cluster --min-size (default: plain distances)",
     )
     neighbours.add_argument(
         "--parts",
@@ -59,8 +59,8 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     save, out = arguments.save, arguments.out
     if save is not None and save.resolve().is_relative_to(out.resolve()):
         raise OutputError(
-            f"{save}: lies in {out}, which is for the graph alone. Give --save a file "
-            "outside it."
+            f"{save}: is inside {out}, which holds only the graph. Give --save a file "
+            "elsewhere."
         )
     check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
     points = load_points(arguments).points

@@ -16,8 +16,8 @@ def add_graph(parser: Parser) -> None:
 
 def add_new_graph(parser: Parser) -> None:
     """Add the graph that a command makes."""
-    parser.add_argument("out", type=Path, help="directory to make")
-    add_overwrite(parser, "replace a graph that is there")
+    parser.add_argument("out", type=Path, help="directory to create")
+    add_overwrite(parser, "replace an existing graph")
 
 
 def add_overwrite(
@@ -28,19 +28,23 @@ def add_overwrite(
 
 
 def add_run(parser: Parser, output: str) -> None:
-    """Add the graph of a run, its outputs, and how ranks work and merge.
+    """Add the graph and outputs of a run, its devices and its merging.
 
-    Parameters
-    ----------
-    output : str
-        What is written to the output.
+    `output` is the help text of `--output`.
     """
     add_graph(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help=f"{output}; else none is kept"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"{output}; without it, nothing is kept",
     )
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="JSON file for the run's report"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="write a report of the run to this JSON file",
     )
     add_overwrite(parser)
     parser.add_argument(
@@ -49,29 +53,31 @@ def add_run(parser: Parser, output: str) -> None:
     parser.add_argument(
         "--backend",
         choices=CHOICES["backend"],
-        help="devices of a rank; auto: the CPU and, where there is one, a GPU",
+        help="devices of each rank; auto: the CPU, and a GPU if there is one",
     )
     parser.add_argument(
         "--threads",
         type=int,
         metavar="N",
-        help="threads of a rank's CPU worker; by default its share of the cores",
+        help="threads per rank (default: its share of the cores)",
     )
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="what a rank may hold, such as 8GiB; by default its share of the host",
+        help="memory limit per rank, such as 8GiB (default: its share of the host)",
     )
     parser.advanced.add_argument(
         "--merge",
         choices=CHOICES["merge"],
-        help="strategy by which ranks merge; auto chooses by the graph and the machine",
+        help="strategy by which ranks merge; auto chooses the fastest for the graph "
+        "and the "
+        "machine; replicated, ring and boruvka are slower and serve comparisons",
     )
     parser.advanced.add_argument(
         "--group-size",
         type=int,
         metavar="RANKS",
-        help="ranks that merge into one leader, 4, with --merge ring",
+        help="ranks that merge into one leader, with --merge ring (default: 4)",
     )
 
 
@@ -80,31 +86,34 @@ def add_numbers(parser: Parser) -> None:
     parser.add_argument(
         "--numbers",
         action="store_true",
-        help="in tables, write numbers of vertices in place of their names",
+        help="in tables, write vertex numbers instead of names",
     )
 
 
 def add_talk(parser: Parser) -> None:
-    """Add how much a run says."""
+    """Add `--quiet` and `--verbose`."""
     talk = parser.add_mutually_exclusive_group()
     add_quiet(talk)
     talk.add_argument(
-        "-v", "--verbose", action="store_true", help="also say how ranks merge, and why"
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="also print how ranks merge, and why",
     )
 
 
 def add_quiet(parser: Any) -> None:
-    """Add `-q`, which means the same to every command that has it."""
+    """Add `-q`, with one meaning in all commands."""
     parser.add_argument(
         "-q",
         "--quiet",
         action="store_true",
-        help="print nothing but the result: no progress, no tables, no advice",
+        help="print only the result: no progress, tables or advice",
     )
 
 
 def say_not_kept(what: str, quiet: bool) -> None:
-    """Say that a result has been printed only, unless nothing but it is wanted."""
+    """Print that a result was not written to a file, unless quiet."""
     if not quiet:
         print(
             f"mndmst: {what} not kept; name a file with -o", file=sys.stderr, flush=True
@@ -122,22 +131,22 @@ def add_columns(parser: Parser) -> None:
 
 
 def add_point_columns(parser: Parser) -> None:
-    """Add the options that say which columns or array of a file are points."""
+    """Add `--columns` and `--key`: the part of a file that holds the points."""
     parser.add_argument(
         "--columns",
         metavar="A,B,...",
-        help="columns of a table that are coordinates, such as lon,lat; positions from "
-        "1 where columns have no names; by default all numbers but ids and labels",
+        help="coordinate columns of a table, such as lon,lat; positions from 1 if "
+        "columns have no names (default: all numbers except ids and labels)",
     )
     parser.add_argument(
         "--key",
         metavar="NAME",
-        help="array of an .npz file that has several, also as FILE.npz:NAME",
+        help="array of an .npz file; also written as FILE.npz:NAME",
     )
 
 
 def tell_notes(notes: Iterable[str], quiet: bool) -> None:
-    """Print lines that say how a file is read."""
+    """Print notes on how a file is read."""
     if not quiet:
         for note in notes:
             print(f"mndmst: {note}", file=sys.stderr)

@@ -21,7 +21,7 @@ MOST_VERTICES = 1 << 48
 
 
 def plain(text: str) -> bool:
-    """Return whether a text may be a number: Python takes 1_0, spaces, other digits."""
+    """Return whether a text has no underscores, blanks or non-ASCII digits."""
     return text.isascii() and "_" not in text and text == text.strip()
 
 
@@ -32,7 +32,7 @@ class Number:
     ----------
     kind : {int, float}
     least, most : int or float
-        Both are allowed, infinity too where it is a bound; NaN never is.
+        Inclusive bounds; an infinite bound allows infinity, and NaN is never allowed.
     """
 
     def __init__(self, kind: type, least: float, most: float = math.inf) -> None:
@@ -72,7 +72,7 @@ def threads(least: int = 0) -> Number:
 
 
 ADVANCED = "advanced"
-# Names that people try, and the command's own.
+# Other spellings of commands.
 OTHER_NAMES = {
     "neighbors": "neighbours",
     "neighbor": "neighbours",
@@ -84,7 +84,7 @@ _RANKS = re.compile(r"(?:-n|-np|--np|--ranks)=?(\d*)")
 
 
 class UsageError(Exception):
-    """Words that are no command; the message is for the user.
+    """An invalid command line; the message is for the user.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Parser(argparse.ArgumentParser):
             self.register("type", kind, read)
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:
-        """Parse words; what this command does not know is its own mistake."""
+        """Parse words; report unknown ones as a mistake of this command."""
         found, unknown = super().parse_known_args(*given, **named)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -119,7 +119,7 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def advanced(self) -> Any:
-        """The group of options that few people need, last in the help."""
+        """The group of rarely needed options, last in the help."""
         for group in self._action_groups:
             if group.title == ADVANCED:
                 return group
@@ -128,11 +128,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def on_disk(text: str) -> Path:
-    """Return a path; refuse a URL, of which a path would lose a slash."""
+    """Return a path; refuse a URL, whose double slash a path would lose."""
     if _URL.match(text):
         raise argparse.ArgumentTypeError(
-            f"{text} is a URL, and files have to be on this machine: fetch it first, "
-            f"such as with curl -LO {text}"
+            f"{text} is a URL, but the file must be on this machine: download it "
+            f"first, "
+            f"for example with curl -LO {text}"
         )
     return Path(text)
 
@@ -146,7 +147,7 @@ def size(text: str) -> int:
 
 
 def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
-    """Return the line about a command line that cannot be read.
+    """Return one line that says how to correct an invalid command line.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
 
 
 def _for_mpirun(words: list[str], place: int) -> str:
-    """Say that the number of ranks, at a place of the command line, is not for us."""
+    """Return the line for a number of ranks given to mndmst instead of mpirun."""
     found = _RANKS.fullmatch(words[place])
     number, after = found[1] if found else "", words[place + 1 :]
     if not number and after and after[0].isdecimal():
@@ -189,8 +190,8 @@ def _for_mpirun(words: list[str], place: int) -> str:
 def _strange(words: list[str], command: argparse.ArgumentParser) -> str:
     """Return the first option that a command does not have; empty if there is none.
 
-    What is missing is told before what is not known, and may be missing only because
-    the name of an option is wrong.
+    argparse reports a missing option before an unknown one, although a misspelt name
+    may be the reason why the option is missing.
     """
     known = list(command._option_string_actions)
     for word in words:
@@ -201,7 +202,7 @@ def _strange(words: list[str], command: argparse.ArgumentParser) -> str:
 
 
 def _unknown(word: str, command: argparse.ArgumentParser) -> str:
-    """Say what a word might have been that is no argument of a command."""
+    """Return the line for an unknown argument, with the nearest known option."""
     known, name = list(command._option_string_actions), _name(command)
     word = word.partition("=")[0]
     if not name:
@@ -213,7 +214,7 @@ def _unknown(word: str, command: argparse.ArgumentParser) -> str:
 
 
 def _near(word: str, known: Iterable[str]) -> str:
-    """Return which of some words is most like one; an empty one if none is."""
+    """Return the known word most similar to a word; empty if none is similar."""
     from difflib import get_close_matches  # for errors alone
 
     return next(iter(get_close_matches(word, known, 1, cutoff=0.75)), "")

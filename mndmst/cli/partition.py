@@ -25,52 +25,57 @@ if TYPE_CHECKING:
 
 
 def add_building(parser: Parser) -> None:
-    """Add the options of all commands that make shards."""
+    """Add the options of all commands that write shards."""
     add_new_graph(parser)
     parser.add_argument(
         "--parts",
         type=whole(1, MOST_PARTS),
         metavar="N",
-        help="number of shards; by default 1, or what a recipe says",
+        help="number of shards (default: 1, or the number in the recipe)",
     )
     parser.add_argument(
         "--jobs",
         type=threads(1),
         metavar="N",
-        help="processes; by default as many as cores for a large file",
+        help="number of processes (default: one per core for a large file)",
     )
     parser.add_argument(
         "--memory",
         type=size,
         metavar="SIZE",
-        help="what a process may hold, such as 8GiB; by default half of what is free",
+        help="memory limit per process, such as 8GiB (default: half of the free "
+        "memory)",
     )
-    parser.add_argument("--compress", action="store_true", help="smaller, slower parts")
+    parser.add_argument(
+        "--compress",
+        action="store_true",
+        help="compress the shards: smaller and slower",
+    )
     parser.add_argument(
         "--restart",
         action="store_true",
-        help="continue where a killed run has ended, else start from the beginning; "
-        "leave a graph that the same run has finished",
+        help="continue a killed run, or start from the beginning; keep a graph that "
+        "the same run has finished",
     )
     parser.add_argument(
         "--timeout",
         type=whole(0, MOST_SECONDS),
         metavar="SECONDS",
-        help="under mpirun: end if a host is out of reach for so long; 0 never",
+        help="under mpirun: end if a host is unreachable this long; 0 for never",
     )
     add_quiet(parser)
 
 
 class Source(NamedTuple):
-    """What shards are made of.
+    """The input that shards are written from.
 
     Attributes
     ----------
     file : EdgeFile
     parts : int
-        Shards to make by default.
+        Default number of shards.
     check : callable, optional
-        Raises an error for a graph that is not the one promised.
+        Raises an error if the graph differs from the recipe.
     """
 
     file: Any
@@ -79,7 +84,7 @@ class Source(NamedTuple):
 
 
 def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> int:
-    """Make shards of what open_source() returns, check and describe them.
+    """Write shards of the source that open_source() returns, and describe them.
 
     Under mpirun all ranks take part, otherwise several processes. Inputs are checked
     only when these run, so that one of them reports an error.
@@ -124,7 +129,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
 
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":
-    """Return how to partition, from the options that a command has."""
+    """Return the partitioner's options from those of a command."""
     from ..io.partitioner import Options
 
     names = (
@@ -136,7 +141,7 @@ def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Op
 
 
 def _jobs(asked: int | None, file: Any, parts: int) -> int:
-    """Return how many processes to use: as many as asked for, or as seems to pay."""
+    """Return the number of processes: the requested one, or one that pays."""
     from ..host.cores import core_count
 
     if asked is None:
@@ -161,7 +166,7 @@ def add_partition(commands: Any) -> None:
     """Add the command to the parser."""
     partition = commands.add_parser(
         "partition",
-        help="turn an edge file into shards, or re-shard a graph",
+        help="convert an edge file into shards, or re-shard a graph",
         description="Read an edge file of any size, or a sharded graph, and write it "
         "as shards: by several processes on this machine, or under mpirun or srun.",
         epilog=f"Formats: {FORMATS}; each also .gz, .xz, .zst. Weights: {WEIGHTS}.",
@@ -173,40 +178,42 @@ def add_partition(commands: Any) -> None:
     partition.add_argument(
         "--format",
         metavar="NAME",
-        help="in place of what the file's suffix says; of standard input txt",
+        help="format of the file (default: from its suffix; txt for standard input)",
     )
     add_columns(partition)
     partition.add_argument(
         "--source",
         type=Path,
         metavar="FILE",
-        help="the file that a recipe (.toml) asks for",
+        help="the file that a recipe (.toml) describes",
     )
     partition.add_argument(
-        "--weights", metavar="RULE", help="weights in place of the file's; see below"
+        "--weights",
+        metavar="RULE",
+        help="weights that replace those of the file; see below",
     )
     partition.add_argument(
         "--symmetrize",
         action="store_true",
-        help="accept edges listed in one direction only, in a format that has both",
+        help="accept edges listed in one direction only, in formats that list both",
     )
     partition.add_argument(
         "--reorder",
         choices=("none", "degree", "bfs", "rcm"),
         default="none",
-        help="give vertices new ids, so that neighbours are near each other; "
-        "bfs and rcm take memory for the whole graph",
+        help="renumber the vertices so that neighbours have near ids; bfs and rcm need "
+        "memory for the whole graph",
     )
     partition.add_argument(
         "--num-vertices",
         type=whole(0, MOST_VERTICES),
         metavar="N",
-        help="number of vertices; by default one more than the largest id",
+        help="number of vertices (default: the largest id + 1)",
     )
     partition.add_argument(
         "--compact-ids",
         action="store_true",
-        help="leave out ids that no edge names; the original ids are kept beside",
+        help="drop ids without an edge; the original ids are kept beside the graph",
     )
     partition.set_defaults(process=_partition)
 
@@ -241,7 +248,7 @@ def _refuse(what: str, why: str) -> Source:
     from ..host.errors import ConfigError
     from ..io.partitioner.standard_input import NAME
 
-    raise ConfigError(f"{NAME} does not go with {what}: {why}. Give a file.")
+    raise ConfigError(f"{NAME} cannot be used with {what}: {why}. Give a file.")
 
 
 def _open(arguments: argparse.Namespace, path: Path) -> Source:
@@ -259,12 +266,13 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
     rule = arguments.weights
     if path.suffix != ".toml":
         if arguments.source:
-            raise ConfigError(f"{path}: --source goes with a recipe, a .toml file.")
+            raise ConfigError(f"{path}: --source needs a recipe, a .toml file.")
         columns = arguments.columns
         return Source(open_weighed(path, rule or "file", arguments.format, columns))
     if arguments.format or rule or arguments.columns:
         raise ConfigError(
-            f"{path}: a recipe says its format, columns and weights itself."
+            f"{path}: a recipe has its own format, columns and weights. Leave out "
+            "--format, --columns and --weights."
         )
     recipe = load_recipe(path)
     file = open_recipe(recipe, arguments.source)
@@ -283,23 +291,23 @@ PARAMETERS = (
     (
         "edge-factor",
         whole(1, MOST_VERTICES),
-        "rmat: edges a vertex, before repeats are dropped",
+        "rmat: edges per vertex, before duplicates are dropped",
     ),
-    ("a", real(0, 1), "rmat: chance of the upper left quadrant, 0.57"),
-    ("b", real(0, 1), "rmat: chance of the upper right quadrant, 0.19"),
-    ("c", real(0, 1), "rmat: chance of the lower left quadrant, 0.19"),
+    ("a", real(0, 1), "rmat: probability of the upper left quadrant, 0.57"),
+    ("b", real(0, 1), "rmat: probability of the upper right quadrant, 0.19"),
+    ("c", real(0, 1), "rmat: probability of the lower left quadrant, 0.19"),
     (
         "clique",
         whole(0, MOST_VERTICES),
-        "ssca2: vertices of a clique at most, 2^(scale / 3)",
+        "ssca2: largest clique, 2^(scale / 3)",
     ),
-    ("between", real(0, 1), "ssca2: chance of an edge to the next clique, 0.5"),
+    ("between", real(0, 1), "ssca2: probability of an edge to the next clique, 0.5"),
     ("n", whole(0, MOST_VERTICES), "gnm, rgg2d, rgg3d, rhg: vertices"),
     ("m", whole(0, MOST_EDGES), "gnm: edges"),
     ("degree", real(0, MOST_VERTICES), "rgg2d, rgg3d, rhg: average degree"),
     ("gamma", real(0, 1000), "rhg: exponent of the degrees"),
-    ("side", whole(0, MOST_VERTICES), "road, grid2d, grid3d: vertices along a side"),
-    ("keep", real(0, 1), "road, grid2d, grid3d: share of the edges that is kept"),
+    ("side", whole(0, MOST_VERTICES), "road, grid2d, grid3d: vertices per side"),
+    ("keep", real(0, 1), "road, grid2d, grid3d: fraction of the edges kept"),
 )
 
 
@@ -307,21 +315,22 @@ def add_generate(commands: Any) -> None:
     """Add the command to the parser."""
     generate = commands.add_parser(
         "generate",
-        help="make a random graph",
-        description=f"Make a random graph, {', '.join(OWN)} by several processes or "
-        f"under mpirun; {', '.join(BY_KAGEN)} with KaGen. Weights are a hash of the "
-        "seed and the ends, so any number of parts and processes gives the same graph.",
+        help="generate a random graph",
+        description=f"Generate a random graph: {', '.join(OWN)} by several processes "
+        f"or "
+        f"under mpirun; {', '.join(BY_KAGEN)} by KaGen. Weights are a hash of the seed "
+        "and the endpoints, so the graph does not depend on parts and processes.",
     )
     generate.add_argument("kind", choices=OWN + BY_KAGEN, help="kind of graph")
     add_building(generate)
     generate.add_argument(
-        "--seed", type=whole(0, MOST_SEED), default=1, help="0 to 2^31 - 1"
+        "--seed", type=whole(0, MOST_SEED), default=1, help="random seed, 0 to 2^31 - 1"
     )
     generate.add_argument(
         "--weights",
         default="int32",
         choices=[dtype.name for dtype in WEIGHT_DTYPES],
-        help="type of weights",
+        help="type of the weights",
     )
     for name, kind, what in PARAMETERS:
         generate.add_argument(f"--{name}", type=kind, help=what)

@@ -1,4 +1,4 @@
-"""How commands begin under mpirun: ranks, the options they agree on, a watchdog."""
+"""The start of a command on all ranks: MPI, common options, the watchdog."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from ..io.output_checks import Output, check_outputs
 from ..run.config import Config, on_all_ranks
 
 
-class Job(NamedTuple):
-    """What a command runs with."""
+class CommandRun(NamedTuple):
+    """Communicator, options and progress of a command."""
 
     comm: Comm
     config: Config
@@ -23,25 +23,25 @@ def begin(
     arguments: argparse.Namespace,
     outputs: Sequence[Output] = (),
     polite: bool = False,
-) -> Job:
+) -> CommandRun:
     """Start MPI, read the options and watch over the ranks. Collective.
 
     Parameters
     ----------
     arguments : Namespace
-        Those with names of options of `Config`; `config`, a file, `graph`,
-        `checkpoint`, `overwrite`, `quiet` and `verbose`, where the command has them.
+        Options of `Config` by name; also `config` (a file), `graph`, `checkpoint`,
+        `overwrite`, `quiet` and `verbose`, where the command has them.
     outputs : sequence of Output
         The files that the command writes.
     polite : bool
-        Whether ranks wait without taking a core.
+        Whether waiting ranks yield their core.
 
     Raises
     ------
     ConfigError
-        On every rank, for invalid options, or outputs whose names say another format.
+        On every rank, for invalid options or suffixes of outputs.
     OutputError
-        On every rank, if an output would replace what it may not (`io.overwrite_rule`).
+        On every rank, if an output would replace a file that `io.overwrite_rule` keeps.
     """
     given = vars(arguments)
     inputs = [given.get(name) for name in ("graph", "config")]
@@ -58,4 +58,4 @@ def begin(
     unwatched = watch(comm, config.timeout)
     if unwatched:
         progress.say(f"no watchdog: {unwatched}")
-    return Job(comm, config, progress)
+    return CommandRun(comm, config, progress)

@@ -11,24 +11,24 @@ def add_report(commands: Any) -> None:
     """Add the command to the parser."""
     report = commands.add_parser(
         "report",
-        help="draw what a run did, from the JSON of solve --report",
-        description="Draw the first run: the stages of its ranks and the work of its "
-        "devices over time, edges left, bytes sent, memory; with more runs, also how "
-        "time falls with ranks. Without -o and --trace, print a table.",
+        help="draw a run from the JSON of solve --report",
+        description="Draw the first run: stages of its ranks and work of its devices "
+        "over time, remaining edges, bytes sent, memory; with several runs, also time "
+        "against ranks. Without -o and --trace, print a table.",
     )
     report.add_argument(
         "runs",
         type=Path,
         nargs="+",
         metavar="RUN.json",
-        help="file that solve --report has written",
+        help="file of solve --report",
     )
     report.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="page to write, .html, or picture, .png, .svg or .pdf",
+        help="page, .html, or picture, .png, .svg or .pdf",
     )
     report.add_argument(
         "--trace",

@@ -13,71 +13,90 @@ def add_serve(commands: Any) -> None:
     """Add the command to the parser."""
     serve = commands.add_parser(
         "serve",
-        help="keep graphs in memory and answer requests (under mpirun or alone)",
-        description="Read sharded graphs once, and answer requests for their forests, "
-        "by Arrow Flight, until a client or a signal ends it.",
+        help="serve graphs from memory (under mpirun or alone)",
+        description="Load sharded graphs once, and answer requests for their forests "
+        "over Arrow Flight, until a client or a signal ends the service.",
     )
     serve.add_argument(
         "graphs",
         nargs="+",
         metavar="[NAME=]GRAPH",
-        help="sharded graph, and its name for clients; by default the directory's",
+        help="sharded graph, and its name for clients (default: that of the directory)",
     )
     where = serve.add_mutually_exclusive_group()
     where.add_argument(
         "--listen",
         default="127.0.0.1:0",
         metavar="HOST:PORT",
-        help="address to listen at; port 0 takes a free one",
+        help="address to listen on; port 0 takes a free port",
     )
-    where.add_argument("--socket", type=Path, help="listen at a socket of this name")
+    where.add_argument(
+        "--socket", type=Path, metavar="FILE", help="Unix socket to listen on"
+    )
     serve.add_argument(
         "--token-file",
         type=Path,
         metavar="FILE",
-        help="file of the token that clients must show; made if it is missing",
+        help="file of the token that clients must present; created if missing",
     )
     serve.add_argument(
-        "--address-file", type=Path, metavar="FILE", help="JSON file for the address"
+        "--address-file",
+        type=Path,
+        metavar="FILE",
+        help="write the address to this JSON file",
     )
-    add_overwrite(serve, "replace a file that is not one of an address")
-    serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="certificate")
-    serve.add_argument("--tls-key", type=Path, metavar="PEM", help="its key")
+    add_overwrite(serve, "replace a file that is not an address file")
+    serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="TLS certificate")
+    serve.add_argument(
+        "--tls-key", type=Path, metavar="PEM", help="key of the certificate"
+    )
     serve.add_argument(
         "--insecure",
         action="store_true",
-        help="listen on a network without a token of yours, or without TLS",
+        help="allow a network address without --token-file or TLS",
     )
     serve.add_argument(
         "--journal",
         type=Path,
         metavar="DIR",
-        help="keep changes there; a service that starts with it has them",
+        help="write changes to a journal in this directory, and replay it at the start",
     )
     serve.add_argument(
         "--journal-until",
         action="append",
         metavar="[NAME=]VERSION",
-        help="continue a journal after this version; its file before is kept",
+        help="replay the journal up to this version only; the old file is kept",
     )
     serve.add_argument(
         "--attached",
         action="store_true",
-        help="end once standard input does: with the program that writes to it",
+        help="end when standard input closes, with the program that started the "
+        "service",
     )
-    serve.add_argument("--config", type=Path, help="TOML file with any options")
+    serve.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file with any options"
+    )
     serve.add_argument(
         "--backend", choices=CHOICES["backend"], help="devices of a rank"
     )
-    serve.add_argument("--threads", type=int, help="threads of a rank's CPU worker")
-    serve.add_argument("--memory", help="what a rank may hold, such as 8GiB")
-    serve.add_argument("--merge", choices=CHOICES["merge"], help="how ranks merge")
+    serve.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads per rank (default: its share of the cores)",
+    )
+    serve.add_argument(
+        "--memory", metavar="SIZE", help="memory limit per rank, such as 8GiB"
+    )
+    serve.add_argument(
+        "--merge", choices=CHOICES["merge"], help="strategy by which ranks merge"
+    )
     serve.add_argument(
         "--timeout",
         type=int,
         metavar="SECONDS",
-        help="end if a host is out of reach, or all ranks wait for each other, for as "
-        "long, 120; 0 waits for ever",
+        help="end if a host is unreachable, or all ranks wait for each other, this "
+        "long (default: 120; 0 for never)",
     )
     add_quiet(serve)
     serve.set_defaults(process=_serve, holds_signals=True)
@@ -115,7 +134,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 
 
 def _named(words: list[str]) -> dict[str, Path]:
-    """Return the graphs by their names: those given, or those of their files."""
+    """Return the graphs by name: the given name, or that of the directory."""
     from ..host.errors import ConfigError
     from ..service.protocol import NAME
 
@@ -126,13 +145,12 @@ def _named(words: list[str]) -> dict[str, Path]:
         name = name if equals else place.resolve().name
         if not NAME.fullmatch(name):
             raise ConfigError(
-                f"{word}: {name!r} is no name for a graph; write NAME=GRAPH, the name "
-                "of letters, digits, dots, dashes and underscores"
+                f"{word}: {name!r} is not a valid name of a graph; write NAME=GRAPH "
+                f"with a "
+                "name of letters, digits, dots, dashes and underscores"
             )
         if name in graphs:
-            raise ConfigError(
-                f"{word}: another graph is called {name}; write NAME=GRAPH"
-            )
+            raise ConfigError(f"{word}: two graphs are named {name}; write NAME=GRAPH")
         graphs[name] = place
     return graphs
 
@@ -153,12 +171,12 @@ def _until(arguments: argparse.Namespace, graphs: dict[str, Path]) -> dict[str, 
             )
         until[name] = int(number)
     if until and arguments.journal is None:
-        raise ConfigError("--journal-until goes with --journal; give both")
+        raise ConfigError("--journal-until needs --journal; give both")
     return until
 
 
 def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]:
-    """Return where to listen and what clients must show. Collective."""
+    """Return the address and the credentials of the service. Collective."""
     from ..host.errors import ConfigError
     from ..service.access import (
         Access,
@@ -174,13 +192,13 @@ def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]
     with comm.raise_on_all():
         if comm.rank == 0:
             if (arguments.tls_cert is None) != (arguments.tls_key is None):
-                raise ConfigError("--tls-cert and --tls-key need each other; give both")
-            keys = (b"", b"")
+                raise ConfigError("--tls-cert and --tls-key belong together; give both")
+            certificate, key = b"", b""
             if arguments.tls_cert is not None:
-                keys = read_keys(arguments.tls_cert, arguments.tls_key)
+                certificate, key = read_keys(arguments.tls_cert, arguments.tls_key)
             host, port = read_listen(arguments.listen)
             path = arguments.socket and check_name(arguments.socket)
-            access = Access(host, port, path, "", *keys)
+            access = Access(host, port, path, "", certificate, key)
             check_open(access, arguments.token_file is not None, arguments.insecure)
             if access.local and not alone:
                 raise ConfigError(
@@ -188,5 +206,5 @@ def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]
                     "on their network, such as 0.0.0.0:0"
                 )
             token, token_file = find_token(arguments.token_file)
-            access = Access(host, port, path, token, *keys)
+            access = Access(host, port, path, token, certificate, key)
     return comm.bcast(access), token_file

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .options import add_numbers, add_run, add_talk, say_not_kept
 
 if TYPE_CHECKING:
-    from .ranks import Job
+    from .ranks import CommandRun
 
 
 def add_solve(commands: Any) -> None:
@@ -23,30 +23,36 @@ def add_solve(commands: Any) -> None:
     solve.add_argument(
         "--labels",
         action="store_true",
-        help="write each vertex's tree to the forest file, too",
+        help="also write the tree of each vertex to the forest file",
     )
     solve.add_argument(
         "--gpu-memory",
         metavar="SIZE",
-        help="what a rank may take of its GPU; by default what is free",
+        help="GPU memory limit per rank (default: all free memory)",
     )
     solve.add_argument(
-        "--checkpoint", type=Path, metavar="DIR", help="save the state there"
+        "--checkpoint",
+        type=Path,
+        metavar="DIR",
+        help="save checkpoints to this directory",
     )
     solve.add_argument(
-        "--resume", action="store_true", help="continue from the state in --checkpoint"
+        "--resume",
+        action="store_true",
+        help="continue from the last checkpoint in --checkpoint",
     )
     solve.add_argument(
         "--checkpoint-interval",
         type=float,
         metavar="SECONDS",
-        help="least time between two checkpoints, 60; 0 saves as often as possible",
+        help="minimum time between two checkpoints (default: 60; 0: as often as "
+        "possible)",
     )
     solve.add_argument(
         "--timeout",
         type=int,
         metavar="SECONDS",
-        help="end the job if a host is out of reach for as long, 120; 0 waits for ever",
+        help="end the job if a host is unreachable this long (default: 120; 0: never)",
     )
     _add_thresholds(solve.advanced)
     add_talk(solve)
@@ -57,17 +63,30 @@ def _add_thresholds(parser: Any) -> None:
     parser.add_argument(
         "--ratio",
         metavar="X",
-        help="the GPU's share of a rank's arcs, 0 to 1, or auto, which measures both",
+        help="GPU's fraction of a rank's arcs, 0 to 1; auto measures both devices",
     )
     for name, what in (
-        ("leader-edges", "a group with fewer merges without ring rounds, 1,000,000"),
-        ("recursion-edges", "a rank with more uses both devices again, 100,000,000"),
+        (
+            "leader-edges",
+            "groups with fewer edges merge without ring rounds (default: 1,000,000)",
+        ),
+        (
+            "recursion-edges",
+            "ranks with more edges use both devices again (default: 100,000,000)",
+        ),
     ):
         parser.add_argument(f"--{name}", type=int, metavar="EDGES", help=what)
     for name, what in (
-        ("light-edges", "edges a vertex in the first band, 1.3; 0 for one band"),
-        ("ring-gain", "ring rounds end after one that shrinks the edges less, 0.1"),
-        ("round-gain", "global rounds end after one that shrinks the edges less, 0.1"),
+        (
+            "light-edges",
+            "edges per vertex in the lightest band (default: 1.3; 0: one band)",
+        ),
+        (
+            "ring-gain",
+            "ring rounds end when one removes a smaller fraction of the edges "
+            "(default: 0.1)",
+        ),
+        ("round-gain", "the same for global rounds (default: 0.1)"),
     ):
         parser.add_argument(f"--{name}", type=float, metavar="X", help=what)
 
@@ -90,7 +109,7 @@ def _solve(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _run(job: "Job", arguments: argparse.Namespace) -> int:
+def _run(job: "CommandRun", arguments: argparse.Namespace) -> int:
     from ..pipeline import Targets, solve
 
     comm, config, progress = job
@@ -125,7 +144,7 @@ def demo(arguments: argparse.Namespace) -> int:
     status = _run(job, options)
     if job.comm.rank == 0:
         print(
-            "\nThat was the graph that comes with mndmst. Now yours:\n"
+            "\nThat was the demo graph of mndmst. Now yours:\n"
             "  mndmst partition roads.gr.gz roads/ --parts 16\n"
             "  mpirun -n 16 python -m mndmst solve roads/ -o roads.forest.h5\n"
             "  mndmst verify roads/ roads.forest.h5\n"
@@ -138,10 +157,11 @@ def add_components(commands: Any) -> None:
     """Add the command to the parser."""
     components = commands.add_parser(
         "components",
-        help="find the connected components (under mpirun or alone)",
-        description="Find the connected components of a sharded graph: how many, "
-        "their sizes, and the smallest vertex of each vertex's component. Other "
-        "options of solve can be given in a file or in the environment.",
+        help="find connected components (under mpirun or alone)",
+        description="Find the connected components of a sharded graph: their number, "
+        "their sizes, and a label of each vertex, the smallest vertex of its "
+        "component. "
+        "Other options of solve can be set in --config or in the environment.",
     )
     add_run(components, "file of labels to write, .h5, or a table, .csv or .tsv")
     add_numbers(components)

@@ -11,18 +11,21 @@ def add_update(commands: Any) -> None:
     """Add the command to the parser."""
     update = commands.add_parser(
         "update",
-        help="bring a forest up to date after changes of its graph "
-        "(under mpirun or alone)",
-        description="Compute the minimum spanning forest of a graph after edges have "
-        "been inserted, deleted or given other weights, from the forest before. All "
-        "changes are made, or none if one cannot be made.",
+        help="update a forest after changes of its graph (under mpirun or alone)",
+        description="Compute the minimum spanning forest of a changed graph from the "
+        "forest before the changes: edges inserted, deleted or given new weights. If "
+        "one change is invalid, none is applied.",
         epilog='CHANGES is a table whose first line is "op,src,dst,weight". op is '
-        "insert, delete or set; an edge to insert must not be there yet, one to delete "
-        "or to set must be. Changes of the same edge are made one after the other. A "
-        "deletion needs no weight.",
+        "insert, delete or set. An edge to insert must be new; an edge to delete or "
+        "set "
+        "must exist. Changes of the same edge apply in their order. A deletion needs "
+        "no "
+        "weight.",
     )
     add_graph(update)
-    update.add_argument("forest", type=Path, help="forest file of this graph")
+    update.add_argument(
+        "forest", type=Path, help="forest of the graph before the changes"
+    )
     update.add_argument("changes", type=Path, help="table of changes, see below")
     update.add_argument(
         "-o",
@@ -36,20 +39,20 @@ def add_update(commands: Any) -> None:
         "--graph-out",
         type=Path,
         metavar="DIR",
-        help="also write the changed graph to a directory",
+        help="also write the changed graph to this directory",
     )
     add_overwrite(
         update,
         "replace a file that is not an earlier result, and a graph in --graph-out",
     )
     update.add_argument(
-        "--memory", metavar="SIZE", help="memory a rank may hold, such as 8GiB"
+        "--memory", metavar="SIZE", help="memory limit per rank, such as 8GiB"
     )
     update.add_argument(
         "--threads",
         type=int,
         metavar="N",
-        help="threads of a rank; by default one for each of its cores",
+        help="threads per rank (default: one per core)",
     )
     add_quiet(update)
     update.set_defaults(process=_update)

@@ -13,7 +13,7 @@ def add_verify(commands: Any) -> None:
     """Add the command to the parser."""
     verify = commands.add_parser(
         "verify",
-        help="prove a forest from the files alone (under mpirun or alone)",
+        help="prove a forest from its files (under mpirun or alone)",
         description="Prove that a forest is the minimum spanning forest of a graph: "
         "its edges exist, close no cycle, span every component, and no other edge is "
         "lighter than the heaviest tree edge between its ends. A forest of points is "
@@ -22,15 +22,15 @@ def add_verify(commands: Any) -> None:
     verify.add_argument(
         "graph",
         type=Path,
-        help="directory of shards, or its index; or the file of points that linkage or "
-        "hdbscan has made the forest of",
+        help="directory of shards, or its index; or, for a forest of linkage or "
+        "hdbscan, the file of points",
     )
     verify.add_argument("forest", type=Path, help="forest file to prove")
     verify.add_argument(
         "--threads",
         type=threads(1),
         metavar="N",
-        help="threads of a rank, some 30 MB each; by default one for each of its cores",
+        help="threads per rank, about 30 MB each (default: one per core)",
     )
     add_point_columns(verify)
     verify.set_defaults(process=_verify)
@@ -43,8 +43,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         return _verify_points(arguments)
     if arguments.columns or arguments.key:
         raise ConfigError(
-            f"--columns and --key go with files of points, and {arguments.graph} is "
-            "not one."
+            f"--columns and --key need a file of points; {arguments.graph} is a graph."
         )
 
     from ..comm.placement import locate

@@ -55,6 +55,9 @@ class Tuning:
     streamed_bytes : int
         Bytes of arcs in a piece that passes through a GPU: long enough to make a launch
         cheap.
+    measured_seconds : float
+        Predicted seconds of the faster device from which on the speeds of both are
+        measured, to divide the rows: measuring takes up to a second.
     near_share : float
         Up to this share of cut arcs a rank contracts all its edges before ranks merge.
         It may have to keep an edge for each of them.
@@ -87,6 +90,7 @@ class Tuning:
     most_listed: int = (1 << 32) - 2
     placed_arcs: int = 1 << 21
     streamed_bytes: int = 64 << 20
+    measured_seconds: float = 8.0
     near_share: float = 0.02
     locality_share: float = 0.25
     sent_share: float = 0.125

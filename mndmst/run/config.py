@@ -80,7 +80,8 @@ class Config:
     Attributes
     ----------
     backend : {"auto", "cpu", "cuda"}
-        Which workers a rank has; auto is the CPU and, where there is one, a GPU.
+        Which workers a rank has; auto is the faster one of CPU and GPU by a prediction,
+        and both if `ratio` is given or the run is long.
     ratio : float or None
         The GPU's share of a rank's arcs. None chooses it by the devices' speeds, which
         are measured on samples of the rows.

@@ -42,7 +42,10 @@ def compile_kernels(
 
 
 class Background:
-    """Starts the devices, and places and inspects rows, while the ranks read the rows.
+    """The work of devices while rows are read: start, receive rows, inspect them.
+
+    One thread starts the devices. Another copies rows meanwhile, as a copy needs no
+    kernel; inspection waits for both.
 
     Parameters
     ----------
@@ -51,8 +54,8 @@ class Background:
     """
 
     def __init__(self, load: Callable[[], None]) -> None:
-        self._thread = ThreadPoolExecutor(1, "mndmst-devices")
-        self._loading = self._thread.submit(load)
+        self._threads = ThreadPoolExecutor(2, "mndmst-devices")
+        self._loading = self._threads.submit(load)
         self._placing: Future[tuple[object, ArcFacts | None]] | None = None
 
     def loaded(self) -> None:
@@ -64,16 +67,17 @@ class Background:
 
         def place() -> tuple[object, ArcFacts | None]:
             placed = backend.place(rows)
+            self.loaded()
             return placed, backend.inspect_arcs(placed, rows.num_vertices)
 
-        self._placing = self._thread.submit(place)
+        self._placing = self._threads.submit(place)
 
     def facts(self) -> ArcFacts | None:
         """Wait for the facts of the placed rows; see `ArcInspection`."""
         return self._placing.result()[1] if self._placing else None
 
     def finish(self) -> None:
-        """Wait until all that has been begun is done."""
+        """Wait until the devices have started and all rows are placed."""
         self.loaded()
         if self._placing is not None:
             self._placing.result()

@@ -1,5 +1,7 @@
 """Which devices a rank has. No other module of the algorithm knows CPUs from GPUs."""
 
+from dataclasses import dataclass
+
 from ..backends import cpu_device, find_accelerator
 from ..backends.base import Backend
 from ..backends.fallback import Fallback
@@ -10,9 +12,46 @@ from ..kernels.freed_memory import keep_freed
 from ..run.config import Config
 from ..run.report import Report
 
-# By how much a run with a GPU starts and ends later, and what a core takes for an arc
-# of the forest, first touches of memory and the order of its edges included.
-GPU_SECONDS, ARC_SECONDS = 0.8, 13e-9
+
+@dataclass(frozen=True)
+class DeviceCosts:
+    """The model by which `--backend auto` decides between CPU and GPU.
+
+    Both devices read the same file in about the same time, so only the rest counts.
+
+    Attributes
+    ----------
+    core_arc : float
+        Seconds of a core for an arc: the forest, and the order of its edges.
+    host_arc : float
+        Seconds of all cores of a host for an arc, where memory bounds them.
+    gpu_start : float
+        Seconds by which a run with a GPU starts and ends later.
+    gpu_arc : float
+        Seconds of a GPU for an arc.
+    """
+
+    core_arc: float = 13e-9
+    host_arc: float = 0.8e-9
+    gpu_start: float = 0.6
+    gpu_arc: float = 0.15e-9
+
+    def cpu_seconds(self, arcs: float, cores: int, ranks: int) -> float:
+        """Predict the seconds of a rank's cores for its arcs.
+
+        Parameters
+        ----------
+        ranks : int
+            Ranks of the host, each with as many arcs.
+        """
+        return arcs * max(self.core_arc / cores, self.host_arc * ranks)
+
+    def gpu_seconds(self, arcs: float, sharers: int) -> float:
+        """Predict the seconds of a GPU that several ranks share, for one of them."""
+        return self.gpu_start + arcs * self.gpu_arc * sharers
+
+
+COSTS = DeviceCosts()
 
 
 def make_backends(
@@ -20,8 +59,9 @@ def make_backends(
 ) -> tuple[list[Backend], int]:
     """Return this rank's devices, the GPU first, and its threads on the host.
 
-    Collective. There is no GPU where the cores are done before it would have started,
-    unless it was asked for.
+    Collective. With `auto` a rank has the device that `COSTS` predicts to be faster. It
+    has both if the ratio is given, or if the faster one takes so long that measuring
+    the speeds of both pays (`Tuning.measured_seconds`).
 
     The GPUs of a machine are assigned to its ranks round robin. Each rank gets an equal
     share of the cores, and one core fewer for its CPU worker if it drives a GPU.
@@ -39,34 +79,42 @@ def make_backends(
     """
     place = locate(comm)
     cores = comm.min(config.threads or place.share)
-    seconds = num_arcs / comm.size / cores * ARC_SECONDS
-    measured = config.backend == "auto" and config.ratio is None
-    alone = measured and seconds < GPU_SECONDS
-    kind, reason = find_accelerator("cpu" if alone else config.backend)
+    free = config.backend == "auto" and config.ratio is None
+    arcs = num_arcs / comm.size
+    cpu = COSTS.cpu_seconds(arcs, cores, comm.max(place.local_size))
+    chosen = "cpu" if free and cpu <= COSTS.gpu_seconds(arcs, 1) else config.backend
+    kind, reason = find_accelerator(chosen)
     with comm.raise_on_all():
         if config.backend != "auto" and reason is not None:
             raise MissingExtraError(f"--backend {config.backend}: {reason}")
     if reason is not None:
         report.progress.say(f"computing on the CPU ({reason})")
-    gpus = kind.device_ids() if kind else []
-    place = place.equipped(gpus, config.threads)
+    equipped = place.equipped(kind.device_ids() if kind else [], config.threads)
+    sharers = comm.max(equipped.sharers if equipped.gpus else 1)
+    gpu = COSTS.gpu_seconds(arcs, sharers)
+    if free:
+        report.facts["device_seconds"] = {"cpu": cpu, "gpu": gpu}
+        report.progress.detail(f"predicted: CPU {cpu:.2f} s, GPU {gpu:.2f} s")
+    if free and cpu <= gpu:
+        kind = None
+    place = equipped if kind else place.equipped([], config.threads)
     for warning in warnings(comm.gather(place) or []):
         report.progress.say(warning)
     keep_freed()
-    backends: list[Backend] = [cpu_device(place.threads, config.tuning)]
+    host = cpu_device(place.threads, config.tuning)
+    backends = [host]
     if kind and place.gpus:
-        gpu = kind.make_device(
-            place.device,
-            backends[0],
-            config.gpu_memory,
-            place.sharers,
-            config.tuning,
+        device = kind.make_device(
+            place.device, host, config.gpu_memory, place.sharers, config.tuning
         )
-        both = [Fallback(gpu, backends[0]), *backends]
-        backends = both if config.backend == "auto" else [gpu]
-    devices = [backend.describe() for backend in backends]
+        if config.backend != "auto":
+            backends = [device]
+        elif free and min(cpu, gpu) < config.tuning.measured_seconds:
+            backends = [Fallback(device, host)]
+        else:
+            backends = [Fallback(device, host), host]
     report.facts |= {
-        "devices": devices,
+        "devices": [backend.describe() for backend in backends],
         "threads": place.threads,
         "cores": ranges(place.cores),
     }

@@ -86,4 +86,4 @@ def test_an_arrangement_that_does_not_exist(capsys: pytest.CaptureFixture) -> No
 
 def test_a_graph_that_does_not_exist(capsys: pytest.CaptureFixture) -> None:
     assert main(["bench", "gpu", "--graphs", "torus3"]) == 1
-    assert "no graph is called torus3; write a kind" in capsys.readouterr().err
+    assert "there is no graph torus3; write a kind" in capsys.readouterr().err

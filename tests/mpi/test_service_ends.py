@@ -133,4 +133,4 @@ def test_tls(tmp_path: Path) -> None:
         with pytest.raises(ServiceError):
             connect(plain, token_file=service.token_file)
     done = finish(start(python("-m", "mndmst", "serve", *words[:4])), 60)
-    assert "--tls-cert and --tls-key need each other" in done.stderr
+    assert "--tls-cert and --tls-key belong together" in done.stderr

@@ -99,7 +99,7 @@ def test_journal_until_needs_a_journal(tmp_path: Path) -> None:
     command = ("-m", "mndmst", "serve", tmp_path / "g", "--journal-until", "1")
     done = finish(start(python(*command)), 60)
     assert done.returncode == 1
-    assert "--journal-until goes with --journal" in done.stderr
+    assert "--journal-until needs --journal" in done.stderr
 
 
 @contextlib.contextmanager

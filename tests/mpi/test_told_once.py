@@ -31,8 +31,8 @@ def told(mpirun: Callable, tmp_path: Path) -> Callable[..., str]:
             (DATA / "square.gr", "--parts", 0),
             "--parts: '0' is not a whole number from 1 to",
         ),
-        ((DATA / "square.gr", "--source", "x"), "--source goes with a recipe"),
-        (("recipe.toml", "--format", "gr"), "a recipe says its format"),
+        ((DATA / "square.gr", "--source", "x"), "--source needs a recipe"),
+        (("recipe.toml", "--format", "gr"), "a recipe has its own format"),
         (("nowhere.toml",), "cannot be read"),
     ],
 )

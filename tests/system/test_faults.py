@@ -120,7 +120,7 @@ def test_a_rank_that_raises(
 def test_a_rank_without_memory(tmp_path: Path, forest: Path, solve: Solve) -> None:
     many_rows = write_graph(tmp_path / "graph", random(6_000_000, 3000, 2), parts=2)
     run = solve(Known(many_rows, ""), forest, "starve", "read_rows")
-    assert_one_message(run, "rank 1 of 3 has no more memory", "Use more ranks")
+    assert_one_message(run, "rank 1 of 3 ran out of memory", "Use more ranks")
     assert not list(forest.parent.iterdir())
 
 

@@ -5,6 +5,8 @@ Importing this package is cheap; CuPy is imported by `backend.py`.
 
 import ctypes
 import os
+from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -95,9 +97,9 @@ def to_host(array: Any) -> Any:
 
 
 def start_driver() -> None:
-    """Begin to start the first visible device, in a thread; do nothing without one.
+    """Begin to start the first visible device and to import CuPy, in a thread.
 
-    What is wrong with a driver is said where the device is used.
+    Without a driver do nothing: `unavailable` says so where the device is used.
     """
     Thread(target=_start, name="mndmst-driver").start()
 
@@ -109,6 +111,8 @@ def _start() -> None:
         return
     if driver.cuInit(0) == 0:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0)
+        with suppress(Exception):  # `unavailable` names the error
+            import_module("cupy")
 
 
 def use_private_cache() -> None:

@@ -1,8 +1,10 @@
 """The steps of `Backend` on one CUDA device."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
+from threading import RLock
 from typing import Any
 
 import cupy
@@ -38,6 +40,20 @@ def complete_graph(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
     return Rows(0, size, indptr, indices, spread)
 
 
+def load_libraries(device: cupy.cuda.Device) -> None:
+    """Load CuPy's libraries for sorting, scanning and selecting, by a tiny use of each.
+
+    The calls run on a stream of their own: another thread may be copying rows.
+    """
+    with device, cupy.cuda.Stream(non_blocking=True) as stream:
+        ends = cupy.arange(64, dtype=np.uint32)
+        order = cupy.argsort(ends.astype(np.uint64) << 32 | ends)
+        chosen = ends[order] > np.uint32(7)
+        cupy.cumsum(ends[chosen].astype(np.int64))
+        cupy.full(64, 1, np.uint32)
+        stream.synchronize()
+
+
 # What the CUDA runtime calls a lack of memory. It says so also where it cannot even
 # start a device, whose context takes some hundred megabytes.
 ERROR_MEMORY_ALLOCATION = 2
@@ -50,7 +66,7 @@ def lacks_memory(error: Exception) -> bool:
 
 
 class CudaBackend(Backend):
-    """One device; its steps may be called from any one thread at a time.
+    """One device; of its steps one runs at a time, whatever threads call them.
 
     Parameters
     ----------
@@ -99,6 +115,7 @@ class CudaBackend(Backend):
         self._limit, self._sharers = limit, sharers
         self.device = cupy.cuda.Device(device)
         self._kernels: dict[np.dtype, Kernels] = {}
+        self._steps = RLock()
 
     # Made by the first step: to start the device takes time, which another thread may
     # have for it.
@@ -115,9 +132,10 @@ class CudaBackend(Backend):
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        # Device and stream are current per thread, so each step sets them.
+        # Device and stream are current per thread, so each step sets them. Steps share
+        # the stream and the pinned pieces, so a step waits for another thread's step.
         try:
-            with self.device, self._stream:
+            with self._steps, self.device, self._stream:
                 yield
                 self._stream.synchronize()
         except (OutOfMemoryError, CUDARuntimeError) as error:
@@ -147,11 +165,15 @@ class CudaBackend(Backend):
         return f"{name.decode()} ({self.device.id})"
 
     def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
-        """See `Backend.start`: it takes every step, on a tiny graph.
+        """See `Backend.start`: take every step on a tiny graph.
 
-        What has to be compiled then is, unless CuPy has it in its cache.
+        CuPy then compiles its kernels, or loads them from its cache. Its own libraries
+        and ours load side by side, and while another thread copies rows.
         """
-        self._kernels_for(np.dtype(keys)).load(self.device)
+        with ThreadPoolExecutor(1) as pool:
+            ours = pool.submit(self._kernels_for(np.dtype(keys)).load, self.device)
+            load_libraries(self.device)
+            ours.result()
         rows = complete_graph(64, ids, keys)
         self.msf(self.place(rows))
         if whole:

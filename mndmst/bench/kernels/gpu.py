@@ -220,8 +220,13 @@ def measure(
 
 def _read_ms(rows: PlacedRows, repeat: int) -> float:
     arrays = [array[:READ_ARCS] for array in (rows.ends, rows.keys)]
-    pairs = [(cupy.empty_like(array), array) for array in arrays]
-    copy = _milliseconds(lambda: [cupy.copyto(*pair) for pair in pairs], repeat)
+    copies = [cupy.empty_like(array) for array in arrays]
+
+    def copy_all() -> None:
+        for target, array in zip(copies, arrays, strict=True):
+            cupy.copyto(target, array)
+
+    copy = _milliseconds(copy_all, repeat)
     return copy / 2 * rows.num_arcs / max(1, len(arrays[0]))
 
 

@@ -12,7 +12,7 @@ from ..regular_files import opened, state_of
 from .files import COMPRESSIONS, read_bytes, readable
 
 
-class Column(NamedTuple):
+class StoredArray(NamedTuple):
     """Where an array lies in a file: its type, its first byte and its length."""
 
     dtype: np.dtype
@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 
 class Binary:
-    """A file that is taken apart from the front, without reading what it holds.
+    """A binary file, parsed from the front into columns that are read on demand.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Binary:
     Raises
     ------
     ConfigError
-        If what it unpacks to is more than this process may hold.
+        If the unpacked file exceeds the memory limit.
     InputError
         If it cannot be read, or not be unpacked.
     """
@@ -58,13 +58,13 @@ class Binary:
         """How many bytes have not been taken."""
         return self.size - self.at
 
-    def take(self, dtype: str | np.dtype, count: int, what: str) -> Column:
+    def take(self, dtype: str | np.dtype, count: int, what: str) -> StoredArray:
         """Return where the next `count` entries of a type are.
 
         Raises
         ------
         InputError
-            If so many are not left, or the count is negative.
+            If the file is shorter, or the count is negative.
         """
         dtype = np.dtype(dtype)
         if count < 0 or count * dtype.itemsize > self.left:
@@ -74,7 +74,7 @@ class Binary:
                 "damaged or cut short, or of another format: copy it again, or name "
                 "its format."
             )
-        column = Column(dtype, self.at, count)
+        column = StoredArray(dtype, self.at, count)
         self.at += count * dtype.itemsize
         return column
 
@@ -84,7 +84,7 @@ class Binary:
         numbers: list[int] = self.read(taken, 0, count).tolist()
         return numbers
 
-    def read(self, column: Column, begin: int, end: int) -> np.ndarray:
+    def read(self, column: StoredArray, begin: int, end: int) -> np.ndarray:
         """Return the entries [begin, end) of an array.
 
         They have memory of their own: of a map all that was read would stay.

@@ -10,8 +10,7 @@ file tells which, and whether there are weights.
 
 ParHIP [3], `.parhip`, with the extensions of KaGen and KaMinPar: three 64-bit counts,
 the byte at which each row begins, the neighbours; then the weights of vertices, which
-are passed over, and of edges. Bits of the first count say what is missing or has 32
-bits:
+are passed over, and of edges. Bits of the first count mark missing and 32-bit parts:
 
 ===  ==========================
 bit  if it is set
@@ -45,7 +44,7 @@ from ...host.formatting import counted
 from ..edge_file import PIECE_ENTRIES, EdgeFile, RowPiece, Rows
 from ..edges import Edges, as_ids, checked_edges, supported_weights
 from ..kernels.partitioner import fill_tails
-from .binary import Binary, Column
+from .binary import Binary, StoredArray
 from .files import COMPRESSIONS
 
 # What is read at once: arcs that stay in the caches of a core, and rows
@@ -59,11 +58,11 @@ class RowsFile(EdgeFile):
     Parameters
     ----------
     file : Binary
-    indptr : Column
+    indptr : StoredArray
         For each vertex, and for the end, where its row begins.
-    indices : Column
+    indices : StoredArray
         The neighbours; or, with the weights, records `id` and `weight`.
-    weight : Column, optional
+    weight : StoredArray, optional
         Without it, weights are 1.
     unit : int
         A row begins `unit` times its first arc after `base`.
@@ -81,9 +80,9 @@ class RowsFile(EdgeFile):
     def __init__(
         self,
         file: Binary,
-        indptr: Column,
-        indices: Column,
-        weight: Column | None = None,
+        indptr: StoredArray,
+        indices: StoredArray,
+        weight: StoredArray | None = None,
         unit: int = 1,
         base: int = 0,
         both_directions: bool = True,
@@ -190,7 +189,9 @@ class RowsFile(EdgeFile):
             )
 
 
-def _weight_dtype(name: str, indices: Column, weight: Column | None) -> np.dtype:
+def _weight_dtype(
+    name: str, indices: StoredArray, weight: StoredArray | None
+) -> np.dtype:
     """Return the type that checked weights have."""
     dtype = np.dtype(np.int32) if weight is None else weight.dtype
     if indices.dtype.names:
@@ -242,7 +243,7 @@ def open_ecl(path: Path) -> RowsFile:
             weight = file.take("<i4", arcs, "weights") if file.left else None
             return RowsFile(file, indptr, indices, weight)
     raise InputError(
-        f"{path}: its {file.size} bytes are not as many as an ECL graph with "
+        f"{path}: its {file.size} bytes do not fit an ECL graph with "
         "the counts at its beginning has, with 32 or with 64 bits. It is damaged or "
         "cut short: copy it again."
     )

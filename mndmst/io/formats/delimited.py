@@ -178,8 +178,8 @@ class DelimitedFile(TextFile, NameableFile):
         if bound is None:
             bound = int(max(src.max(), dst.max())) + 1 if len(src) else 0
         ids = id_dtype(bound)
-        ends = as_ids(src, ids), as_ids(dst, ids)
-        return checked_edges(self.name, bound, *ends, weight, directed=True)
+        u, v = as_ids(src, ids), as_ids(dst, ids)
+        return checked_edges(self.name, bound, u, v, weight, directed=True)
 
     def _weights(self, parsed: table_lines.TableParsed) -> np.ndarray:
         if self.layout.columns.weight is None:

@@ -123,7 +123,7 @@ def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
             f"{path}: says it has {counted(count, 'vertex')}, more than it can hold. "
             "Copy it again, or fix the p line."
         )
-    # The letters blanked, what is left is numbers
+    # With the letters blanked, only numbers remain
     lines = _COMMENT.sub(lambda comment: b" " * len(comment[0]), text[header.end() :])
     body = np.frombuffer(b"\n" + lines, np.uint8).copy()
     body[1:][(body[1:] == ord("v")) & (body[:-1] == ord("\n"))] = ord(" ")

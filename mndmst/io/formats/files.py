@@ -70,9 +70,7 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
                 contents.clear()
     if size > room:
         least = " at least" if size > FAR * room else ""
-        raise memory_limit.exceeded(
-            path, 9 * copies * size // 8, "what is in it", least
-        )
+        raise memory_limit.exceeded(path, 9 * copies * size // 8, "its content", least)
     return contents
 
 
@@ -105,7 +103,7 @@ def unpacked_pieces(path: Path, state: State | None = None) -> Iterator[bytes]:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn what is raised on reading or unpacking a file into an InputError."""
+    """Convert errors of reading or unpacking a file into an InputError."""
     try:
         yield
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:

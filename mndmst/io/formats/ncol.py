@@ -79,8 +79,8 @@ def write(edges: Edges, path: Path) -> None:
                     f'{path}: the name "{shown(text)}" has a blank, which .ncol does '
                     "not allow. Give a name in .csv, .json or .parquet."
                 )
-        columns = edges.src.tolist(), edges.dst.tolist(), edges.weight.tolist()
-        for u, v, weight in zip(*columns, strict=True):
+        ends = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
+        for (u, v), weight in zip(ends, edges.weight.tolist(), strict=True):
             file.write(f"{texts[u]} {texts[v]} {weight!r}\n")
 
 

@@ -125,8 +125,8 @@ def _parsing(path: Path, size: int) -> Iterator[None]:
     except MndmstError:
         raise
     except MemoryError as error:
-        raise exceeded(path, COPIES * size, "what is in it", " at least") from error
-    except Exception as error:  # parsers of five formats raise what they like
+        raise exceeded(path, COPIES * size, "its content", " at least") from error
+    except Exception as error:  # the parsers of five formats raise many kinds
         reason = (str(error).splitlines() or [""])[0]
         raise InputError(
             f"{path}: is damaged, or another format than its suffix says "
@@ -146,8 +146,8 @@ def _write(
         ids = edges.names.values() if is_integer else edges.names.texts()
     graph = networkx.Graph()
     graph.add_nodes_from(ids)
-    columns = edges.src.tolist(), edges.dst.tolist(), edges.weight.tolist()
-    for u, v, weight in zip(*columns, strict=True):
+    ends = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
+    for (u, v), weight in zip(ends, edges.weight.tolist(), strict=True):
         graph.add_edge(ids[u], ids[v], weight=weight)
     with whole_file(path) as temporary, temporary.open("wb") as file:
         write(networkx, graph, file)

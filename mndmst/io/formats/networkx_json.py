@@ -209,12 +209,13 @@ def write(edges: Edges, path: Path) -> None:
         file.write('\n], "edges": [')
         separator = ""
         for low in range(0, len(edges), _ROWS):
-            columns = (edges.src, edges.dst, edges.weight)
-            held = (column[low : low + _ROWS].tolist() for column in columns)
+            some = slice(low, low + _ROWS)
+            src, dst = edges.src[some].tolist(), edges.dst[some].tolist()
+            weights = edges.weight[some].tolist()
             lines = [
                 f'\n{{"source": {ids[u]}, "target": {ids[v]}, '
                 f'"weight": {json.dumps(w)}}}'
-                for u, v, w in zip(*held, strict=True)
+                for u, v, w in zip(src, dst, weights, strict=True)
             ]
             file.write(separator + ",".join(lines))
             separator = ","

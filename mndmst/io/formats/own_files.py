@@ -38,8 +38,8 @@ class ForestEdges(EdgeFile):
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the edges [begin, end); see `EdgeFile`."""
         for low in range(begin, end, PIECE_ENTRIES):
-            columns = self.forest.read(low, min(low + PIECE_ENTRIES, end))
-            yield checked_edges(self.name, self.num_vertices, *columns, True, low)
+            u, v, weight = self.forest.read(low, min(low + PIECE_ENTRIES, end))
+            yield checked_edges(self.name, self.num_vertices, u, v, weight, True, low)
 
     def read(self) -> Edges:
         """Return the whole forest; no edge is listed in both directions."""

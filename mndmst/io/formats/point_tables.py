@@ -50,7 +50,7 @@ from .table_text import (
 from .text import read_head, read_rows
 from .typed_tables import ParquetTable
 
-# Names of rows, of their groups, or of results about them, beside those of edges.
+# Names of ids, groups and results, which are not coordinates, beside edge columns.
 _NOT_COORDINATES = re.compile(
     r"(row|obs|observation|sample|point|node|vertex|case|record|station|city|user|item)?"
     r"(id|index|idx|name|no|nr|key|code|uuid)"

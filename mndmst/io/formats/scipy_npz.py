@@ -26,7 +26,7 @@ from ..edge_file import EdgeFile
 from ..edges import Edges, checked_edges
 from ..memory_limit import check_room
 from ..regular_files import opened
-from .binary import Binary, Column
+from .binary import Binary, StoredArray
 from .binary_csr import RowsFile
 from .files import COMPRESSIONS, import_scipy, read_bytes
 
@@ -35,7 +35,7 @@ _POLYNOMIAL = 0xEDB88320
 _ONE, _X = 1 << 31, 1 << 30
 
 
-def crc32(file: Binary, stored: Column, begin: int, end: int) -> int:
+def crc32(file: Binary, stored: StoredArray, begin: int, end: int) -> int:
     """Return the checksum of the bytes [begin, end) of a column of bytes."""
     checksum = 0
     for low in range(begin, end, _PIECE):
@@ -100,8 +100,8 @@ class _Member(NamedTuple):
 
     name: str
     checksum: int
-    stored: Column
-    array: Column
+    stored: StoredArray
+    array: StoredArray
 
 
 class StoredMatrix(RowsFile):
@@ -132,8 +132,8 @@ class StoredMatrix(RowsFile):
         """Raise InputError if the checksums of the archive are others."""
         for member, shares in zip(self._members, zip(*sums, strict=True), strict=True):
             checksum = 0
-            for share in shares:
-                checksum = joined_crc32(checksum, *share)
+            for share, length in shares:
+                checksum = joined_crc32(checksum, share, length)
             if self.length and checksum != member.checksum:
                 raise _damaged(self.path, f"{member.name} has another checksum")
 

@@ -280,7 +280,7 @@ class TextFile(EdgeFile):
         return numbers
 
     def _mistake(self, status: int, place: int) -> InputError:
-        """Return what is wrong with the line that begins at a byte."""
+        """Return the error for the line that begins at a byte."""
         last = "the vertices the header names"
         if self.num_vertices is None:
             last = "2^48"

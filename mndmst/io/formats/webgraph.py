@@ -35,7 +35,7 @@ class WebGraphFile(EdgeFile):
     Raises
     ------
     InputError
-        If the properties are missing or not those of a graph that can be read.
+        If the properties are missing or describe an unsupported graph.
     """
 
     seekable = False
@@ -100,7 +100,7 @@ class WebGraphFile(EdgeFile):
     def _keep_window(
         self, begins: np.ndarray, dst: np.ndarray, needed: int
     ) -> tuple[np.ndarray, int]:
-        """Return room for the next list, behind those of the window."""
+        """Return a buffer for the next list, after the lists of the window."""
         first, last = int(begins[:, 0].min()), int(begins[:, 1].max())
         kept = last - first
         length = max(PIECE_ENTRIES, 2 * kept, kept + needed)

@@ -115,7 +115,7 @@ def test_mistakes_in_standard_input_name_it(tmp_path):
     assert "mndmst: error: standard input: line 2 " in run.stderr
     assert str(tmp_path / "graph.") not in run.stderr
     run = partition(EDGES, tmp_path / "graph", "--restart")
-    assert run.returncode == 1 and "does not go with --restart" in run.stderr
+    assert run.returncode == 1 and "cannot be used with --restart" in run.stderr
     assert not list(tmp_path.iterdir())
 
 

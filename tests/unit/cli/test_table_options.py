@@ -80,10 +80,10 @@ def test_another_choice_of_columns_is_another_run(
         ("partition {}/g.gr {}/g --columns weight=w", "g.gr is not a table"),
         ("partition {}/roads.csv {}/g --columns w", "give source=A,target=B,weight=C"),
         ("partition {}/roads.csv {}/g --columns weight=km", "has no such column"),
-        ("partition {}/r.toml {}/g --columns weight=km", "recipe says its format"),
+        ("partition {}/r.toml {}/g --columns weight=km", "recipe has its own format"),
         ("hdbscan rings --columns x,y", "go with files, and rings is not one"),
         ("linkage {}/stations.csv --columns lon,height", "has no such column; it has"),
-        ("verify {}/none {}/f.h5 --columns x,y", "go with files of points"),
+        ("verify {}/none {}/f.h5 --columns x,y", "need a file of points"),
         ("linkage {}/p.npz", "has 2 arrays: a, b. Name one: p.npz:a, or --key"),
     ],
 )  # fmt: skip

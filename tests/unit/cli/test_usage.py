@@ -86,7 +86,7 @@ def test_the_number_of_ranks_is_for_mpirun(line, mend, capsys):
 def test_a_url_has_to_be_fetched_first(line, capsys):
     url = next(word for word in line.split() if "://" in word)
     assert f"{url} is a URL" in (said := refused(line, capsys))
-    assert f"fetch it first, such as with curl -LO {url}" in said
+    assert f"download it first, for example with curl -LO {url}" in said
 
 
 @pytest.mark.parametrize("name", ["neighbors", "neighbour", "neighbor", "neighbours"])

@@ -49,7 +49,7 @@ def test_it_is_a_lack_of_memory(
     monkeypatch.setattr("mndmst.cli.main.main", run)
     assert program.main(["solve"]) == 1
     err = capsys.readouterr().err
-    assert "has no more memory" in err and "fault of mndmst" not in err
+    assert "ran out of memory" in err and "bug in mndmst" not in err
     assert err.count("\n") == 1
 
 
@@ -84,5 +84,5 @@ def test_threads_that_do_not_fit_are_told(mebibytes: int) -> None:
         capture_output=True, text=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     assert run.returncode == 1
-    assert "has no more memory" in run.stderr, run.stderr
-    assert "fault of mndmst" not in run.stderr
+    assert "ran out of memory" in run.stderr, run.stderr
+    assert "bug in mndmst" not in run.stderr

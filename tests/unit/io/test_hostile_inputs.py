@@ -108,7 +108,7 @@ def test_what_would_do_does(limited: None, tmp_path: Path) -> None:
     arcs = 12 * MIB
     with zstandard.open(path, "wb") as file:
         file.write(struct.pack("<ii", arcs - 2, arcs) + bytes(8 * arcs - 4))
-    with pytest.raises(ConfigError, match="too little: what is in it takes") as found:
+    with pytest.raises(ConfigError, match="too little: its content takes") as found:
         open_edges(path)
     enough = int(str(found.value).split("--memory ")[2].split("MiB")[0])
     memory_limit.allow(enough * MIB)

@@ -161,7 +161,7 @@ def test_the_command_makes_what_a_recipe_says(tmp_path: Path, mndmst: Callable) 
     assert refused.returncode == 1
     assert "square.gr (the tests) from https://example.org" in refused.stderr
     mixed = mndmst("partition", recipe, tmp_path / "h", "--weights", "hash")
-    assert "says its format, columns and weights itself" in mixed.stderr
+    assert "has its own format, columns and weights" in mixed.stderr
 
 
 def test_the_help_lists_every_format() -> None:

@@ -1,6 +1,7 @@
 """Which devices a rank takes, and what they look at while rows are read."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from graphs import random, write_graph
@@ -11,46 +12,79 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.graph.model import Rows
 from mndmst.graph.order import key_rule
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import MissingExtraError
 from mndmst.host.progress import Progress
 from mndmst.kernels.arc_inspection import ArcFacts, inspect_rows
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.steps import devices as module
+from mndmst.steps.devices import COSTS
+
+
+class Gpu(CpuBackend):
+    """A device with another name."""
+
+    name = "gpu"
 
 
 @pytest.fixture(autouse=True)
 def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "unavailable", lambda: None)
     monkeypatch.setattr(cuda, "device_ids", lambda: ["GPU at 0"])
-    monkeypatch.setattr(cuda, "make_device", lambda *_: CpuBackend(1))
+    monkeypatch.setattr(cuda, "make_device", lambda *_: Gpu(1))
 
 
-def devices(num_arcs: int, **options: object) -> int:
-    """Return how many devices a run on four cores has."""
+def devices(num_arcs: float, **options: Any) -> list[str]:
+    """Return the names of the devices of a run on four cores."""
     comm = world()
     report = Report(comm, Progress(False))
     config = Config(threads=4, **options)
-    backends, _ = module.make_backends(comm, config, num_arcs, report)
-    return len(backends)
+    backends, _ = module.make_backends(comm, config, int(num_arcs), report)
+    return [backend.name for backend in backends]
+
+
+def break_even() -> float:
+    """Return the arcs for which four cores and a GPU take the same time."""
+    return COSTS.gpu_start / (COSTS.core_arc / 4 - COSTS.gpu_arc)
 
 
 def test_few_arcs_are_left_to_the_cores() -> None:
-    done = int(4 * module.GPU_SECONDS / module.ARC_SECONDS)
-    assert devices(int(0.9 * done)) == 1
-    assert devices(int(1.1 * done)) == 2
+    assert devices(0.9 * break_even()) == ["cpu"]
+    assert devices(1.1 * break_even()) == ["gpu"]
 
 
-@pytest.mark.parametrize("options", [{"backend": "cuda"}, {"ratio": 0.5}])
-def test_a_gpu_that_is_asked_for_is_used(options: dict) -> None:
-    assert devices(10, **options) == (1 if "backend" in options else 2)
+def test_both_devices_share_long_runs_by_measured_speeds() -> None:
+    arcs = 2 * break_even()
+    tuning = Tuning(measured_seconds=0.99 * COSTS.gpu_seconds(arcs, 1))
+    assert devices(arcs, tuning=tuning) == ["gpu", "cpu"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"backend": "cuda"}, ["gpu"]), ({"ratio": 0.5}, ["gpu", "cpu"])],
+)
+def test_a_gpu_that_is_asked_for_is_used(options: dict, expected: list[str]) -> None:
+    assert devices(10, **options) == expected
+
+
+def test_memory_bounds_many_cores() -> None:
+    few, many = (COSTS.cpu_seconds(1e9, cores, 1) for cores in (4, 1 << 10))
+    assert few == pytest.approx(1e9 * COSTS.core_arc / 4)
+    assert many == pytest.approx(1e9 * COSTS.host_arc)
+    assert COSTS.cpu_seconds(1e9, 1 << 10, 2) == 2 * many
+
+
+def test_a_shared_gpu_takes_longer() -> None:
+    alone, shared = (COSTS.gpu_seconds(1e9, sharers) for sharers in (1, 3))
+    assert shared - alone == pytest.approx(2e9 * COSTS.gpu_arc)
 
 
 def test_without_a_gpu_that_is_asked_for_there_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cuda, "unavailable", lambda: "no driver")
-    assert devices(10) == devices(1 << 40) == 1
+    assert devices(10) == devices(1 << 40) == ["cpu"]
     with pytest.raises(MissingExtraError, match="--backend cuda: no driver"):
         devices(10, backend="cuda")
 
