@@ -2,7 +2,9 @@
 
 import argparse
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ..points.density_clusters import DensityRule
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
+    from ..points.search_reporter import SearchReporter
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
 BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
@@ -95,6 +98,7 @@ def add_points(parser: Parser, output: str) -> None:
         metavar="N",
         help="number of threads (default: one per core)",
     )
+    add_search(parser)
     parser.advanced.add_argument(
         "--neighbours",
         type=whole(0, MOST_POINTS),
@@ -103,7 +107,25 @@ def add_points(parser: Parser, output: str) -> None:
         help="nearest neighbours searched first; the result depends on it only with "
         "--approximate",
     )
-    add_quiet(parser)
+    talk = parser.add_mutually_exclusive_group()
+    add_quiet(talk)
+    talk.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="also print which search finds the neighbours, and why",
+    )
+
+
+def add_search(parser: Parser) -> None:
+    """Add `--search`, which changes times and no result."""
+    parser.add_argument(
+        "--search",
+        choices=("auto", "tree", "product"),
+        default="auto",
+        help="find neighbours by a k-d tree, or by matrix products, on a GPU where "
+        "there is one; auto probes a sample of the points; the result is the same",
+    )
 
 
 def with_forest(
@@ -131,16 +153,48 @@ def with_forest(
         return _with_ranks(arguments, samples, write)
 
     from ..points.point_forest import points_forest
+    from ..points.search_choice import check_search
 
     min_samples = samples()
+    check_search(arguments.search, arguments.metric)
     _check_files(arguments)
     table = _load(arguments, min_samples, 1)
-    how = {"approximate": arguments.approximate, "neighbours": arguments.neighbours}
-    found = points_forest(
-        table.points, arguments.metric, min_samples, threads=arguments.threads, **how
-    )
+    with reported(arguments) as reporter:
+        found = points_forest(
+            table.points,
+            arguments.metric,
+            min_samples,
+            approximate=arguments.approximate,
+            neighbours=arguments.neighbours,
+            threads=arguments.threads,
+            search=arguments.search,
+            reporter=reporter,
+        )
     write(table, found)
     return 0
+
+
+@contextmanager
+def reported(arguments: argparse.Namespace) -> Iterator["SearchReporter"]:
+    """Yield a reporter of a search, and remove its bar at the end."""
+    from ..host.progress import Progress, process_start
+    from ..points.search_reporter import SearchReporter
+
+    verbose = arguments.verbose and not arguments.quiet
+    progress = Progress(not arguments.quiet, since=process_start(), verbose=verbose)
+    try:
+        yield SearchReporter(progress)
+    finally:
+        progress.close()
+
+
+def spent() -> str:
+    """Return the seconds and the peak memory of this process, for lines RESULT."""
+    from ..host.memory import peak_bytes
+    from ..host.progress import process_start
+
+    seconds = time.monotonic() - process_start()
+    return f"seconds={seconds:.2f} peak_mib={peak_bytes() / 2**20:.0f}"
 
 
 def _with_ranks(
@@ -155,7 +209,8 @@ def _with_ranks(
     from ..run.startup import compile_kernels
     from .ranks import begin
 
-    comm, _, progress = begin(argparse.Namespace(quiet=True))
+    given = argparse.Namespace(quiet=arguments.quiet, verbose=arguments.verbose)
+    comm, _, progress = begin(given)
     table = None
     with comm.raise_on_all():
         min_samples = samples()
@@ -165,6 +220,10 @@ def _with_ranks(
     with comm.raise_on_all():
         if arguments.approximate:
             raise ConfigError("--approximate takes one process; leave out mpirun")
+        if arguments.search == "product":
+            raise ConfigError("--search product takes one process; leave out mpirun")
+    progress.detail("search by tree: several ranks always search trees")
+    with comm.raise_on_all():
         if comm.rank == 0:
             table = _load(arguments, min_samples, comm.size)
     points = None if table is None else table.points
@@ -326,7 +385,8 @@ def _write_linkage(
     forest = found.forest
     print(
         f"RESULT n={len(table.points)} edges={len(forest)} trees={forest.num_trees} "
-        f"weight={forest.total_weight} digest={forest.digest} exact={found.exact}",
+        f"weight={forest.total_weight} digest={forest.digest} exact={found.exact} "
+        f"search={found.search or 'none'} {spent()}",
         flush=True,
     )
 
@@ -458,7 +518,8 @@ def _write_hdbscan(
     write(arguments, table, found, rule.samples, facts, columns)
     print(
         f"RESULT n={len(table.points)} clusters={count} noise={noise} "
-        f"exact={found.exact}",
+        f"exact={found.exact} "
+        f"search={found.search or 'none'} {spent()}",
         flush=True,
     )
 

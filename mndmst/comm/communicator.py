@@ -1,7 +1,7 @@
-"""The few MPI patterns the program uses.
+"""Communicators: the few MPI patterns of this program.
 
-Every pattern counts the bytes it sends, and keeps no array that grows with the square
-of the number of ranks.
+Every pattern counts the bytes it sends. No array grows with the square of the number of
+ranks.
 """
 
 import os
@@ -14,12 +14,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..comm import messages, mpi_library
 from ..host.cores import own_cores
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import launched_processes
+from . import messages, mpi_library
 from .core_binding import widen_binding
-from .messages import Coded, exchange
+from .exchange import Coded, exchange, reply
 
 # Set in tests of programs with several threads: a call of MPI from another thread than
 # the main one ends the process.
@@ -28,7 +28,9 @@ GUARD_STATUS = 70
 
 
 def world(polite: bool = False) -> "Comm":
-    """Start MPI and return all ranks, which wait politely if they are to, or have to.
+    """Start MPI and return the communicator of all ranks.
+
+    Ranks wait politely if asked to, or if they outnumber the cores of their machine.
 
     Raises
     ------
@@ -56,22 +58,29 @@ class Comm:
     Attributes
     ----------
     rank, size : int
+    shared : Shared
+        Counts, and how to wait; common to all communicators split from one world.
+    exchanges : int
+        Exchanges by consensus so far; see `exchange`.
     bytes_sent, messages_sent : int
-        What this rank has sent to others so far, through any communicator split
-        from the same world.
+        Sent by this rank to others so far, through any communicator split from the
+        same world. A collective on small values counts as log2(size) messages.
     """
 
     def __init__(self, mpi: Any, shared: messages.Shared | None = None) -> None:
         self._mpi = mpi
         self.rank: int = mpi.rank
         self.size: int = mpi.size
-        self._shared = shared or messages.Shared()
+        self.shared = shared or messages.Shared()
+        self.exchanges = 0
+        self._steps_of_collective = (self.size - 1).bit_length()
 
     @classmethod
     def dup(cls, mpi: Any, polite: bool = False) -> "Comm":
         """Return the ranks of a communicator with separate messages. Collective."""
         comm = cls(mpi.Dup())
-        comm._shared.polite = comm.lacks_cores() or polite
+        comm.shared.ranks_per_core = max(1.0, comm.ranks_per_core())
+        comm.shared.polite = comm.shared.ranks_per_core > 1 or polite
         return comm
 
     @property
@@ -84,32 +93,32 @@ class Comm:
     @property
     def is_waiting(self) -> bool:
         """Whether this rank waits for others now; for any thread."""
-        return self._shared.depth > 0
+        return self.shared.depth > 0
 
     @property
     def steps(self) -> int:
         """A count that grows with every wait and message; for any thread."""
-        return self._shared.steps
+        return self.shared.steps
 
     @property
     def bytes_sent(self) -> int:
         """Bytes sent to other ranks so far."""
-        return self._shared.bytes_sent
+        return self.shared.bytes_sent
 
     @property
     def messages_sent(self) -> int:
         """Messages sent to other ranks so far."""
-        return self._shared.messages_sent
+        return self.shared.messages_sent
 
     @property
     def seconds_waited(self) -> float:
         """Seconds in which messages were sent or waited for so far."""
-        return self._shared.seconds_waited
+        return self.shared.seconds_waited
 
     def count(self, nbytes: int, messages: int) -> None:
         """Count the bytes and messages sent to other ranks."""
-        self._shared.bytes_sent += int(nbytes)
-        self._shared.messages_sent += int(messages)
+        self.shared.bytes_sent += int(nbytes)
+        self.shared.messages_sent += int(messages)
 
     # Small values
 
@@ -131,7 +140,7 @@ class Comm:
         self.all_ranks(
             "Allreduce", array, result, op=getattr(mpi_library.load(), operation)
         )
-        self.count(array.nbytes if self.size > 1 else 0, self.size > 1)
+        self.count(array.nbytes if self.size > 1 else 0, self._steps_of_collective)
         return result if np.ndim(value) else result[0].item()
 
     def allgather(self, value: Any) -> np.ndarray:
@@ -139,22 +148,25 @@ class Comm:
         mine = np.ascontiguousarray(value)
         result = np.empty((self.size, *np.shape(value)), mine.dtype)
         self.all_ranks("Allgather", mine, result)
-        self.count(mine.nbytes * (self.size - 1), self.size - 1)
+        self.count(mine.nbytes * (self.size - 1), self._steps_of_collective)
         return result
 
     def exscan(self, value: Any) -> Any:
         """Return the sum of a number or small array over the ranks before this one."""
-        before = self.allgather(value)[: self.rank].sum(axis=0)
-        return before if np.ndim(value) else before.item()
+        array = np.atleast_1d(np.asarray(value))
+        before = np.zeros_like(array)  # MPI leaves rank 0's as it is
+        self.all_ranks("Exscan", array, before)
+        self.count(array.nbytes if self.size > 1 else 0, self._steps_of_collective)
+        return before if np.ndim(value) else before[0].item()
 
     def bcast(self, value: Any, root: int = 0) -> Any:
         """Return the root's small Python object on every rank."""
-        with self._shared.waiting():
+        with self.shared.waiting():
             return self.mpi.bcast(value, root=root)
 
     def gather(self, value: Any, root: int = 0) -> list[Any] | None:
         """Return the small Python objects of all ranks on the root, else None."""
-        with self._shared.waiting():
+        with self.shared.waiting():
             return self.mpi.gather(value, root=root)
 
     def allgatherv(self, array: np.ndarray) -> np.ndarray:
@@ -170,17 +182,17 @@ class Comm:
         for low in range(0, counts.max(), length):
             piece, sizes = array[low : low + length], np.clip(counts - low, 0, length)
             begins = np.minimum(ends - counts + low, ends)
-            with self._shared.waiting():
+            with self.shared.waiting():
                 self.mpi.Allgatherv(piece, (result, (sizes, begins)))
             self.count(piece.nbytes * (self.size - 1), self.size - 1)
         return result
 
     def barrier(self, politely: bool = False) -> None:
         """Wait for all ranks; politely, if others can use this rank's core."""
-        before = self._shared.polite
-        self._shared.polite |= politely
+        before = self.shared.polite
+        self.shared.polite |= politely
         self.all_ranks("Barrier", idle=True)
-        self._shared.polite = before
+        self.shared.polite = before
 
     @overload
     def split(self, color: int) -> "Comm": ...
@@ -189,20 +201,20 @@ class Comm:
     def split(self, color: int | None) -> "Comm | None":
         """Return the ranks with the same colour, in rank order; None without one."""
         given = mpi_library.load().UNDEFINED if color is None else color
-        with self._shared.waiting():
+        with self.shared.waiting():
             part = self.mpi.Split(given, self.rank)
-        return None if color is None else Comm(part, self._shared)
+        return None if color is None else Comm(part, self.shared)
 
     def node(self) -> "Comm":
         """Return the ranks on this rank's machine."""
         kind = mpi_library.load().COMM_TYPE_SHARED
-        with self._shared.waiting():
+        with self.shared.waiting():
             part = self.mpi.Split_type(kind, self.rank)
-        return Comm(part, self._shared)
+        return Comm(part, self.shared)
 
     def cores(self) -> set[int]:
         """Return the cores that any of these ranks, on one machine, may use."""
-        with self._shared.waiting():
+        with self.shared.waiting():
             return set().union(*self.mpi.allgather(own_cores()))
 
     def hosts(self) -> np.ndarray:
@@ -216,12 +228,12 @@ class Comm:
         """Return whether all ranks are on one host. Collective."""
         return not self.hosts().any()
 
-    def lacks_cores(self) -> bool:
-        """Return whether ranks of this machine have to share a core. Collective."""
+    def ranks_per_core(self) -> float:
+        """Return the number of this machine's ranks per core. Collective."""
         node = self.node()
-        cores = node.cores()
+        ratio = node.size / len(node.cores())
         node.free()
-        return node.size > len(cores)
+        return ratio
 
     def free(self) -> None:
         """Free the communicator."""
@@ -249,20 +261,36 @@ class Comm:
 
         Notes
         -----
-        Data moves between those pairs of ranks only that have something to send, in
-        messages of at most `messages.PIECE_BYTES`.
+        Data moves only between pairs of ranks with entries, in messages of at most
+        `messages.PIECE_BYTES`.
         """
         return exchange(self, counts, columns)
 
+    def reply(
+        self, asked: np.ndarray, counts: np.ndarray, *columns: np.ndarray | Coded
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Send slices to the ranks that sent a request; return the replies to ours.
+
+        As `alltoallv`, without synchronizing all ranks.
+
+        Parameters
+        ----------
+        asked : ndarray of int64, shape (size,)
+            The ranks with an entry other than 0 reply to this one.
+        counts : ndarray of int64, shape (size,)
+            The number of entries for each rank; 0 if and only if it expects no reply.
+        """
+        return reply(self, asked, counts, columns)
+
     def send(self, arrays: Sequence[np.ndarray], dest: int) -> None:
         """Send arrays of any length to a rank that calls `recv`."""
-        with self._shared.waiting():
+        with self.shared.waiting():
             self.mpi.send(messages.kinds(arrays), dest)
         self.wait(messages.send(self.mpi, arrays, dest, self.count))
 
     def recv(self, source: int) -> list[np.ndarray]:
         """Return the arrays that a rank sends with `send`."""
-        with self._shared.waiting():
+        with self.shared.waiting():
             arriving = self.mpi.recv(source=source)
         results, requests = messages.recv(self.mpi, arriving, source)
         self.wait(requests)
@@ -284,7 +312,7 @@ class Comm:
         finish : callable
             Waits for the end of the exchange, and returns what has arrived.
         """
-        with self._shared.waiting():
+        with self.shared.waiting():
             arriving = self.mpi.sendrecv(messages.kinds(arrays), dest, source=source)
         results, requests = messages.recv(self.mpi, arriving, source)
         requests += messages.send(self.mpi, arrays, dest, self.count)
@@ -297,7 +325,7 @@ class Comm:
 
     def wait(self, requests: list[Any]) -> None:
         """Wait for requests of MPI, politely where ranks share cores."""
-        messages.wait(requests, self._shared)
+        messages.wait(requests, self.shared)
 
     def progress(self) -> None:
         """Let MPI deliver messages, while this rank waits for something else."""
@@ -307,11 +335,11 @@ class Comm:
         self, name: str, *arguments: Any, idle: bool = False, **more: Any
     ) -> None:
         """Do a collective of MPI; a nonblocking one where ranks share cores."""
-        if self._shared.polite:
+        if self.shared.polite:
             request = getattr(self.mpi, f"I{name.lower()}")(*arguments, **more)
-            messages.wait([request], self._shared, idle)
+            messages.wait([request], self.shared, idle)
         else:
-            with self._shared.waiting():
+            with self.shared.waiting():
                 getattr(self.mpi, name)(*arguments, **more)
 
     # Errors

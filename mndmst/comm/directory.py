@@ -141,7 +141,7 @@ class Directory:
         received, asked, _ = self._tell(counts, away)
         parents = self.parent[asked - self.first]
         names = Coded(*encode_near(parents, asked, received))
-        _, (data,) = self.comm.alltoallv(received, names)
+        _, (data,) = self.comm.reply(counts, received, names)
         told = decode_near(data, away)
         return np.concatenate([told[: here.start], mine, told[here.start :]])
 

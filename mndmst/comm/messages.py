@@ -1,22 +1,25 @@
-"""Messages of any length, as requests that are under way.
+"""Point-to-point messages of any length, and polite waiting for them.
 
-They are cut into pieces: Open MPI 4 refuses counts of 2^31, and large messages need
-as much memory in some transports.
+Messages are sent in pieces: Open MPI 4 refuses counts of 2^31, and some transports
+buffer a whole large message.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
 PIECE_BYTES = 64 << 20
-# Seconds between two looks for a message, where ranks have to share cores. Where no
-# data could move meanwhile, they may be a share of the seconds waited.
-SHORTEST_PAUSE, LONGEST_PAUSE = 20e-6, 200e-6
-IDLE_SHARE, LONGEST_IDLE_PAUSE = 0.01, 20e-3
+# Seconds between two polls of a polite rank. The longest pause grows with the ranks per
+# core, so that the polls of all ranks take the same fraction of a core. While no data
+# can move, a pause may be a fraction of the time waited so far.
+SHORTEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE_PER_RANK = 20e-6, 200e-6, 50e-6
+IDLE_FRACTION, LONGEST_IDLE_PAUSE = 0.01, 20e-3
+# Ranks from which an exchange sends messages to partners only (see `exchange`).
+SPARSE_FROM = 16
 
 # The type and length of an array
 Kind = tuple[str, int]
@@ -25,27 +28,35 @@ Count = Callable[[int, int], None]
 
 @dataclass
 class Shared:
-    """What all communicators of a rank share: counts, and how to wait.
+    """State shared by all communicators of a rank: counts, and how to wait.
 
     Attributes
     ----------
+    polite : bool
+        Whether to leave the core to others while waiting.
+    ranks_per_core : float
+        Of this machine; at least 1.
+    sparse_from : int
+        Ranks of a group from which exchanges send messages to partners only.
     depth : int
-        Blocks of `waiting` that are open: 0 while the rank computes.
+        Open blocks of `waiting`: 0 while the rank computes.
     steps : int
-        Waits that have begun or ended, and messages that have arrived meanwhile. It
-        stands still while a rank computes, and while it waits in vain.
+        Number of waits begun and ended, and of messages arrived meanwhile. It stands
+        still while a rank computes, and while it waits for a message that never comes.
     """
 
     bytes_sent: int = 0
     messages_sent: int = 0
     seconds_waited: float = 0.0
     polite: bool = False
+    ranks_per_core: float = 1.0
+    sparse_from: int = SPARSE_FROM
     depth: int = 0
     steps: int = 0
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Count the seconds that the block takes as waited."""
+        """Count the seconds of the block as waited."""
         begin = time.perf_counter()
         self.depth += 1
         self.steps += 1
@@ -59,87 +70,66 @@ class Shared:
 
 
 def kinds(arrays: Sequence[np.ndarray]) -> list[Kind]:
-    """Return what a rank must know to receive some arrays."""
+    """Return the types and lengths of arrays, by which another rank receives them."""
     return [(array.dtype.str, len(array)) for array in arrays]
 
 
 def send(mpi: Any, arrays: Sequence[np.ndarray], dest: int, count: Count) -> list[Any]:
-    """Begin to send several arrays; `count` is told bytes and messages."""
+    """Begin to send several arrays; `count` adds bytes and messages."""
     requests = []
     for array in arrays:
-        requests += _send(mpi, np.ascontiguousarray(array), dest, count)
+        requests += send_pieces(mpi, np.ascontiguousarray(array), dest, count)
     return requests
 
 
 def recv(
     mpi: Any, arriving: Sequence[Kind], source: int
 ) -> tuple[list[np.ndarray], list[Any]]:
-    """Begin to receive arrays of some types and lengths; return them, and requests."""
+    """Begin to receive arrays of given types and lengths; return them, and requests."""
     results = [np.empty(length, dtype) for dtype, length in arriving]
-    return results, [r for array in results for r in _receive(mpi, array, source)]
+    return results, [r for array in results for r in receive_pieces(mpi, array, source)]
 
 
-def move(
-    mpi: Any,
-    column: np.ndarray,
-    leaving: np.ndarray,
-    arriving: np.ndarray,
-    count: Count,
-) -> tuple[np.ndarray, list[Any]]:
-    """Begin an exchange: every rank gets its slice of the other ranks' columns.
-
-    Parameters
-    ----------
-    leaving, arriving : ndarray of int64, shape (ranks,)
-        The lengths of the slices, ordered by rank.
-
-    Returns
-    -------
-    result : ndarray
-        The slices that arrive, once the requests are complete.
-    requests : list
-    """
-    column = np.ascontiguousarray(column)
-    result = np.empty(arriving.sum(), column.dtype)
-    starts = np.concatenate(([0], np.cumsum(leaving)))
-    places = np.concatenate(([0], np.cumsum(arriving)))
-    requests = []
-    for rank in np.flatnonzero(arriving).tolist():
-        part = result[places[rank] : places[rank + 1]]
-        if rank == mpi.rank:
-            part[:] = column[starts[rank] : starts[rank + 1]]
-        else:
-            requests += _receive(mpi, part, rank)
-    for rank in np.flatnonzero(leaving).tolist():
-        if rank != mpi.rank:
-            part = column[starts[rank] : starts[rank + 1]]
-            requests += _send(mpi, part, rank, count)
-    return result, requests
-
-
-def wait(requests: list[Any], shared: Shared, idle: bool = False) -> None:
-    """Wait for messages; politely, where others need this rank's core.
+class Backoff:
+    """Pauses between the polls of a polite rank: short at first, then longer.
 
     Parameters
     ----------
     idle : bool
         Whether no data moves while this rank waits.
     """
-    begin, pause, longest = time.perf_counter(), SHORTEST_PAUSE, LONGEST_PAUSE
+
+    def __init__(self, shared: Shared, idle: bool = False) -> None:
+        self._shared, self._idle = shared, idle
+        self._begin, self._pause = time.perf_counter(), SHORTEST_PAUSE
+
+    def next(self, progress: object = False) -> None:
+        """Pause, unless the last poll made progress or this rank is not polite."""
+        if progress or not self._shared.polite:
+            self._pause = SHORTEST_PAUSE
+            return
+        time.sleep(self._pause)
+        per_rank = LONGEST_PAUSE_PER_RANK * self._shared.ranks_per_core
+        longest = max(LONGEST_PAUSE, per_rank)
+        if self._idle:
+            waited = time.perf_counter() - self._begin
+            longest = max(longest, min(IDLE_FRACTION * waited, LONGEST_IDLE_PAUSE))
+        self._pause = min(2 * self._pause, longest)
+
+
+def wait(requests: list[Any], shared: Shared, idle: bool = False) -> None:
+    """Wait for messages, politely if others need this rank's core; see `Backoff`."""
+    backoff = Backoff(shared, idle)
     with shared.waiting():
         for request in requests:
             while shared.polite and not request.Test():
-                time.sleep(pause)
-                if idle:
-                    share = IDLE_SHARE * (time.perf_counter() - begin)
-                    longest = max(LONGEST_PAUSE, min(share, LONGEST_IDLE_PAUSE))
-                pause = min(2 * pause, longest)
+                backoff.next()
             request.Wait()
             shared.steps += 1
 
 
-def _send(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:
-    """Begin to send a contiguous array."""
+def send_pieces(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:
+    """Begin to send a contiguous array; return its requests."""
     requests = []
     for piece in _pieces(array):
         requests.append(mpi.Isend(piece, dest))
@@ -147,13 +137,13 @@ def _send(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:
     return requests
 
 
-def _receive(mpi: Any, array: np.ndarray, source: int) -> list[Any]:
-    """Begin to receive what another rank sends, as long as `array`."""
+def receive_pieces(mpi: Any, array: np.ndarray, source: int) -> list[Any]:
+    """Begin to receive into a contiguous array; return its requests."""
     return [mpi.Irecv(piece, source) for piece in _pieces(array)]
 
 
 def piece_length(array: np.ndarray) -> int:
-    """Return how many entries of an array a message may have."""
+    """Return the largest number of entries of an array in one message."""
     return max(1, PIECE_BYTES // array.itemsize)
 
 
@@ -162,53 +152,3 @@ def _pieces(array: np.ndarray) -> Iterator[np.ndarray]:
     length = piece_length(array)
     for low in range(0, len(array), length):
         yield array[low : low + length]
-
-
-class Group(Protocol):
-    """What an exchange needs of a group of ranks; `Comm` is one."""
-
-    size: int
-
-    @property
-    def mpi(self) -> Any:
-        """The communicator of MPI."""
-
-    @property
-    def count(self) -> Callable[[int, int], None]:
-        """Counts bytes and messages that are sent."""
-
-    @property
-    def all_ranks(self) -> Callable[..., None]:
-        """Does a collective of MPI."""
-
-    @property
-    def wait(self) -> Callable[[list[Any]], None]:
-        """Waits for requests of MPI."""
-
-
-class Coded(NamedTuple):
-    """A column of an exchange as bytes: `sizes` of them for each rank."""
-
-    data: np.ndarray
-    sizes: np.ndarray
-
-
-def exchange(
-    group: Group, counts: np.ndarray, columns: Sequence[np.ndarray | Coded]
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Send each rank its slices; see `Comm.alltoallv`."""
-    sizes = [c.sizes if isinstance(c, Coded) else counts for c in columns]
-    arrays = [
-        c.data if isinstance(c, Coded) else np.ascontiguousarray(c) for c in columns
-    ]
-    leaving = np.stack([counts, *sizes], axis=1).astype(np.int64)
-    arriving = np.empty_like(leaving)
-    group.all_ranks("Alltoall", leaving, arriving)
-    group.count(leaving.nbytes - leaving[0].nbytes, group.size - 1)
-    results, requests = [], []
-    for data, out, into in zip(arrays, leaving.T[1:], arriving.T[1:], strict=True):
-        result, moving = move(group.mpi, data, out, into, group.count)
-        results.append(result)
-        requests += moving
-    group.wait(requests)
-    return arriving[:, 0].copy(), results

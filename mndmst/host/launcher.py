@@ -83,7 +83,7 @@ def crowded() -> bool:
     """Return whether the launcher started more ranks here than this one has cores.
 
     What has to be set before MPI starts depends on it: ranks that are bound to a core
-    each count as crowded, until they can ask one another (`Comm.lacks_cores`).
+    each count as crowded, until they can ask one another (`Comm.ranks_per_core`).
     """
     return _first_integer(_LOCAL_SIZE, 1) > core_count()
 

@@ -106,6 +106,12 @@ def resident_bytes() -> int:
     return _own_bytes(_RESIDENT)
 
 
+def peak_bytes() -> int:
+    """Return the largest number of bytes that this process has had in memory."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
 def data_bytes() -> int:
     """Return the bytes of this process that count for `RLIMIT_DATA`.
 
@@ -118,8 +124,7 @@ def _own_bytes(field: int) -> int:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[field])
     except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else 1024 * peak
+        return peak_bytes()
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -27,7 +27,7 @@ PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
 # Edges in memory take their bytes as pieces, joined, and sorted.
 COPIES = 3
-# Entries that do not fit are counted, up to this many times what is allowed.
+# Entries beyond the memory limit are still counted, up to this multiple of it.
 FAR = 16
 
 # indptr, heads and weights of some rows
@@ -142,7 +142,7 @@ class EdgeFile(EntryFile):
         way it is listed, once or twice.
     vertices_asked : bool
         Whether the user has asked for this number of vertices, however few of them
-        have edges. Otherwise it may be a wrong id that makes them so many.
+        have edges. Otherwise a corrupt id may have inflated the count.
     names : Names or None
         The users' names of all vertices, where they have any.
     """
@@ -200,7 +200,7 @@ class EdgeFile(EntryFile):
         return None
 
     def check_sums(self, sums: list[Any]) -> None:
-        """Raise InputError if checksums in the file are not those of what it holds.
+        """Raise InputError if the file's checksums differ from those of its contents.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class EdgeFile(EntryFile):
 
 
 class EdgeFileOver(EdgeFile):
-    """Another edge file, to be changed in what it yields or checks.
+    """A wrapper of an edge file; subclasses change its entries or checks.
 
     Attributes
     ----------
@@ -309,8 +309,13 @@ class EdgesInMemory(EdgeFile):
         edges = self.edges
         for low in range(begin, end, PIECE_ENTRIES):
             held = slice(low, min(low + PIECE_ENTRIES, end))
-            columns = (edges.src[held], edges.dst[held], edges.weight[held])
-            yield Edges(edges.num_vertices, *columns, directed=edges.directed)
+            yield Edges(
+                edges.num_vertices,
+                edges.src[held],
+                edges.dst[held],
+                edges.weight[held],
+                directed=edges.directed,
+            )
 
     def read(self) -> Edges:
         """Return the list."""

@@ -14,7 +14,7 @@ MAX_VERTICES = 1 << 48
 # Whole numbers up to it are exact in float64.
 MOST_EXACT = 1 << 53
 BOUND_BYTES = 8  # where a row begins, or a part
-# Rows may take as many bytes as this whatever a file is like.
+# Bytes that row pointers may take whatever the size of the file.
 ROWS_ALLOWED = 64 << 20
 # Vertices for each edge from which on ids are taken for names.
 SPARSE_RATIO = 16
@@ -56,7 +56,7 @@ class Edges:
 def is_sparse(num_vertices: int, num_entries: int) -> bool:
     """Return whether most vertices would have no edge, and their rows take much disk.
 
-    The ids in a file are then names, such as those of OpenStreetMap, not numbers.
+    The ids in a file are then names, such as OpenStreetMap's, not numbers.
     """
     far = num_vertices > SPARSE_RATIO * num_entries
     return far and BOUND_BYTES * num_vertices > ROWS_ALLOWED

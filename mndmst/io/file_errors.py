@@ -21,7 +21,7 @@ MALFORMED = (
 )
 CHUNK_BYTES = 1 << 20
 REMAKE_GRAPH = "make the graph again"
-# What system calls say where a file system does not do what is asked.
+# Error numbers of operations that a file system does not support.
 UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -60,7 +60,7 @@ def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
 
 @contextmanager
 def open_hdf5(path: Path) -> Iterator[h5py.File]:
-    """Open a regular file for reading; `reading` tells what is wrong with it."""
+    """Open a regular file for reading; use it inside `reading`."""
     check_regular(path)
     with h5py.File(path, "r") as file:
         yield file
@@ -77,7 +77,7 @@ def foreign(path: Path) -> bool:
 
 
 def is_hdf5(head: bytes) -> bool:
-    """Return whether the first bytes of a file are those of HDF5."""
+    """Return whether a file's first bytes are HDF5's signature."""
     return head.startswith(_SIGNATURE)
 
 
@@ -130,7 +130,7 @@ def write_attributes(item: h5py.Group, attributes: dict[str, Any]) -> None:
 
 
 def read_attribute(item: h5py.Group, name: str) -> Any:
-    """Return an attribute; text of either kind as str, what is no value as None."""
+    """Return an attribute; text as str, and None if it is missing or not a scalar."""
     value = item.attrs.get(name)
     if np.ndim(value) or isinstance(value, h5py.Empty):
         return None

@@ -1,7 +1,7 @@
-"""How much memory this process may take for what it reads.
+"""The limit on memory that this process takes for its inputs.
 
-A command sets once what its option `--memory` allows. Readers ask before they take
-memory whose size a file determines: what it unpacks to, or what its header says.
+A command sets the limit once, from its option `--memory`. Readers ask before they take
+memory whose size a file determines: its unpacked contents, or sizes in its header.
 """
 
 import resource
@@ -24,12 +24,12 @@ class _Allowed:
 
 
 def allow(limit: int) -> None:
-    """Let this process hold so many bytes; with 0, what the machine has free."""
+    """Set the limit in bytes; 0 sets none but the machine's free memory."""
     _Allowed.limit = limit
 
 
 def room() -> int:
-    """Return how many more bytes may be taken for what is read."""
+    """Return the bytes that readers may still take."""
     left = free_bytes()
     if _Allowed.limit:
         left = min(left, _Allowed.limit - held_bytes() - RESERVE)
@@ -45,7 +45,7 @@ def check_room(path: str | Path, nbytes: int, what: str) -> None:
         The file that needs it.
     nbytes : int
     what : str
-        What it is needed for, such as "what is in it".
+        The purpose, for the message, such as "its contents".
 
     Raises
     ------
@@ -81,7 +81,7 @@ def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> Confi
 def capped() -> Iterator[None]:
     """Limit the memory that other libraries can take, by the system.
 
-    They unpack what they read without asking, and raise their own errors.
+    Such libraries unpack files without asking, and raise their own errors.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [data_bytes() + max(room(), LEAST_OF_LIBRARIES)]

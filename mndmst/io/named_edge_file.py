@@ -77,7 +77,7 @@ class NamedEdgeFile(EntryFile):
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
         """Yield the entries that begin in [begin, end), a bounded number at a time.
 
-        Ranges are those of `EdgeFile.pieces`.
+        `EdgeFile.pieces` defines the ranges.
 
         Raises
         ------
@@ -98,9 +98,9 @@ class NamedEdgeFile(EntryFile):
         edges, first = [], 0
         for piece in pieces:
             middle, end = first + len(piece), first + 2 * len(piece)
-            src, dst = positions[first:middle], positions[middle:end]
-            columns = src.astype(ids), dst.astype(ids), piece.weight
-            edges.append(Edges(len(names), *columns, directed=True))
+            src = positions[first:middle].astype(ids)
+            dst = positions[middle:end].astype(ids)
+            edges.append(Edges(len(names), src, dst, piece.weight, directed=True))
             first = end
         joined = joined_edges(len(names), edges, directed=True)
         weight = joined.weight

@@ -27,7 +27,7 @@ def check_outputs(
     kept: Path | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Make sure that outputs can be made, and replace only what they may.
+    """Check that outputs can be written and replace no protected file.
 
     No output may replace an input, a graph's file or another output, or have a name
     that says another format. `overwrite_rule` has the rule for all other files.

@@ -29,7 +29,7 @@ State = tuple[int, int, int]
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is no regular file, before it is opened.
+    """Refuse a path that is not a regular file, before it is opened.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
     Raises
     ------
     InputError
-        If it is larger, or no regular file.
+        If it is larger, or not a regular file.
     OSError
         If it cannot be read.
     """
@@ -89,8 +89,8 @@ def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             raise InputError(
-                f"{path}: is larger than {most:,} bytes, too large for what it should "
-                "be. Give another file."
+                f"{path}: is larger than {most:,} bytes, the limit for such files. "
+                "Give another file."
             )
         return file.read(size)
 
@@ -101,9 +101,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        If it is missing or no TOML.
+        If it is missing or not TOML.
     InputError
-        If it is too large, or no regular file.
+        If it is too large, or not a regular file.
     """
     try:
         return tomllib.loads(read_small(path).decode())
@@ -112,7 +112,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except MndmstError:
         raise
     except ValueError as error:
-        raise ConfigError(f"{path}: is no TOML ({error}). Fix it.") from error
+        raise ConfigError(f"{path}: is not TOML ({error}). Fix it.") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: is nested too deeply. Fix it.") from error
 

@@ -1,5 +1,5 @@
-"""Kernels as machine code: compiled once, kept by content, called without a compiler.
+"""Kernels as machine code: compiled once by Numba, cached, called without Numba.
 
-Numba compiles them. Where that is done, a run needs llvmlite alone, which loads
-object code in milliseconds where Numba takes half a second to be imported.
+A run whose kernels are cached imports neither Numba nor LLVM. It links object code in
+milliseconds; the import of Numba alone takes half a second.
 """

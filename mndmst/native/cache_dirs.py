@@ -1,4 +1,4 @@
-"""Where the code of kernels lies: in directories named after what it depends on.
+"""Directories of compiled kernels, named by a digest of everything the code depends on.
 
 A directory belongs to one state of the kernels' sources, one version of the compiler,
 and one level of the processor. So a second installation of the same sources compiles
@@ -19,15 +19,15 @@ from ..host.errors import ConfigError
 from .processor_levels import NATIVE, best_level, processor
 
 PACKAGE = Path(__file__).parents[1]
-# Code that an installation brings along.
+# Code shipped with an installation.
 SHIPPED = Path(__file__).with_name("objects")
 
 
 @functools.cache
 def directories() -> tuple[Path, ...]:
-    """Return where code of these sources may lie, for this processor before others.
+    """Return the trusted directories of code for these sources, most specific first.
 
-    What only this processor runs lies there if somebody has compiled it so.
+    Directories for exactly this processor (`NATIVE`) come before those of its level.
     """
     own = writable()
     shared = [*_shared_bases(), SHIPPED]
@@ -35,23 +35,23 @@ def directories() -> tuple[Path, ...]:
     found += [own] if own else []
     if best_level() != NATIVE:
         found += [base / state(best_level()) for base in shared]
-    return tuple(place for place in found if place == own or _trusted(place))
+    return tuple(path for path in found if path == own or _trusted(path))
 
 
-def _trusted(place: Path) -> bool:
-    """Return whether a directory is there, and nobody else can change it."""
+def _trusted(directory: Path) -> bool:
+    """Return whether a directory exists and no other user can write to it."""
     try:
-        return place.is_dir() and weak_place(place) is None
+        return directory.is_dir() and weak_place(directory) is None
     except OSError:
         return False
 
 
 @functools.cache
 def writable() -> Path | None:
-    """Return the directory that new code is kept in, made if need be.
+    """Return the directory for new code, created if missing; None without one.
 
-    It lies in `MNDMST_CACHE_DIR`, else in the user's cache, else among temporary
-    files: in the first of these that can be written and that nobody else can change.
+    Candidates are `MNDMST_CACHE_DIR`, the user's cache, and the temporary directory, in
+    this order. The first one wins that this user, and no other user, can write to.
     """
     refused = None
     for base in _own_bases():
@@ -70,40 +70,41 @@ def writable() -> Path | None:
 
 
 def place_for(base: Path | None, processors: str) -> Path:
-    """Return the directory for code in a base, which all may read; make it.
+    """Create and return the directory for code below `base`, readable by all users.
 
-    Without a base it is the user's own.
+    Without a base, return the user's own directory.
 
     Raises
     ------
     ConfigError
-        If others can change it, or it cannot be written.
+        If the directory is not writable, or other users can write to it.
     """
     shared = base is not None
     if base is None:
         own = writable()
         if own is None:
             raise ConfigError(
-                "there is no place to keep compiled kernels in; see above"
+                "no directory for compiled kernels is writable; see above"
             )
         base = own.parent
-    place = base.absolute() / state(processors)
-    missing = [folder for folder in (place, *place.parents) if not folder.exists()]
+    directory = base.absolute() / state(processors)
+    parents = (directory, *directory.parents)
+    missing = [folder for folder in parents if not folder.exists()]
     try:
-        weak = make_private(place)
+        weak = make_private(directory)
         for folder in missing if shared else ():
             folder.chmod(0o755)
     except OSError as error:
         raise ConfigError(
-            f"{base}: compiled kernels cannot be kept there ({error}). Name another "
+            f"{base}: compiled kernels cannot be written there ({error}). Name another "
             "directory with --into."
         ) from error
     if weak is not None:
         raise ConfigError(
-            f"{base}: others can change {weak}, so code there would not be believed. "
-            "Take the right to write from them, or name another directory."
+            f"{base}: {weak} is writable by other users, so code from it would not be "
+            "loaded. Remove their permission (chmod go-w), or name another directory."
         )
-    return place
+    return directory
 
 
 def _own_bases() -> Iterator[Path]:
@@ -115,20 +116,20 @@ def _own_bases() -> Iterator[Path]:
 
 
 def _shared_bases() -> Iterator[Path]:
-    """Yield where `mndmst compile --into` has put code for many users."""
-    for place in os.environ.get("MNDMST_KERNELS", "").split(os.pathsep):
-        if place:
-            yield Path(place)
+    """Yield the directories of `MNDMST_KERNELS`: code of `mndmst compile --into`."""
+    for base in os.environ.get("MNDMST_KERNELS", "").split(os.pathsep):
+        if base:
+            yield Path(base)
 
 
 @functools.cache
 def state(processors: str) -> str:
-    """Return a name that these sources, a compiler and a level have alone.
+    """Return the directory name for these sources, this compiler and a level.
 
     Parameters
     ----------
     processors : str
-        The name of a level, of `levels.NAMES`.
+        The name of a level, of `processor_levels.NAMES`.
     """
     text = hashlib.blake2b(_sources(), digest_size=8)
     versions = map(_version, ("numba", "llvmlite"))
@@ -141,7 +142,7 @@ def state(processors: str) -> str:
 
 @functools.cache
 def _sources() -> bytes:
-    """Return a digest of what kernels depend on."""
+    """Return a digest of the source files that kernels depend on."""
     text = hashlib.blake2b(digest_size=16)
     for source in sorted(kernel_files(PACKAGE)):
         text.update(f"{source.relative_to(PACKAGE)}\n".encode() + source.read_bytes())
@@ -149,7 +150,7 @@ def _sources() -> bytes:
 
 
 def _version(package: str) -> str:
-    """Return the version of a package, which is not imported for that."""
+    """Return the version of a package without importing it."""
     found = find_spec(package)
     if found is None or found.origin is None:
         return "none"
@@ -157,7 +158,7 @@ def _version(package: str) -> str:
 
 
 def kernel_files(package: Path) -> list[Path]:
-    """Return the files that kernels depend on: theirs, and those of their tuples."""
+    """Return the source files of kernels and of the tuples that they take."""
     return [
         *package.glob("native/*.ll"),
         package / "native" / "compiler.py",

@@ -1,7 +1,7 @@
-"""The store of compiled kernels: a file for each kernel and the types it is called for.
+"""The store of compiled kernels: one file per kernel and types of arguments.
 
-`places.py` says in which directories it lies. A file is loaded only if no other user
-can write to it, from the bytes of the same open file whose owner and mode were checked.
+`cache_dirs.py` chooses the directories. A file is loaded only if no other user can
+write to it, from the bytes of the same open file whose owner and mode were checked.
 """
 
 import hashlib
@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from ..host.caches import has_trusted, read_trusted
 
-# What code calls that is not the C library's: it counts references to arrays, and takes
-# and frees their memory. It is kept under this name, without types.
+# The runtime: functions that count references to arrays, allocate and free their
+# memory. Compiled kernels call them. The store has the runtime under this name, without
+# types.
 RUNTIME_NAME = "mndmst.native.memory"
 RELEASE = "NRT_decref"
 RUNTIME = {
@@ -27,16 +28,16 @@ RUNTIME = {
 
 
 class Code(NamedTuple):
-    """The code of a kernel for some types.
+    """Object code of a kernel for one signature.
 
     Attributes
     ----------
     symbol : str
-        The name of its entry.
+        The symbol of its entry point.
     result : str
-        The type of what it returns, as in `signature`.
+        The type of its result, as text (see `arguments`).
     code : bytes
-        A relocatable object.
+        A relocatable object file.
     """
 
     symbol: str
@@ -44,44 +45,44 @@ class Code(NamedTuple):
     code: bytes
 
 
-def find(places: Iterable[Path], name: str, signature: str) -> Code | None:
-    """Return what some places have of a kernel for some types; None if nothing."""
-    for directory in places:
+def find(dirs: Iterable[Path], name: str, signature: str) -> Code | None:
+    """Return the code of a kernel from the first directory that has it, or None."""
+    for directory in dirs:
         code = _read(directory / _file_name(name, signature), name, signature)
         if code is not None:
             return code
     return None
 
 
-def has(places: Iterable[Path], name: str, signature: str) -> bool:
-    """Return whether a file of the store may be loaded; it may still be damaged."""
+def has(dirs: Iterable[Path], name: str, signature: str) -> bool:
+    """Return whether a directory has a trusted file for a kernel; it may be damaged."""
     file = _file_name(name, signature)
-    return any(has_trusted(place / file) for place in places)
+    return any(has_trusted(directory / file) for directory in dirs)
 
 
 def keep(name: str, signature: str, code: Code, directory: Path) -> None:
-    """Keep code for the next process."""
+    """Save code in a directory for other processes; a failure is ignored."""
     facts = {
         "name": name, "signature": signature, "symbol": code.symbol,
         "result": code.result, "digest": _digest(code.code),
     }  # fmt: skip
     head = json.dumps(facts).encode() + b"\n"
-    place = directory / _file_name(name, signature)
+    path = directory / _file_name(name, signature)
     made, part = tempfile.mkstemp(dir=directory, prefix=".part-")
     try:
         with os.fdopen(made, "wb") as file:
             file.write(head + code.code)
-            os.fchmod(made, 0o644)  # where others may look, they may read
-        Path(part).replace(place)
+            os.fchmod(made, 0o644)  # readable by all who can enter the directory
+        Path(part).replace(path)
     except OSError:  # such as a full disk; the next process compiles it
         Path(part).unlink()
 
 
-def _read(place: Path, name: str, signature: str) -> Code | None:
-    held = read_trusted(place)
-    if held is None:
+def _read(path: Path, name: str, signature: str) -> Code | None:
+    content = read_trusted(path)
+    if content is None:
         return None
-    head, _, code = held.partition(b"\n")
+    head, _, code = content.partition(b"\n")
     try:
         facts = json.loads(head)
         expected = name, signature, _digest(code)

@@ -1,7 +1,7 @@
-"""Load code into this process, and call it by Numba's convention.
+"""Compiled kernels: load object code, call it by Numba's convention, read the result.
 
-A function returns a status. It takes a pointer for its result, a pointer for an
-exception, and then its arguments as words (see `arguments`).
+A compiled function returns a status. It takes a pointer to memory for its result, a
+pointer for an exception, and then its arguments as words (see `arguments`).
 """
 
 import ctypes
@@ -39,18 +39,18 @@ Reader = Callable[[Any, tuple, Release], Any]
 
 
 class Owner:
-    """The memory of an array that a kernel has returned.
+    """Owner of the memory of an array that a kernel has returned.
 
     Parameters
     ----------
     interface : dict
         NumPy's array interface.
     owner : int
-        The address of the memory's count of references; 0 if an argument has it.
+        Address of the reference count; 0 if an argument owns the memory.
     release : callable
-        Takes one reference away.
+        Decrements the reference count.
     arguments : tuple
-        Kept as long as the array, which may lie in one of them.
+        Kept alive as long as the array, which may be a view of one of them.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class Owner:
 
 
 class Result:
-    """The layout of a result, and how a Python object is made of it.
+    """Memory layout of a kernel's result, and its conversion to a Python object.
 
     Parameters
     ----------
     kind : str
-        Its type, as in `signature`.
+        The type of the result, as text.
     """
 
     def __init__(self, kind: str) -> None:
@@ -79,7 +79,7 @@ class Result:
         self.layout, self._read = _reader(parsed)
 
     def read(self, memory: Any, arguments: tuple, release: Release) -> Any:
-        """Return the result that a kernel has written."""
+        """Convert the result in `memory` to a Python object."""
         field = memory if issubclass(self.layout, ctypes.Structure) else memory.value
         return self._read(field, arguments, release)
 
@@ -89,7 +89,7 @@ def _reader(kind: Type) -> tuple[Any, Reader]:
         return _array_reader(kind)
     if isinstance(kind, Tuple):
         return _tuple_reader(kind)
-    # As Numba does: its integers become Python's.
+    # As in Numba, all integers become Python's int.
     convert = _AS.get(kind.name, int)
     return _NUMBERS[kind.name], lambda value, _, __: convert(value)
 
@@ -135,22 +135,29 @@ def _tuple_reader(kind: Tuple) -> tuple[Any, Reader]:
 
 
 _WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
-# All is well, or the result is None.
+# Statuses of success: a result, and the result None.
 _DONE = (0, -2)
-# A call that is put down has room for so many arguments, the two pointers among them.
+# Words of arguments in a queued call, the two pointers included; the words before them
+# are the status and the address of the code.
 MOST_WORDS = 192
-HEAD_WORDS = 2  # before them the status, and the code's address
+HEAD_WORDS = 2
 
 
 class CompiledKernel:
-    """The code of a kernel for arguments of some types.
+    """A loaded kernel for one signature, callable with packed arguments.
 
     Parameters
     ----------
     name : str
-        The kernel's, for errors.
+        The kernel's name, for errors.
     runtime : Code
-        What takes memory for kernels; loaded once.
+        The memory functions that kernels call; loaded once.
+
+    Attributes
+    ----------
+    can_be_queued : bool
+        Whether a worker thread can make the call. Floating-point arguments travel in
+        other registers than `intrinsics.make_call` fills.
     """
 
     def __init__(self, name: str, code: Code, signature: str, runtime: Code) -> None:
@@ -160,24 +167,17 @@ class CompiledKernel:
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
         self._address = _linker().add(code.code, code.symbol)
         self._native, self._result = prototype(self._address), Result(code.result)
-        # Numbers that are no integers go another way than all others.
         plain = all(kind is ctypes.c_int64 for kind in kinds)
         self.can_be_queued = plain and len(kinds) + len(pointers) <= MOST_WORDS
 
     def __call__(self, words: list, arguments: tuple) -> Any:
-        """QueuedCall the code; return its result.
-
-        Parameters
-        ----------
-        words : list
-            What `arguments.pack` makes of the arguments.
-        """
+        """Call the code with the words of the packed arguments; return the result."""
         memory, fault = self._result.layout(), ctypes.c_void_p()
         status = self._native(ctypes.byref(memory), ctypes.byref(fault), *words)
         return self._read(status, memory, fault, arguments)
 
     def queue(self, words: list, arguments: tuple) -> "QueuedCall":
-        """Return a call for `intrinsics.make_call` to make."""
+        """Return a queued call, for `intrinsics.make_call` to make."""
         return QueuedCall(self, words, arguments)
 
     def _read(self, status: int, memory: Any, fault: Any, arguments: tuple) -> Any:
@@ -187,12 +187,12 @@ class CompiledKernel:
 
 
 class QueuedCall:
-    """A call of a kernel that is put down, for another thread to make.
+    """A queued kernel call.
 
     Attributes
     ----------
     address : int
-        Of its status, the address of its code, and the words that this takes.
+        Address of a block of words: the status, the code's address, the arguments.
     """
 
     def __init__(self, entry: CompiledKernel, words: list, arguments: tuple) -> None:
@@ -203,7 +203,7 @@ class QueuedCall:
         self.address = ctypes.addressof(self._block)
 
     def result(self) -> Any:
-        """Return what the kernel has returned, or raise what it has raised."""
+        """Return the kernel's result, or raise its exception."""
         return self._entry._read(
             self._block[0], self._memory, self._fault, self._arguments
         )
@@ -213,7 +213,10 @@ _Block = ctypes.c_int64 * (HEAD_WORDS + MOST_WORDS)
 
 
 class _LlvmLinker:
-    """LLVM's linker, for other machines. It goes on to read what it was given."""
+    """LLVM's linker, for machines that `linker` does not support.
+
+    LLVM reads the bytes of an object after it has been added, so they stay alive.
+    """
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -237,20 +240,20 @@ class _LlvmLinker:
 
 @functools.cache
 def _linker() -> Linker | _LlvmLinker:
-    """Return the one that links for this process."""
+    """Return this process's linker."""
     return Linker() if links_here() else _LlvmLinker()
 
 
 @functools.cache
 def _release(runtime: Code) -> Release:
-    """Load what takes and frees memory; return what takes a reference away."""
+    """Load the runtime; return its function that decrements a reference count."""
     return ctypes.CFUNCTYPE(None, ctypes.c_size_t)(
         _linker().add(runtime.code, runtime.symbol)
     )
 
 
 class _Fault(ctypes.Structure):
-    """What Numba's code points to when it raises: an exception, pickled."""
+    """Numba's record of a raised exception: a pickle."""
 
     _fields_ = (("data", ctypes.c_void_p), ("length", ctypes.c_int32))
 
@@ -259,6 +262,6 @@ def _error(fault: int | None, name: str) -> Exception:
     """Return the exception that a kernel has raised."""
     if fault is None:
         return RuntimeError(f"{name} failed")
-    told = _Fault.from_address(fault)
-    kind, values, *_ = pickle.loads(ctypes.string_at(told.data, told.length))
+    record = _Fault.from_address(fault)
+    kind, values, *_ = pickle.loads(ctypes.string_at(record.data, record.length))
     return kind(*(values or ()))

@@ -1,7 +1,7 @@
-"""Machine code of a kernel for some types, by Numba.
+"""Compile a kernel to object code, by Numba.
 
-What is used here of Numba is not all its public interface. It was tried with 0.68;
-`proof` shows whether code of another version can be called.
+Part of the interface used here is not public in Numba. It is tested with 0.68;
+`self_test` checks whether the code of another version can be called.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ _BLAS = "scipy.linalg.cython_blas"
 
 
 def _leave_out_blas() -> None:
-    """Let Numba begin without SciPy, which it would ask whether there is a BLAS."""
+    """Import Numba without SciPy, which Numba would import to look for a BLAS."""
     if _BLAS in sys.modules or "numba.np.arraymath" in sys.modules:
         return
     sys.modules[_BLAS] = None  # type: ignore[assignment]
@@ -33,7 +33,7 @@ def _leave_out_blas() -> None:
 
 _leave_out_blas()
 
-import numba  # noqa: E402, what comes first is a setting of it
+import numba  # noqa: E402, the setting above must come first
 import numpy as np  # noqa: E402
 from llvmlite import binding as llvm  # noqa: E402
 from numba import types  # noqa: E402
@@ -47,19 +47,19 @@ _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def dispatcher_of(function: Any, inline: str, alone: bool = False) -> Any:
-    """Return what Numba makes of a function.
+    """Return Numba's dispatcher of a function.
 
     Parameters
     ----------
     alone : bool
-        It is to be called from Python, through Numba.
+        Whether Python calls it through Numba, so that it needs wrappers.
     """
     options = {} if alone else _NO_WRAPPERS
     return numba.njit(nogil=True, inline=inline, **options)(function)
 
 
 def type_of(value: Any) -> Any:
-    """Return the type of a global value that kernels name."""
+    """Return Numba's type of a global value that kernels use."""
     typing = registry.cpu_target.typing_context
     typing.refresh()  # the value may just have been imported
     return typing.resolve_value_type(value)
@@ -67,18 +67,18 @@ def type_of(value: Any) -> Any:
 
 @global_compiler_lock
 def compile_kernel(function: Any, signature: str, processors: str) -> Code:
-    """Compile a kernel for some types of arguments.
+    """Compile a kernel for one signature.
 
     Parameters
     ----------
     processors : str
-        The level of the code, of `levels.NAMES`.
+        The level of the code, of `processor_levels.NAMES`.
 
     Raises
     ------
     TypeError
-        If the code calls functions that a process without Numba does not have, such
-        as those of the interpreter, or of LLVM's runtime library.
+        If the code calls functions that a process without Numba lacks, such as those of
+        the interpreter or of LLVM's runtime library.
     """
     flags = compiler.Flags()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
@@ -90,7 +90,8 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
         )
         code = made.library.emit_native_object()
     # LLVM calls its runtime library for operations that the target lacks. Only the
-    # object tells; LLVM's linker ends the process where it finds no such function.
+    # object shows such calls; LLVM's linker would end the process at a missing
+    # function.
     needed = {*_needed(made.library._final_module), *undefined_symbols(code)}
     unknown = sorted(name for name in needed if not _known(name))
     if unknown:
@@ -101,7 +102,7 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
 
 @global_compiler_lock
 def compile_runtime(processors: str) -> Code:
-    """Compile what counts references to arrays, and takes and frees their memory."""
+    """Compile the functions that count references to arrays, allocate and free them."""
     module, library = nrtdynmod.create_nrt_module(_context(processors))
     library.add_ir_module(module)
     memory = Path(__file__).with_name("memory.ll").read_text()
@@ -110,10 +111,10 @@ def compile_runtime(processors: str) -> Code:
 
 
 class _Codegen(codegen.AOTCPUCodegen):
-    """Makes objects for processors of a level.
+    """Code generator for the processors of a level.
 
-    Numba takes the features of a processor from its name alone. The features of this
-    processor may be fewer: a hypervisor hides some.
+    Numba derives the features of a processor from its name alone. This processor may
+    have fewer features, because a hypervisor hides some.
     """
 
     def __init__(self, processors: str) -> None:
@@ -129,7 +130,7 @@ class _Codegen(codegen.AOTCPUCodegen):
 
 
 class _Part(codegen.AOTCodeLibrary):
-    """A function that kernels call, but nobody else."""
+    """A function that only kernels call, so it needs no address of its own."""
 
     def get_pointer_to_function(self, name: str) -> int:
         return 0
@@ -144,7 +145,7 @@ class _Parts(_Codegen):
 
 @contextmanager
 def _only_linked(processors: str) -> Iterator[None]:
-    """Let Numba make no machine code of functions that are parts of kernels."""
+    """Keep Numba from loading the functions that kernels call as code of their own."""
     context = registry.cpu_target.target_context
     before = context._internal_codegen
     context._internal_codegen = _Parts(processors)
@@ -155,7 +156,7 @@ def _only_linked(processors: str) -> Iterator[None]:
 
 
 def _context(processors: str) -> Any:
-    """Return the context in which Numba makes objects and loads none."""
+    """Return a context in which Numba emits objects and loads none."""
     typing = registry.cpu_target.typing_context
     context = registry.cpu_target.target_context
     typing.refresh()
@@ -164,14 +165,14 @@ def _context(processors: str) -> Any:
 
 
 def _needed(module: Any) -> Iterator[str]:
-    """Yield the names that code of a module has to find elsewhere."""
+    """Yield the external symbols of a module."""
     for item in (*module.functions, *module.global_variables):
         if item.is_declaration and not item.name.startswith("llvm."):
             yield item.name
 
 
 def _known(name: str) -> bool:
-    """Return whether a process that has no Numba has something of a name."""
+    """Return whether a process without Numba can resolve a symbol."""
     return name in RUNTIME or hasattr(ctypes.CDLL(None), name)
 
 
@@ -195,7 +196,7 @@ def _numba_type(kind: Type) -> Any:
 
 
 def _from_numba(kind: Any) -> Type:
-    """Return a type of Numba's as one of `signature`."""
+    """Convert a type of Numba's to one of `arguments`."""
     if kind == types.none:
         return NONE
     if isinstance(kind, types.Array):

@@ -1,7 +1,7 @@
-"""A kernel: a function of numbers and arrays that is compiled for their types.
+"""The decorator `kernel`: functions of numbers and arrays, compiled for their types.
 
-It is called as any function. The first call with some types loads its code from the
-store, or has Numba compile it. Other kernels that Numba compiles may call it.
+The first call with a signature loads the kernel's code from the store, or has Numba
+compile it. Kernels may call other kernels.
 """
 
 import functools
@@ -12,13 +12,13 @@ from typing import Any
 
 from .arguments import pack, types_of
 
-# Numba alone compiles and calls, for people who change kernels.
+# For development of kernels: Numba compiles and calls them, without the store.
 JIT = bool(os.environ.get("MNDMST_JIT"))
 _lock = threading.Lock()
 
 
 class Kernel:
-    """A function that machine code stands for; see `kernel`."""
+    """A compiled function; see `kernel`."""
 
     def __init__(self, function: Callable[..., Any], inline: str) -> None:
         functools.update_wrapper(self, function)
@@ -32,12 +32,9 @@ class Kernel:
         return self.code(pack(arguments, words), arguments)(words, arguments)
 
     def code(self, key: Hashable, arguments: tuple) -> Callable[[list, tuple], Any]:
-        """Return what takes the words of arguments, and them.
+        """Return the loaded code for arguments whose types have the key `pack` returns.
 
-        Parameters
-        ----------
-        key : hashable
-            What `pack` returns of them.
+        The code takes the packed words, and the arguments themselves.
         """
         code = self._loaded.get(key)
         return self._load(key, types_of(arguments)) if code is None else code
@@ -52,7 +49,7 @@ class Kernel:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """What Numba makes of the function, for other kernels."""
+        """Numba's dispatcher of the function, for kernels that call it."""
         from .compiler import dispatcher_of
 
         return dispatcher_of(self.function, self.inline)
@@ -65,13 +62,13 @@ class Kernel:
 
 
 def kernel(function: Callable[..., Any] | None = None, *, inline: str = "never") -> Any:
-    """Make a kernel of a function; to be used as a decorator.
+    """Decorate a function as a kernel.
 
     Parameters
     ----------
     inline : {"never", "always"}
-        With "always" its source is put where other kernels call it. LLVM, which comes
-        later, also puts the code of small ones there by itself.
+        "always" inlines its source where other kernels call it. LLVM inlines the code
+        of small kernels in any case.
     """
     if function is None:
         return lambda function: kernel(function, inline=inline)

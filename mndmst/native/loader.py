@@ -1,4 +1,4 @@
-"""Call the code of kernels: from the store, or compiled now."""
+"""Load kernels: cached code if the store has it, else code compiled now."""
 
 import fcntl
 import functools
@@ -21,14 +21,14 @@ _loaded: list[tuple[str, str]] = []
 
 
 def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
-    """Return a function that calls a kernel with words for arguments of some types.
+    """Return a callable that takes packed arguments of one signature.
 
-    Not to be called by two threads at a time.
+    Not thread-safe: `Kernel` calls it under its lock.
     """
     _loaded.append((name, signature))
     code = find(directories(), name, signature)
     if code is None:
-        with _locked(name, signature):  # another process may have kept it meanwhile
+        with _locked(name, signature):  # another process may have saved it meanwhile
             code = find(directories(), name, signature)
             code = code or _compile(name, function, signature)
     if code is None:
@@ -40,7 +40,7 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
 
 
 def _compile(name: str, function: Callable[..., Any], signature: str) -> Code | None:
-    """Compile a kernel and keep its code; None if such code cannot be called."""
+    """Compile a kernel and save its code; None if this Numba's code is unusable."""
     if not _compiler_serves():
         return None
     from .compiler import compile_kernel
@@ -52,25 +52,25 @@ def _compile(name: str, function: Callable[..., Any], signature: str) -> Code | 
 
 @contextmanager
 def _locked(name: str, signature: str) -> Iterator[None]:
-    """Let one process compile a kernel; ranks that call it, too, wait for its code."""
-    place = writable()
+    """Hold the file lock of a kernel, so that one process compiles and others wait."""
+    directory = writable()
     with ExitStack() as stack:
         with suppress(OSError):  # a file system may have no locks
-            if place is not None:
-                file = stack.enter_context((place / LOCK).open("w"))
+            if directory is not None:
+                file = stack.enter_context((directory / LOCK).open("w"))
                 byte = zlib.crc32(f"{name} {signature}".encode())
                 fcntl.lockf(file, fcntl.LOCK_EX, 1, byte)
         yield
 
 
 def loaded() -> list[tuple[str, str]]:
-    """Return the kernels that this process has called, and for which types."""
+    """Return the name and signature of every kernel that this process has called."""
     return list(_loaded)
 
 
 @functools.cache
 def _runtime() -> Code:
-    """Return the code that takes memory for kernels and frees it."""
+    """Return the code of the memory functions that kernels call."""
     code = find(directories(), RUNTIME_NAME, "")
     if code is None:
         from .compiler import compile_runtime
@@ -81,34 +81,34 @@ def _runtime() -> Code:
 
 
 def _keep(name: str, signature: str, code: Code) -> None:
-    place = writable()
-    if place is not None:
-        keep(name, signature, code, place)
+    directory = writable()
+    if directory is not None:
+        keep(name, signature, code, directory)
 
 
 @functools.cache
 def _compiler_serves() -> bool:
-    """Return whether code of this Numba can be called from here; say so if not.
+    """Return whether compiled code of the installed Numba passes the self-test.
 
-    What is used of Numba is not all its public interface, and a version that this
-    program does not know may have changed it.
+    Part of the interface is not public, so another version of Numba may differ. A
+    warning tells the user if kernels have to be called through Numba.
     """
-    from .self_test import EXPECTED, GIVEN, NAME, TYPES, proof
+    from .self_test import ARGUMENTS, EXPECTED, NAME, TYPES, WORDS, self_test
 
     try:
         from .compiler import compile_kernel
 
-        code = compile_kernel(proof, TYPES, best_level())
+        code = compile_kernel(self_test, TYPES, best_level())
         call = CompiledKernel(NAME, code, TYPES, _runtime())
-        if call(*GIVEN) == EXPECTED:
+        if call(WORDS, ARGUMENTS) == EXPECTED:
             return True
-        reason = "a kernel returned something else than it should"
+        reason = "the self-test returned a wrong result"
     except Exception as error:  # whatever an unknown version may raise
         reason = f"{type(error).__name__}: {error}"
     if launched_rank() == 0:
         sys.stderr.write(
             f"mndmst: kernels are called through Numba, which takes longer to start: "
-            f"this version of it makes code of another kind ({reason}). Install one "
-            "that was tried, such as 0.68.\n"
+            f"the code of this version of Numba is unusable ({reason}). Install a "
+            "tested version, such as 0.68.\n"
         )
     return False

@@ -1,6 +1,14 @@
-"""Compile kernels before they are called, by processes side by side.
+"""The kernels of each command, and their compilation ahead by parallel processes.
 
-What is to be compiled lies in a pipe, and each process takes the next of it.
+`signatures.txt` lists every kernel that a command calls, with the types of its
+arguments: under `solve`, `verify` and `update` for graphs in files, `arrays` and
+`matrices` for graphs in memory, each with a type of weights; under `points` and
+`service`; and under `others` for kernels that no command waits for. `python -m
+tests.called_kernels` writes the file from runs it watches, and a test compares the two.
+The first call compiles a kernel that the list lacks.
+
+The parent writes fixed-size records of kernels to a pipe. Every worker process reads
+the next record, compiles that kernel and saves its code.
 """
 
 import functools
@@ -22,15 +30,13 @@ from .code_store import RUNTIME_NAME, Code, has, keep
 from .processor_levels import best_level
 
 PARENT = Path(__file__).parents[2]
-# Bytes of an entry in the pipe; the system hands out so many at once or none.
+# Bytes of a record in the pipe. It is below PIPE_BUF, so a read returns a whole record.
 RECORD = 2048
-
-
 FILE = Path(__file__).with_name("signatures.txt")
 
 
 class KernelSignature(NamedTuple):
-    """A kernel, as `module.name`, and the types of its arguments as text."""
+    """A kernel's name (`module.function`) and the types of its arguments as text."""
 
     name: str
     signature: str
@@ -39,15 +45,15 @@ class KernelSignature(NamedTuple):
 def listed_kernels(
     user: str = "", weights: np.dtype | None = None
 ) -> list[KernelSignature]:
-    """Return the kernels that somebody calls, or all.
+    """Return the kernels of one user, or of all users.
 
-    The first is what takes memory for the others.
+    The first entry is the runtime, which allocates memory for the others.
 
     Parameters
     ----------
     user : {"solve", "verify", "update", "arrays", "matrices", "points", "service"}
     weights : dtype, optional
-        For the first five.
+        The type of weights; for the first five users.
     """
     wanted = user if weights is None else f"{user}:{weights.str[1:]}"
     found = [KernelSignature(RUNTIME_NAME, "")]
@@ -60,22 +66,22 @@ def listed_kernels(
 
 
 def without_code(
-    wanted: Sequence[KernelSignature], places: Sequence[Path]
+    wanted: Sequence[KernelSignature], dirs: Sequence[Path]
 ) -> list[KernelSignature]:
-    """Return those kernels that have no code in some places."""
-    return [entry for entry in wanted if not has(places, *entry)]
+    """Return the kernels without code in any of the directories."""
+    return [entry for entry in wanted if not has(dirs, entry.name, entry.signature)]
 
 
 @functools.cache
 def compile_for(user: str, weights: np.dtype | None = None) -> None:
-    """Compile what somebody calls and nobody has compiled, on all cores."""
+    """Compile a user's missing kernels in parallel, on all cores."""
     compile_side_by_side(uncompiled(user, weights))
 
 
 def uncompiled(user: str, weights: np.dtype | None = None) -> list[KernelSignature]:
-    """Return what somebody calls and nobody has compiled; see `registry.entries`.
+    """Return a user's kernels without cached code; see `listed_kernels`.
 
-    It is empty if there is no place to keep code in.
+    The list is empty if no cache directory is writable.
     """
     return (
         without_code(listed_kernels(user, weights), directories()) if writable() else []
@@ -88,19 +94,18 @@ def compile_side_by_side(
     directory: Path | None = None,
     processors: str | None = None,
 ) -> None:
-    """Compile kernels by several processes, and keep their code.
+    """Compile kernels in parallel processes, and save their code.
 
-    A kernel that a process fails to compile is compiled when it is called. One line
-    tells of all of them.
+    One warning names the kernels that failed to compile; their first call tries again.
 
     Parameters
     ----------
     jobs : int, optional
-        How many processes; by default one for each core.
+        Number of processes; by default one per core.
     directory : Path, optional
-        Where the code is kept; by default where this user's is.
+        The directory for the code; by default the user's cache.
     processors : str, optional
-        The level of the code, of `levels.NAMES`; by default `best_level`.
+        The level of the code, of `processor_levels.NAMES`; by default `best_level`.
     """
     jobs = min(jobs or core_count(), len(listed_kernels))
     if not jobs:
@@ -110,33 +115,33 @@ def compile_side_by_side(
     command = [sys.executable, "-m", __name__, str(os.getpid())]
     folder = directory or writable()
     command += [str(folder), processors or best_level()]
-    # All of them append lines to one open file.
+    # All workers append lines to one open file.
     with tempfile.TemporaryFile("w+", dir=folder) as failed:
         workers = [
             subprocess.Popen(command, stdin=reading, stdout=failed, env=environment)
             for _ in range(jobs)
         ]
         os.close(reading)
-        _hand_out(listed_kernels, writing)
+        _write_records(listed_kernels, writing)
         for worker in workers:
             worker.wait()
         failed.seek(0)
-        _tell(failed.read().splitlines())
+        _warn(failed.read().splitlines())
 
 
-def _hand_out(listed_kernels: Sequence[KernelSignature], writing: int) -> None:
-    """Put kernels into the pipe of the processes that compile them, and close it."""
+def _write_records(listed_kernels: Sequence[KernelSignature], writing: int) -> None:
+    """Write a record per kernel to the workers' pipe, and close the pipe."""
     with os.fdopen(writing, "wb") as pipe:
         try:
             for entry in listed_kernels:
                 pipe.write("\t".join(entry).encode().ljust(RECORD))
             pipe.flush()
-        except BrokenPipeError:  # all of them have failed
+        except BrokenPipeError:  # all workers have failed
             pass
 
 
-def _tell(failed: Sequence[str]) -> None:
-    """Say which kernels could not be compiled; why, of the first."""
+def _warn(failed: Sequence[str]) -> None:
+    """Warn of kernels that failed to compile, with the reason of the first."""
     if failed:
         name, why = failed[0].split("\t")
         others = f" and {counted(len(failed) - 1, 'other')}" * (len(failed) > 1)
@@ -154,10 +159,10 @@ def _with_package() -> str:
 
 
 def _work(parent: int, directory: Path, processors: str) -> None:
-    """Compile what the pipe has, as long as the process that fills it is there.
+    """Compile kernels from the pipe until it ends or the parent process is gone.
 
-    A list that is older than the sources may name a kernel that is no more, or other
-    types; the rest is compiled all the same.
+    A stale list may name removed kernels or wrong types; such entries are reported, and
+    the others are compiled.
     """
     while os.getppid() == parent:
         record = os.read(0, RECORD)
@@ -166,7 +171,7 @@ def _work(parent: int, directory: Path, processors: str) -> None:
         name, signature = record.decode().rstrip(" ").split("\t")
         try:
             code = _code_of(name, signature, processors)
-        except Exception as error:  # of Numba there are many kinds
+        except Exception as error:  # Numba raises many kinds
             why = str(error).strip().partition("\n")[0].replace("\t", " ")
             print(name, why, sep="\t", flush=True)
         else:

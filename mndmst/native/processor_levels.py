@@ -1,7 +1,7 @@
-"""Levels of machine code: the processors that kernels are compiled for.
+"""Processor levels: the instruction sets that kernels are compiled for.
 
 A level belongs to one architecture. A processor of another architecture, or below its
-architecture's level, runs code that is compiled for itself (`NATIVE`).
+architecture's level, needs code compiled for itself (`NATIVE`).
 """
 
 import ctypes
@@ -26,7 +26,7 @@ class Level:
     machine : str
         The architecture, as `platform.machine` names it.
     cpu, features : str
-        The target in LLVM's words: a processor, and features beyond it.
+        LLVM's target: a processor, and features beyond it.
     flags : frozenset of str
         Features in Linux's /proc/cpuinfo that every processor of this level has.
     """
@@ -54,15 +54,15 @@ NAMES = (*(level.name for level in LEVELS), NATIVE)
 
 
 def level_named(name: str) -> Level | None:
-    """Return the level of a name; None for `NATIVE`."""
+    """Return the level with a name; None for `NATIVE`."""
     return next((level for level in LEVELS if level.name == name), None)
 
 
 @functools.cache
 def best_level() -> str:
-    """Return the name of this architecture's level if this processor has it.
+    """Return the name of this architecture's level, or `NATIVE`.
 
-    Otherwise `NATIVE`: such code runs on any architecture that LLVM knows.
+    `NATIVE` is for processors below the level, and architectures without a level.
     """
     machine, flags = platform.machine(), set(processor().split())
     for level in LEVELS:
@@ -73,7 +73,7 @@ def best_level() -> str:
 
 @functools.cache
 def processor() -> str:
-    """Return the first processor's model and features, in the system's words."""
+    """Return the first processor's model and features, as the system reports them."""
     if sys.platform == "darwin":
         return f"{platform.machine()} {_sysctl('machdep.cpu.brand_string')}"
     try:
@@ -87,7 +87,7 @@ def processor() -> str:
 
 
 def _sysctl(name: str) -> str:
-    """Return a text from sysctlbyname(3) of macOS; empty if there is none."""
+    """Return a string of sysctlbyname(3) on macOS; empty if it has none."""
     text = ctypes.create_string_buffer(256)
     size = ctypes.c_size_t(len(text))
     with suppress(AttributeError):

@@ -1,4 +1,4 @@
-"""A kernel whose result shows that code can be called from here at all."""
+"""Self-test kernel: its result shows whether compiled code can be called at all."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from .arguments import pack
 
 
 class Pair(NamedTuple):
-    """Two columns, to try what a tuple of arrays becomes."""
+    """A tuple of two columns: kernels take arrays in tuples."""
 
     one: np.ndarray
     two: np.ndarray
 
 
-def proof(pair, scale, number, nothing):
-    """Use what kernels do: arrays made and given, tuples, numbers and None."""
+def self_test(pair, scale, number, nothing):
+    """Use every kind of argument and result: new and given arrays, tuples, numbers."""
     made = np.empty(len(pair.one), np.uint32)
     for i in range(len(made)):
         made[i] = pair.one[i] + pair.two[i] + number
@@ -25,8 +25,7 @@ def proof(pair, scale, number, nothing):
 
 NAME = "mndmst.native.self_test"
 TYPES = "mndmst.native.self_test.Pair(u4[],i8[:]),f8,i8,none"
-_ARGUMENTS = Pair(np.arange(4, dtype=np.uint32), np.arange(8)[::2]), 0.5, 3, None
-_WORDS: list = []
-pack(_ARGUMENTS, _WORDS)
-GIVEN = _WORDS, _ARGUMENTS
+ARGUMENTS = Pair(np.arange(4, dtype=np.uint32), np.arange(8)[::2]), 0.5, 3, None
+WORDS: list = []
+pack(ARGUMENTS, WORDS)
 EXPECTED = (32, True)

@@ -1,7 +1,12 @@
 """Progress of the search of a forest of points."""
 
+import time
+
 from ..host.formatting import counted
 from ..host.progress import Progress
+
+# Seconds of a phase after which it tells how long it may still take.
+SOON = 2.0
 
 
 class SearchReporter:
@@ -15,6 +20,7 @@ class SearchReporter:
     def __init__(self, progress: Progress | None = None) -> None:
         self.progress = progress
         self.phase = "neighbours"
+        self._begun = self._since = time.monotonic()
 
     def detail(self, text: str) -> None:
         """Write a detail, in a verbose run."""
@@ -22,12 +28,23 @@ class SearchReporter:
             self.progress.detail(text)
 
     def rows(self, done: int, total: int) -> None:
-        """Write how many rows of a phase are searched."""
-        if self.progress is not None:
-            self.progress.stage(f"{self.phase}: {done:,} of {counted(total, 'row')}")
+        """Write how many rows of a phase are searched, and how long the rest takes."""
+        if done == 0:
+            self._since = time.monotonic()
+        seconds = time.monotonic() - self._since
+        left = ""
+        if done and seconds > SOON:
+            left = f", about {seconds * (total - done) / done:.0f} s left"
+        self._write(f"{self.phase}: {done:,} of {counted(total, 'row')}{left}")
 
     def components(self, left: int) -> None:
         """Write how many components are left to join."""
         self.phase = f"joining, {counted(left, 'component')} left"
-        if self.progress is not None:
-            self.progress.stage(self.phase)
+        self._write(self.phase)
+
+    def _write(self, text: str) -> None:
+        """Write a stage, in a log only where the search takes longer than its lines."""
+        if self.progress is None:
+            return
+        if time.monotonic() - self._begun >= self.progress.cadence:
+            self.progress.stage(text)

@@ -58,11 +58,42 @@ def matrices(size: int) -> dict[str, np.ndarray]:
 
 
 def check_alltoallv(comm: Comm) -> None:
+    comm.shared.sparse_from = comm.size + 1
     for counts in matrices(comm.size).values():
         for messages.PIECE_BYTES in (1, 100, 64 << 20):
             sent = exchange(comm, counts)
             others = counts[comm.rank].sum() - counts[comm.rank, comm.rank]
             assert sent == 9 * others + 3 * 8 * (comm.size - 1)
+
+
+def check_exchange_by_consensus(comm: Comm) -> None:
+    """Messages go to partners only, small slices in the message of their sizes."""
+    comm.shared.sparse_from, many = 1, 5000  # more than a small message
+    for counts in matrices(comm.size).values():
+        for factor in (1, many):
+            before = comm.messages_sent
+            sent = exchange(comm, counts * factor)
+            others = np.delete(counts[comm.rank] * factor, comm.rank)
+            partners = np.count_nonzero(others)
+            assert sent == 9 * others.sum() + 3 * 8 * partners
+            if factor == 1:
+                assert comm.messages_sent - before == partners
+    for turn in range(50):  # ranks run ahead of each other by an exchange
+        counts = np.roll(np.eye(comm.size, dtype=int), turn, axis=1) * (turn % 3)
+        exchange(comm, counts)
+
+
+def check_reply(comm: Comm) -> None:
+    """Ranks that were asked reply, without a synchronization of all ranks."""
+    for counts in matrices(comm.size).values():
+        for factor in (1, 5000):
+            asked, (tags, _) = comm.alltoallv(
+                counts[comm.rank] * factor, *slices(comm, counts[comm.rank] * factor)
+            )
+            replied, (got,) = comm.reply(counts[comm.rank], asked, tags)
+            np.testing.assert_array_equal(replied, counts[comm.rank] * factor)
+            expected = slices(comm, counts[comm.rank] * factor)[0]
+            np.testing.assert_array_equal(got, expected)
 
 
 def check_alltoallv_takes_no_columns(comm: Comm) -> None:
@@ -103,11 +134,11 @@ def check_isendrecv(comm: Comm) -> None:
 
 
 def check_waiting_politely(comm: Comm) -> None:
-    polite = comm._shared.polite
-    for comm._shared.polite in (False, True):
+    polite = comm.shared.polite
+    for comm.shared.polite in (False, True):
         assert comm.sum(1) == comm.size
         check_alltoallv_of_bytes(comm)
-    comm._shared.polite = polite
+    comm.shared.polite = polite
 
 
 def check_send_and_receive(comm: Comm) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from mndmst.__main__ import main
 from mndmst.comm.communicator import Comm
-from mndmst.comm.messages import Coded
+from mndmst.comm.exchange import Coded
 
 
 def type_of(value: Any) -> str:

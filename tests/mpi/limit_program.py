@@ -1,6 +1,6 @@
 """All patterns of comm.py with a limit so low that everything is cut into pieces.
 
-`bulk.PIECE_BYTES` stands for the 2 GiB that some MPI libraries send at most.
+`messages.PIECE_BYTES` stands for the 2 GiB that some MPI libraries send at most.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import comm_checks
 import numpy as np
 
-from mndmst.comm.communicator import Coded, Comm, bulk, world
+from mndmst.comm.communicator import Coded, Comm, messages, world
 from mndmst.comm.directory import Directory
 
 LIMIT = 104
@@ -88,7 +88,7 @@ def check_depth_of_jumps(comm: Comm, n: int = 1 << 12) -> None:
 def main() -> None:
     comm = world()
     check_depth_of_jumps(comm)
-    bulk.PIECE_BYTES = LIMIT
+    messages.PIECE_BYTES = LIMIT
     limited = Comm(Limited(comm.mpi), comm._shared)
     for limited._shared.polite in (False, True):
         check_all_patterns(limited)

@@ -33,7 +33,7 @@ BOUND = """if True:
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[launched_rank() % len(cores)]})
     comm = world()
-    assert comm.lacks_cores() == (comm.size > len(cores)), len(cores)
+    assert (comm.ranks_per_core() > 1) == (comm.size > len(cores)), len(cores)
 """
 
 

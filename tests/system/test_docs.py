@@ -187,8 +187,28 @@ def test_the_glossary_is_short_and_its_terms_are_in_use() -> None:
     assert len(rows) <= 25
     others = " ".join(
         re.sub(r"\s+", " ", path.read_text().lower())
-        for path in [*DOCS.glob("*.md"), *(ROOT / "mndmst").rglob("*.py")]
+        for path in [
+            ROOT / "ARCHITECTURE.md",
+            *DOCS.glob("*.md"),
+            *(ROOT / "mndmst").rglob("*.py"),
+        ]
         if path.name != "glossary.md"
     )
     terms = [term for row in rows for term in row.split(", ")]
     assert [term for term in terms if term not in others] == []
+
+
+def test_architecture_is_short_and_its_paths_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert len(text.splitlines()) <= 200
+    named = set(re.findall(r"[\w./]+/[\w.]*|\b\w+\.(?:py|sh|toml)\b", text))
+    paths = {
+        name for name in named if re.fullmatch(r"[\w./]*(/|\.(py|md|sh|toml))", name)
+    }
+    assert len(paths) > 80
+    missing = {
+        name
+        for name in paths
+        if not ((ROOT / name).exists() or (ROOT / "mndmst" / name).exists())
+    }
+    assert missing == set()

@@ -84,7 +84,12 @@ class CudaPointProducts:
             ) from error
 
     def _upload(self, column: np.ndarray) -> Any:
-        return self._transfer.to_device(column) if column.nbytes else cupy.empty(0)
+        if column.nbytes == 0:
+            return cupy.empty(0)
+        return self._transfer.to_device(column.reshape(-1)).reshape(column.shape)
+
+    def _download(self, column: Any) -> np.ndarray:
+        return self._transfer.to_host(column.reshape(-1)).reshape(column.shape)
 
     def _load_kernels(self) -> None:
         value = "float" if self._given.values.dtype == np.float32 else "double"
@@ -225,8 +230,7 @@ class CudaPointProducts:
                 self._finish_near((len(rows),), (THREADS,), (*given, *lists, *found))
                 cupy.cuda.get_current_stream().synchronize()
             report(self.count, self.count)
-            to_host = self._transfer.to_host
-            return to_host(distance), to_host(places)
+            return self._download(distance), self._download(places)
 
     def lightest(
         self, components: ComponentArrays, asked: np.ndarray, report: Report

@@ -78,7 +78,7 @@ def read_dataset(
 
 
 def _own_item(file: h5py.File, name: str) -> tuple[h5py.Dataset, str]:
-    """Return what has a name and lies in the file itself, or what is wrong with it."""
+    """Return the object of a name in the file itself, and a text for its fault."""
     place = file
     for step in name.split("/"):
         found = place.get(step, getlink=True) if isinstance(place, h5py.Group) else None
@@ -91,7 +91,7 @@ def _own_item(file: h5py.File, name: str) -> tuple[h5py.Dataset, str]:
 
 
 def _problem(dataset: h5py.Dataset, length: int | None) -> str:
-    """Return what is wrong with a dataset, before any of it is read."""
+    """Return a text for a dataset's fault before any entry is read; "" if none."""
     if not isinstance(dataset, h5py.Dataset):
         return "is missing"
     # To ask for the shape of a virtual one might open other files.

@@ -24,7 +24,7 @@ FEW_CHUNKS = 4
 
 
 @dataclass(frozen=True)
-class _Chunk:
+class _StoredChunk:
     """A chunk of a dataset: its first entry, and where it is in the file."""
 
     first: int
@@ -67,14 +67,14 @@ class ChunkReader:
         self.whole = self._whole_chunks()
 
     def cut(self, count: int) -> list[tuple[int, int]]:
-        """Return at most so many ranges of all entries, which divide no chunk."""
+        """Split all entries into at most `count` ranges that divide no chunk."""
         step = self._length * -(-len(self._chunks) // count) or self._end
         first = self._first * self._length
         inner = range(first + step, self._end, step)
         return list(pairwise([self._begin, *inner, self._end]))
 
     def read(self, begin: int, target: np.ndarray) -> None:
-        """Read the entries from `begin` on, as many as `target` has.
+        """Read `len(target)` entries from `begin` on.
 
         Parameters
         ----------
@@ -123,9 +123,9 @@ class ChunkReader:
         return Chunks(self._handle, self._length, nbytes, first, offsets)
 
     def _read_part(
-        self, chunk: _Chunk, begin: int, raw: np.ndarray, width: int
+        self, chunk: _StoredChunk, begin: int, raw: np.ndarray, width: int
     ) -> None:
-        """Read what is wanted of a chunk, through a copy of all of it."""
+        """Copy the requested entries of a chunk, through a buffer for all of it."""
         nbytes = self._length * width
         if chunk.size > most_stored(nbytes):
             raise _damaged(self.path, chunk)
@@ -161,7 +161,9 @@ def read_range(
     )
 
 
-def _chunks(path: Path, dataset: h5py.Dataset, begin: int, end: int) -> list[_Chunk]:
+def _chunks(
+    path: Path, dataset: h5py.Dataset, begin: int, end: int
+) -> list[_StoredChunk]:
     length = dataset.chunks[0]
     firsts = range(begin // length * length, end, length)
     infos = _infos(dataset, firsts)
@@ -173,7 +175,7 @@ def _chunks(path: Path, dataset: h5py.Dataset, begin: int, end: int) -> list[_Ch
                 f"{path}: dataset {dataset.name} was not written to its end. Make the "
                 "graph again."
             )
-        found.append(_Chunk(first, info.byte_offset, info.size, info.filter_mask))
+        found.append(_StoredChunk(first, info.byte_offset, info.size, info.filter_mask))
     return found
 
 
@@ -194,7 +196,7 @@ def _infos(dataset: h5py.Dataset, firsts: range) -> dict[int, Any]:
     return infos
 
 
-def _damaged(path: Path, chunk: _Chunk) -> InputError:
+def _damaged(path: Path, chunk: _StoredChunk) -> InputError:
     return InputError(
         f"{path}: damaged or cut short (the chunk at byte {chunk.offset} is not what "
         "was written). Copy it again from where it is whole, or make the graph again."

@@ -62,7 +62,7 @@ def _opened(path: Path, mode: str) -> Iterator[tuple[h5py.File, "_Disk"]]:
 
     with _Disk(path, "r+", opener=opened) as disk:
         try:
-            # Without a chunk cache what is written goes to disk at once.
+            # Without a chunk cache HDF5 passes each chunk on at once.
             with h5py.File(disk, made, libver=HDF5_LAYOUT, rdcc_nbytes=0) as file:
                 yield file, disk
         finally:

@@ -111,7 +111,7 @@ def read_chunks(chunks, begin, target):
     begin : int
         The first entry.
     target : ndarray of uint8
-        Gets as many as it has room for.
+        Filled.
 
     Returns
     -------

@@ -91,7 +91,7 @@ def parse_lines(text, size, grammar, out):
     Returns
     -------
     status : int
-        `GOOD`, or what is wrong in the last line read.
+        `GOOD`, or the fault of the last line read.
     at : int
         Where that line begins.
     edges, doubts : int

@@ -5,7 +5,7 @@ import numpy as np
 from ...native.kernel import kernel
 
 EXPONENTS = 2048
-LOW_BITS = 27  # of 53; 2^36 halves of so many bits fit a sum
+LOW_BITS = 27  # of 53; an int64 holds the sum of 2^36 such halves
 FRACTION_BITS = np.uint64(52)
 
 

@@ -18,7 +18,7 @@ ROUNDS = 4
 
 @kernel
 def _hash(seed, number, stream):
-    """Return 64 random bits for a number, of as many streams as wanted."""
+    """Return 64 random bits for a number in one of several streams."""
     word = scatter(np.uint64(seed) + (np.uint64(stream) + np.uint64(1)) * STEP)
     return scatter(word ^ (np.uint64(number) * STEP))
 

@@ -17,7 +17,7 @@ from ...kernels.intrinsics import (
 )
 from ...native.kernel import kernel
 
-DIGITS = 19  # as many always fit 64 bits
+DIGITS = 19  # always fit 64 bits
 LEAST, LARGEST = -342, 308  # powers of ten beyond which all is zero or infinite
 FRACTION = 52
 U1, U63 = np.uint64(1), np.uint64(63)

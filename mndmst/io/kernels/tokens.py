@@ -6,7 +6,7 @@ from ...native.kernel import kernel
 
 GOOD, NO_INTEGER, NO_WORD, BAD_NEIGHBOUR, ODD_WORDS, TOO_MANY, TOO_FEW_LINES = range(7)
 NEWLINE, SPACE, PERCENT, MINUS, ZERO, NINE = 10, 32, 37, 45, 48, 57
-DIGITS = 18  # as many always fit 64 bits
+DIGITS = 18  # always fit 64 bits
 
 
 @kernel
@@ -24,7 +24,7 @@ def read_integers(text, at, numbers):
     Returns
     -------
     status : int
-        `GOOD`, or what is wrong with the word at `at`.
+        `GOOD`, or the fault of the word at `at`.
     at : int
         Where the last word ends, or the wrong one begins.
     """
@@ -59,7 +59,7 @@ def read_rows(text, at, num_vertices, passed_over, src, dst, weight):
     Returns
     -------
     status : int
-        `GOOD`, or what is wrong with the word at `at`.
+        `GOOD`, or the fault of the word at `at`.
     at : int
     arcs : int
         How many there were.

@@ -19,13 +19,13 @@ from typing import Any
 from ...host.progress import Progress
 from ..edge_file import EdgeFile
 from ..named_edge_file import NamedEdgeFile
-from ..shards.graph_directory import Destination, no_new_folders
+from ..shards.graph_directory import no_new_folders
 from ..shards.sharded_graph import ShardedGraph, open_graph
 from .builders import Builders
 from .graph_lock import locked
 from .partition_options import Options
 from .passes import make_graph
-from .restart import Found, check_place, describe, give_up, prepare
+from .restart import RunProgress, RunStart, check_place, describe, give_up, prepare
 
 __all__ = ["Options", "check_place", "partition"]
 
@@ -66,39 +66,39 @@ def partition(
             )
         # Copies of the file on several machines may have been made at several times.
         described = builders.allgather(describe(file, options))[0]
-        found, target = _begin(builders, options, described, has_locks)
+        start = _begin(builders, options, described, has_locks)
         if options.restart:
-            progress.say(_text(found, options))
-        if found is Found.GRAPH:
+            progress.say(_text(start.found, options))
+        if start.found is RunProgress.GRAPH:
             return _made(builders, options)
         try:
-            make_graph(builders, file, options, (found, target, described), progress)
+            make_graph(builders, file, options, start, progress)
         except Exception as error:
-            # What is left of a run that was killed can be used, of one that failed not;
-            # but where one process fails alone, others may still be writing
+            # A restart uses the files of a killed run, not of a failed one; but if one
+            # process fails alone, others may still be writing
             if builders.rank == 0 and getattr(error, "ranks", 1) == builders.size:
-                give_up(options.work, target)
+                give_up(options.work, start.target)
             raise
         return _made(builders, options)
 
 
 def _begin(
     builders: Builders, options: Options, described: dict[str, Any], has_locks: bool
-) -> tuple[Found, Destination]:
-    """Make the directories ready; return what a restart finds there."""
-    begun: tuple[Found, Destination] | None = None
+) -> RunStart:
+    """Prepare the directories on rank 0, and return the start on all ranks."""
+    start: RunStart | None = None
     with builders.raise_on_all():
         if builders.rank == 0:
-            begun = prepare(options, described, has_locks)
-    found, target = builders.allgather(begun)[0]
-    return found, target
+            start = prepare(options, described, has_locks)
+    found: RunStart = builders.allgather(start)[0]
+    return found
 
 
-def _text(found: Found, options: Options) -> str:
+def _text(found: RunProgress, options: Options) -> str:
     return {
-        Found.NOTHING: "nothing to go on from: begins anew",
-        Found.PLAN: f"goes on from {options.work}",
-        Found.GRAPH: f"{options.out} is finished already",
+        RunProgress.NOTHING: "no earlier run to continue: starts from the beginning",
+        RunProgress.PLAN: f"continues from {options.work}",
+        RunProgress.GRAPH: f"{options.out} is already finished",
     }[found]
 
 

@@ -64,7 +64,7 @@ class RunWriter:
 def read_buckets(
     path: Path, buckets: range, places: np.ndarray, *columns: np.ndarray
 ) -> None:
-    """Read the arcs of consecutive buckets, those of each bucket next to each other.
+    """Read the arcs of consecutive buckets, grouped by bucket.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def read_buckets(
 
 
 def fill(file: BufferedReader, array: np.ndarray) -> None:
-    """Read as many bytes as an array has; OSError if there are fewer."""
+    """Fill an array from a file; OSError if the file ends before."""
     if file.readinto(array.view(np.uint8).data) != array.nbytes:
         raise OSError("it has become shorter")
 

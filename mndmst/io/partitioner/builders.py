@@ -203,7 +203,7 @@ def _work(
     for other in others:
         other.close()
     _end_with(parent)
-    # Errors that a user can fix are told by rank 0; if that is gone, nobody listens.
+    # Rank 0 reports errors that a user can fix; without rank 0 they are dropped.
     with suppress(MndmstError, EOFError, ConnectionError, KeyboardInterrupt):
         task(builders, *arguments)
 

@@ -1,8 +1,8 @@
-"""Which vertices a graph has: as many as the user says, or those that edges name.
+"""Vertices of a graph: a number set by the user, or the ids that occur in edges.
 
-The ids that occur are found in bounded memory: every process sorts those of its share,
-as many at a time as there is room for, and writes them; one merges what all have
-written, to a memory-mapped file in the working directory. An id's place in that file
+The ids are found in bounded memory: every process sorts the ids of its share in runs
+that fit its memory, and writes the runs; one process merges the runs of all processes
+into a memory-mapped file in the working directory. An id's position in that file
 is its new number.
 """
 
@@ -21,14 +21,14 @@ from .survey import share
 from .work_directory import VERTICES
 
 ID = np.dtype(np.int64)
-# How many ids are held at once: not so few that there are many files, not so many that
-# the memory would be better spent. They are copied while they are sorted.
+# Ids in memory at once: fewer would make many files, and more would take memory from
+# the page cache. Sorting copies them.
 FEWEST_HELD, MOST_HELD, COPIES = 1 << 16, 1 << 26, 6
 SLICE = 1 << 17  # entries whose ids are looked up at once
 
 
 class Bounded(EdgeFileOver):
-    """An edge file with as many vertices as the user says.
+    """An edge file with the user's number of vertices.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Bounded(EdgeFileOver):
 
 
 class Compact(EdgeFileOver):
-    """An edge file whose vertices are those that occur, in the order of their ids.
+    """An edge file whose ids are numbered in ascending order, without gaps.
 
     Parameters
     ----------
@@ -202,13 +202,18 @@ def _slices(pieces: Iterator[Edges]) -> Iterator[Edges]:
     for piece in pieces:
         for low in range(0, len(piece), SLICE):
             held = slice(low, low + SLICE)
-            columns = piece.src[held], piece.dst[held], piece.weight[held]
-            yield Edges(piece.num_vertices, *columns, piece.directed)
+            yield Edges(
+                piece.num_vertices,
+                piece.src[held],
+                piece.dst[held],
+                piece.weight[held],
+                piece.directed,
+            )
 
 
 def _retyped(
     piece: Edges, num_vertices: int, src: np.ndarray, dst: np.ndarray
 ) -> Edges:
     ids = id_dtype(num_vertices)
-    ends = src.astype(ids, copy=False), dst.astype(ids, copy=False)
-    return Edges(num_vertices, *ends, piece.weight, piece.directed)
+    src, dst = src.astype(ids, copy=False), dst.astype(ids, copy=False)
+    return Edges(num_vertices, src, dst, piece.weight, piece.directed)

@@ -1,8 +1,8 @@
 """Random graphs, made from a seed.
 
-Four kinds are our own, and made by as many processes as there are: `rmat`, `ssca2`,
-`gnm`, and `road`, a grid of streets some of which are missing. Others are made by
-KaGen, in one process.
+All processes make the four kinds of mndmst's own: `rmat`, `ssca2`,
+`gnm`, and `road`, a grid of streets some of which are missing. KaGen makes the others,
+in one process.
 
 Weights are a hash of the seed and the ends of an edge, so that a graph is the same
 however it is cut, and so that they need not be stored with the generator. They are

@@ -105,8 +105,8 @@ def _open(path: Path, making: int) -> int:
                 if stat.S_ISREG(path.lstat().st_mode):
                     return os.open(path, flags)
                 raise OutputError(
-                    f"{path}: is no regular file, but has the name of a lock. Move it "
-                    "away."
+                    f"{path}: is not a regular file, but has the name of a lock. Move "
+                    "it away."
                 )
             time.sleep(PAUSE_SECONDS)
     raise OutputError(

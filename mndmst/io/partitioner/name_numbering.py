@@ -69,8 +69,9 @@ class Numbered(EdgeFile):
                     "again."
                 )
             src, dst = np.split(numbers[positions], 2)
-            columns = src, dst, piece.weight
-            yield checked_edges(self.name, self.num_vertices, *columns, directed=True)
+            yield checked_edges(
+                self.name, self.num_vertices, src, dst, piece.weight, directed=True
+            )
 
 
 def save_names(builders: Builders, file: NamedEdgeFile, work: Path, room: int) -> None:

@@ -1,7 +1,7 @@
 """The passes over an edge file: number its vertices, survey, plan, route and sort it.
 
-The module of a pass says what it does. Where a run that was killed has left its plan
-and its run files, only what follows them is done.
+The module of each pass describes it. If a killed run has left its plan
+and its run files, only the passes after them run.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,6 @@ from ..edge_file import EdgeFile
 from ..edges import UnnumberedEndError, is_sparse
 from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
 from ..names import NameSource, ReorderedNames, shown
-from ..shards.graph_directory import Destination
 from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
 from .arc_files import Spool
 from .builders import Builders
@@ -29,7 +28,7 @@ from .name_numbering import Numbered, save_names, saved_kind
 from .partition_options import Options
 from .plan import Plan, built_size, check_size, check_vertices, make_plan
 from .reorder import Renumbered, save_order
-from .restart import Found, load_plan, record_of, save_plan
+from .restart import RunProgress, RunStart, load_plan, record_of, save_plan
 from .route_arcs import route_arcs
 from .survey import Survey, arc_without_reverse, own_pieces, share, survey_edges
 from .work_directory import NAMES_KIND, ORDER, VERTICES, remove_numbers, remove_work
@@ -43,19 +42,19 @@ def make_graph(
     builders: Builders,
     file: EdgeFile | NamedEdgeFile,
     options: Options,
-    begun: tuple[Found, Destination, dict[str, Any]],
+    start: RunStart,
     progress: Progress,
 ) -> None:
-    """Make the graph, or what is missing of it. Collective.
+    """Make the graph, or the parts that are missing. Collective.
 
     Parameters
     ----------
-    begun : tuple
-        What there is to go on from, where the graph goes, and what it is made of.
+    start : RunStart
+        As `prepare` returns it.
     """
-    found, target, described = begun
+    target, described = start.target, start.described
     routed = None
-    if found is Found.PLAN:
+    if start.found is RunProgress.PLAN:
         with builders.raise_on_all():
             routed = load_plan(options.work, described)
     if routed is None:
@@ -63,7 +62,8 @@ def make_graph(
         routed = _route(builders, prepared, progress)
         with builders.raise_on_all():
             if builders.rank == 0:
-                save_plan(options.work, described, *routed)
+                plan, runs = routed
+                save_plan(options.work, described, plan, runs)
     else:
         prepared = _prepared_before(builders, file, options)
     given, numbered, options = prepared.given, prepared.numbered, prepared.options
@@ -90,13 +90,13 @@ class Prepared:
     Attributes
     ----------
     given : EdgeFile
-        With the numbers of the file, or those of names; messages name these.
+        With the numbers of the file or of names, which messages use.
     numbered : EdgeFile
         With the numbers of the graph.
     options : Options
         With `compact_ids` if ids are taken for names.
     surveyed : tuple of Spool and Survey, or None
-        A copy of the edges, and what they are; None where a plan has been made of them.
+        A copy of the edges and their survey; None if a plan exists already.
     """
 
     given: EdgeFile

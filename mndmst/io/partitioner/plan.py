@@ -43,12 +43,12 @@ KEY_BYTES, ROW_BYTES = 8, 16
 # once, and from some hundreds on each of them waits for its page.
 LARGEST_BUCKET, MOST_BUCKETS = 1 << 22, 512
 GUIDE_BITS = 15
-# A part may be empty, but a directory of more files than this is no use to anyone.
+# A part may be empty, but more empty parts than this are refused as an error.
 MOST_EMPTY_PARTS = 1 << 12
-# What --compress saves at most of rows that are not mostly empty.
+# The largest factor that --compress saves for rows that are not mostly empty.
 PACKING = 8
-# Beyond `ROWS_ALLOWED` rows may take so many times what the file takes: what it is
-# stored in, or what text of as many edges takes.
+# Beyond `ROWS_ALLOWED`, rows may take `TIMES_ALLOWED` times the larger of the file's
+# size and `ENTRY_BYTES` for each edge.
 TIMES_ALLOWED, ENTRY_BYTES = 1000, 16
 
 
@@ -116,7 +116,7 @@ def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
     Raises
     ------
     InputError
-        Unless the user has asked for so many.
+        Unless the user has set the number of vertices.
     """
     rows = BOUND_BYTES * num_vertices
     size = max(file.nbytes(), ENTRY_BYTES * num_entries)
@@ -154,7 +154,7 @@ def check_size(
     out : Path
         The directory, which is there.
     compress : bool
-        Whether its files will be smaller than what they hold.
+        Whether the graph's files will be compressed.
 
     Raises
     ------

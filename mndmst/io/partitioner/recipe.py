@@ -108,7 +108,7 @@ def load_recipe(path: str | Path) -> Recipe:
 
 
 def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
-    """Open the graph of a recipe: the file it describes, or what it generates.
+    """Open the graph of a recipe: the file it describes, or the graph it generates.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def check_shards(recipe: Recipe, graph: ShardedGraph, compact: bool = False) -> 
 
 
 class _Counted(EdgeFileOver):
-    """An edge file whose counts are compared with those of its recipe."""
+    """An edge file whose counts must equal its recipe's."""
 
     def __init__(self, recipe: Recipe, file: EdgeFile) -> None:
         super().__init__(file)
@@ -186,7 +186,7 @@ class _Counted(EdgeFileOver):
             self._compare("vertices", file.num_vertices)
 
     def check_entries(self, found: int) -> None:
-        """Raise InputError if there are not as many arcs as the recipe promises."""
+        """Raise InputError if the number of arcs differs from the recipe's."""
         super().check_entries(found)
         self._compare("arcs", found)
 

@@ -94,14 +94,16 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
     if order == "rcm":
         lowest_first = np.argsort(degrees, kind="stable")
         edges = _renamed(edges, _inverse(lowest_first.astype(edges.src.dtype)))
-    above = upper_triangle(len(degrees), edges.src, edges.dst, edges.weight)
-    indptr, indices, _ = both_directions(*above)
+    indptr, indices, weight = upper_triangle(
+        len(degrees), edges.src, edges.dst, edges.weight
+    )
+    indptr, indices, _ = both_directions(indptr, indices, weight)
     found = lowest_first[breadth_first(indptr, indices)]
     return found[::-1] if order == "rcm" else found
 
 
 def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
-    """Return the degrees in this rank's share, of as many vertices as occur.
+    """Return the degrees of the vertices that occur, counted in this rank's share.
 
     Returns
     -------
@@ -126,7 +128,7 @@ def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
 
 
 def _check_room(name: str, counts: int, num_vertices: int) -> None:
-    """Make sure that there is memory to count so many degrees.
+    """Check that the memory limit allows an array of degrees.
 
     Raises
     ------

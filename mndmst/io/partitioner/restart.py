@@ -1,4 +1,4 @@
-"""How a run continues where a killed run has ended, or finds that all is done.
+"""Continue the partition of a killed run, or find a finished graph.
 
 The plan is in the working directory as soon as all arcs are in buckets; each part
 that is done has a note there. A run with `restart` also writes a record to the index
@@ -8,7 +8,7 @@ of the graph, so that the same run finds it finished when it is started again.
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -26,16 +26,34 @@ from .plan import Plan
 from .work_directory import NAMING, PLAN, make_work, read_token, remove_work
 
 
-class Found(Enum):
-    """What is there of a run when it begins."""
+class RunProgress(Enum):
+    """How far an earlier, killed run has come."""
 
     NOTHING = "nothing"
     PLAN = "plan"
     GRAPH = "graph"
 
 
+@dataclass(frozen=True)
+class RunStart:
+    """The point from which a run starts.
+
+    Attributes
+    ----------
+    found : RunProgress
+    target : Destination
+        The directory that the graph goes to.
+    described : dict
+        The input and the options that the graph is made from.
+    """
+
+    found: RunProgress
+    target: Destination
+    described: dict[str, Any]
+
+
 def describe(file: EntryFile, options: Options) -> dict[str, Any]:
-    """Return what a restart must have in common with the run before."""
+    """Return the input and the options; a restart must have the same."""
     described = file.identity() | {
         "parts": options.parts,
         "symmetrize": options.symmetrize,
@@ -49,7 +67,7 @@ def describe(file: EntryFile, options: Options) -> dict[str, Any]:
 
 
 def record_of(described: dict[str, Any]) -> str:
-    """Return a digest of what a graph is made from."""
+    """Return a digest of the input and the options of a graph."""
     text = json.dumps(described, sort_keys=True).encode()
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
@@ -68,10 +86,8 @@ def check_place(options: Options) -> None:
         Destination(options.out, options.overwrite).check(options.parts)
 
 
-def prepare(
-    options: Options, described: dict[str, Any], has_locks: bool
-) -> tuple[Found, Destination]:
-    """Prepare the directories, and return what a run can continue from.
+def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> RunStart:
+    """Prepare the directories, and return the point to start from.
 
     Parameters
     ----------
@@ -91,28 +107,28 @@ def prepare(
         target = Destination(options.out, options.overwrite)
         if token is not None and has_locks:
             remove_work(options.work, token)
-        return Found.GRAPH, target
+        return RunStart(RunProgress.GRAPH, target, described)
     if token is None:
         target = Destination(options.out, options.overwrite)
         if options.restart and not options.overwrite:
             _refuse_finished(options.out)
         target.claim(options.parts)
         make_work(options.work, target.token)
-        return Found.NOTHING, target
+        return RunStart(RunProgress.NOTHING, target, described)
     before = Destination(options.out, options.overwrite, token, _naming(options.work))
     if options.restart and (options.work / PLAN).exists():
         load_plan(options.work, described)
         if before.is_finished(options.parts):
             remove_work(options.work, token)
-            return Found.GRAPH, before
+            return RunStart(RunProgress.GRAPH, before, described)
         before.claim(options.parts)
-        return Found.PLAN, before
+        return RunStart(RunProgress.PLAN, before, described)
     if not has_locks:
         raise OutputError(
             f"{options.work}: is of a run that was killed, or is still at work; the "
             "file system has no locks to tell. If none is, remove the directory."
         )
-    return Found.NOTHING, _begin_anew(options, before)
+    return RunStart(RunProgress.NOTHING, _begin_anew(options, before), described)
 
 
 def _refuse_finished(out: Path) -> None:
@@ -131,7 +147,7 @@ def _refuse_finished(out: Path) -> None:
 
 
 def _begin_anew(options: Options, before: Destination) -> Destination:
-    """Take the place of a run that was killed, and remove what it has left."""
+    """Claim the directories of a killed run, and remove its files."""
     target = Destination(options.out, options.overwrite)
     if options.overwrite:
         before.abandon()

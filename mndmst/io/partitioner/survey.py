@@ -22,7 +22,7 @@ from ..kernels.partitioner import (
 from .arc_files import Spool
 from .builders import Builders
 
-# Ends are counted for as many blocks of vertices at most.
+# The counts of ends cover at most 2^BLOCK_BITS blocks of vertices.
 BLOCK_BITS = 20
 NARROW = np.iinfo(np.int32)
 
@@ -98,8 +98,8 @@ def survey_edges(
     """Look at all edges, once or twice. Collective.
 
     A file whose entries can be read again by their numbers may be rows that list both
-    directions. While that seems so, heads are not counted, as they would be as many as
-    tails in the end. If it turns out to be false, the survey starts again.
+    directions. While that seems so, heads are not counted, since they would equal the
+    tails. If it proves false, the survey starts again.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class _Found:
         count(piece.src, piece.dst, self.shift, self.counts)
 
     def _add_rows(self, piece: RowPiece) -> None:
-        """Count rows; a second look reports those that are wrong."""
+        """Count rows; a second inspection reports faulty rows."""
         keys = self._add_weights(piece.weights)
         surplus, in_order = look_at_rows(
             piece.indptr, piece.heads, keys, piece.first, np.uint64(self.bound),

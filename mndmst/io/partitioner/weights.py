@@ -1,13 +1,13 @@
 """Weights for edges whose file has none, or not those wanted.
 
 =========================  =====================================================
-`file`                     those of the file; 1 where it has none
+`file`                     the file's weights; 1 where it has none
 `constant:X`               X for every edge
 `hash[:SEED]`              1 to 2^24, hashed from the seed and the ends, as
                            `generate` does
 `random:LOW:HIGH[:SEED]`   from LOW to HIGH in the same way: integers if LOW and
                            HIGH are, else float64
-`ecl`                      those that ECL-MST [1] gives: 1 + u v mod n with its
+`ecl`                      as ECL-MST [1] computes them: 1 + u v mod n with its
                            32-bit overflow, int32
 `euclid:FILE`              the distance of the ends (float64) by the coordinates
                            in a DIMACS `.co` file

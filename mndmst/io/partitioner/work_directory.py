@@ -29,7 +29,7 @@ _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
 
 
 def part_note(work: Path, part: int) -> Path:
-    """Return where it is noted that a part is done, and what it holds."""
+    """Return the path of the note that a part is complete, with the part's sums."""
     return work / f"part-{part}.json"
 
 
@@ -58,8 +58,8 @@ def make_work(work: Path, token: str) -> None:
     with writing(work):
         if os.path.lexists(work) and not _is_empty(work):
             raise OutputError(
-                f"{work}: is where the run would put what is on the way, but holds "
-                "something that mndmst has not made. Move it away."
+                f"{work}: is the name of the working directory, but holds "
+                "files that mndmst has not made. Move it away."
             )
         work.mkdir(exist_ok=True)
         mark_of(work, token).touch(exist_ok=False)

@@ -103,7 +103,7 @@ def sorted_rows(plan: Plan, runs: list[Path], buckets: range) -> Iterator[Rows]:
 
 
 def _loads(plan: Plan, before: np.ndarray, buckets: range) -> Iterator[range]:
-    """Yield buckets that are read at once, so that what is read is long."""
+    """Yield ranges of buckets that are read together, so that each read is long."""
     width = KEY_BYTES + plan.weight_dtype.itemsize
     most = min(plan.room // 2, LARGEST_LOAD) // width
     begin = buckets.start
@@ -158,7 +158,7 @@ def write_parts(
     work: Path,
     progress: Progress,
 ) -> None:
-    """Write all parts but those that a run with this token has written. Collective.
+    """Write the parts that a run with this token has not written yet. Collective.
 
     Parameters
     ----------

@@ -106,10 +106,10 @@ class ExactSum:
 def begin_digest(comm: Comm, *columns: np.ndarray) -> Callable[[], str]:
     """Begin to compute the digest of a forest whose edges are spread over the ranks.
 
-    Collective, and so is what it returns, which waits for the digest. A thread of rank
-    0 goes through its own edges meanwhile. Then the ranks stream theirs to rank 0, one
-    after the other in pieces of bounded size; none holds more than its own and two
-    pieces.
+    Collective; the returned function is collective, too, and waits for the digest. A
+    thread of rank 0 hashes its own edges meanwhile. Then the ranks send their edges to
+    rank 0, one rank after the other in pieces of bounded size; no rank holds more than
+    its own edges and two pieces.
 
     Parameters
     ----------

@@ -192,8 +192,8 @@ def describe_forest(path: str | Path) -> dict[str, Any]:
     -------
     dict
         The root's attributes and `labels` (bool), all as Python values; `digest` and
-        `total_weight` are those of the edges found. `damage` is a list of texts that
-        say where the attributes differ from that, empty if they do not.
+        `total_weight` are computed from the edges. `damage` lists differences between
+        the attributes and the edges, in words.
     """
     forest = read_forest(path)
     header = forest.header
@@ -221,7 +221,7 @@ def describe_forest(path: str | Path) -> dict[str, Any]:
 
 
 def differences(forest: ForestFile, digest: PairDigest, total: ExactSum) -> list[str]:
-    """Return in words where a file's attributes differ from what its edges give."""
+    """Return the differences between a file's attributes and its edges, in words."""
     header = forest.header
     trees = header.num_vertices - forest.num_edges
     texts = []

@@ -35,7 +35,7 @@ def write_columns(
     """Write columns that are spread over the ranks; every rank calls it.
 
     The file becomes `path` with the other outputs. Hosts write one after the other: of
-    two that change a page of a network's file system, one may lose what it wrote.
+    two hosts that change one page of a network file system, one may lose its bytes.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def write_columns(
         types are the same on every rank.
     attributes : callable
         Returns attributes of the root. Every rank calls it when the columns have been
-        written; so what it waits for may be computed meanwhile.
+        written, so the attributes may be computed meanwhile.
     dtypes : dict of str to dtype, optional
         The types to store, where they are not the arrays'.
     threads : Threads

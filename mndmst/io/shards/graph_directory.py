@@ -1,4 +1,4 @@
-"""The directory a graph is written to: what may be there, and what is replaced.
+"""The directory a graph is written to: temporary names, publishing, replacement.
 
 Files are written under temporary names that carry the token of one run, such as
 `part-00000.h5.0123456789abcdef.tmp`, and get their names when all of them are there,
@@ -33,7 +33,7 @@ _ON_THE_WAY = re.compile(r"(part-\d{5,}|index)\.h5\.[0-9a-f]{16}\.(tmp|old)")
 
 
 def new_token() -> str:
-    """Return a token that distinguishes the files of one run from those of others."""
+    """Return a random token that marks the files of one run."""
     return secrets.token_hex(8)
 
 
@@ -175,7 +175,7 @@ class Destination:
     def abandon(self) -> None:
         """Remove what a run with this token has left, which has ended.
 
-        Where it has begun to remove a graph, what is left of that has its index again.
+        If the run had begun to remove an older graph, its rest gets its index back.
         """
         with suppress(OSError):
             for name in self._names():

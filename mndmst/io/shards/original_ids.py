@@ -49,7 +49,7 @@ def _with_names(edges: Edges, graph: ShardedGraph) -> Edges:
     """Return edges with names, numbered in the order of these."""
     per_name = 24 if graph.names in (NameKind.INT64, NameKind.UINT64) else _NAME_BYTES
     nbytes = per_name * graph.num_vertices
-    check_room(graph.path, nbytes, "what its vertices are named")
+    check_room(graph.path, nbytes, "the list of its vertices' names")
     names = graph.read_names(0, graph.num_vertices)
     if names.ascend():
         return replace(edges, names=names)

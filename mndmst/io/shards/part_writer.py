@@ -9,7 +9,7 @@ from ..file_errors import CHUNK_BYTES
 from ..hdf5.chunk_filters import SUM_BYTES, checksum
 
 
-class Column:
+class ColumnWriter:
     """A checksummed dataset that is written from its beginning to its end.
 
     What is appended is gathered until it makes a whole chunk, checksum behind it, so
@@ -60,7 +60,7 @@ class Column:
             data = data[len(some) :]
 
     def finish(self) -> int:
-        """Write what is left; return how many entries there are in all."""
+        """Write the remaining entries; return the number of all entries."""
         if self.held:
             self._write()
         if self.length < len(self.dataset):
@@ -93,7 +93,7 @@ class PartWriter:
     types : tuple of dtype
         Of ids and weights.
     compress : bool
-        As in `Column`.
+        As in `ColumnWriter`.
     """
 
     def __init__(
@@ -106,9 +106,11 @@ class PartWriter:
     ) -> None:
         self.rows = rows
         self.arcs = 0
-        self.indptr = Column(group, "indptr", rows + 1, np.dtype(np.int64), compress)
-        self.indices = Column(group, "indices", most_arcs, types[0], compress)
-        self.data = Column(group, "data", most_arcs, types[1], compress)
+        self.indptr = ColumnWriter(
+            group, "indptr", rows + 1, np.dtype(np.int64), compress
+        )
+        self.indices = ColumnWriter(group, "indices", most_arcs, types[0], compress)
+        self.data = ColumnWriter(group, "data", most_arcs, types[1], compress)
         self.indptr.append(np.zeros(1, np.int64))
 
     def append(
@@ -123,7 +125,7 @@ class PartWriter:
         self.arcs += len(indices)
 
     def finish(self) -> int:
-        """Write what is left; return how many arcs there are."""
+        """Write the remaining arcs; return the number of all arcs."""
         rows = self.indptr.finish() - 1
         if rows != self.rows:
             raise ValueError(f"the part must have {self.rows} rows, not {rows}")

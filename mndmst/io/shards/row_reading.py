@@ -46,7 +46,7 @@ class PartArcs:
     path : Path
     file : h5py.File
     csr : Csr
-        The rows of the part that are wanted; ids and keys are those of all parts.
+        The requested rows of the part, with the ids and keys of all parts.
     arcs : (int, int)
         The arcs [begin, end) of these rows.
     shift : int
@@ -318,7 +318,7 @@ def _repeats(parts: list[PartArcs]) -> list[ArcFacts]:
 
 
 def _sum(facts: list[ArcFacts]) -> ArcFacts:
-    """Return the facts of arcs as those of their pieces."""
+    """Return the facts of all pieces together."""
     balance = sum(fact.balance for fact in facts) % (1 << 64)
     return ArcFacts(sum(fact.edges for fact in facts), balance)
 

@@ -27,7 +27,7 @@ from .shard_layout import INDEX_NAME, NAMES, SHARD_FORMAT, VERSION
 
 @dataclass(frozen=True)
 class ShardFiles:
-    """The files of a graph on disk. Reading takes memory for what is asked for only.
+    """The files of a graph on disk; a read takes memory for the requested range only.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ShardFiles:
     reordered : bool
         Whether the vertices had other ids at first, see `read_original_ids`.
     original_vertices : int
-        How many vertices there were then; 0 where there are as many now.
+        The number of original vertices; 0 if it equals the present number.
     names : NameKind or None
         The kind of the vertices' names, where the graph keeps any; see `read_names`.
     """
@@ -182,7 +182,7 @@ class ShardFiles:
                 raise self.wrong(part, "where its names begin does not ascend")
             if len(lengths) and lengths.max() > LONGEST_NAME:
                 raise self.wrong(part, f"a name has {lengths.max():,} bytes")
-            check_room(path, int(begins[-1] - begins[0]), "what its vertices are named")
+            check_room(path, int(begins[-1] - begins[0]), "the text of names")
             text = read_dataset(path, dataset, int(begins[0]), int(begins[-1]))
         begins -= begins[0]
         if not _is_utf8(text, begins):
@@ -283,7 +283,7 @@ class ShardFiles:
             yield part, max(begin, low), min(end, high)
 
     def wrong(self, part: int, what: str) -> InputError:
-        """Return an error about what is in a part."""
+        """Return an error about a part's contents."""
         return InputError(f"{self.parts[part]}: {what}. Make the graph again.")
 
 

@@ -40,7 +40,7 @@ been left out, because no edge names them, all original ids are below
 
 All datasets have Fletcher-32 checksums, and the files use the HDF5 1.10 layout,
 whose metadata has checksums too: a flipped byte is an error, not another graph.
-Texts have a fixed length, since the heap of those that have none is not checksummed.
+Texts have a fixed length, since HDF5 checksums no heap of variable-length texts.
 """
 
 INDEX_NAME = "index.h5"

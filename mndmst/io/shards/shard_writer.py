@@ -22,7 +22,7 @@ from ..file_errors import (
 from ..hdf5.hdf5_writer import hdf5_file
 from ..names import NameSource
 from .graph_directory import Destination
-from .part_writer import Column, PartWriter
+from .part_writer import ColumnWriter, PartWriter
 from .shard_layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
@@ -282,6 +282,6 @@ class ShardWriter:
         self, group: h5py.Group, name: str, data: np.ndarray, dtype: np.dtype
     ) -> None:
         """Write a checksummed dataset; HDF5 cannot chunk one without elements."""
-        columns = Column(group, name, len(data), dtype)
+        columns = ColumnWriter(group, name, len(data), dtype)
         columns.append(data)
         columns.finish()

@@ -29,7 +29,7 @@ from .shard_writer import ShardWriter
 
 
 class ShardedGraph(ShardFiles):
-    """A graph on disk; its attributes are those of `ShardFiles`."""
+    """A graph on disk, in one file or many (see `ShardFiles`)."""
 
     def read_rows(
         self, begin: int, end: int, threads: Threads = ALONE

@@ -21,7 +21,7 @@ from ..hdf5.checked_datasets import checked_dataset, read_dataset
 from ..hdf5.hdf5_writer import hdf5_file
 from ..kernels.csr_conversion import forward_arcs
 from ..overwrite_rule import check_replaceable
-from .part_writer import Column
+from .part_writer import ColumnWriter
 from .shard_files import ShardFiles
 from .sharded_graph import ShardedGraph
 
@@ -63,8 +63,8 @@ class WeightColumn:
             if dataset.dtype != self.dtype or end > self.num_edges:
                 raise InputError(
                     f"{self.path}: has {counted(self.num_edges, 'weight')} of type "
-                    f"{dataset.dtype}, not as many as the graph has edges. Write the "
-                    "column again."
+                    f"{dataset.dtype}, but the graph has another number of edges. "
+                    "Write the column again."
                 )
             return np.asarray(read_dataset(self.path, dataset, begin, end))
 
@@ -123,7 +123,7 @@ def write_column(
         whole_file(target, COLUMN, overwrite) as path,
         hdf5_file(path, "w") as file,
     ):
-        column = Column(file, "weight", graph.num_arcs // 2, dtype)
+        column = ColumnWriter(file, "weight", graph.num_arcs // 2, dtype)
         for piece in weights:
             column.append(piece)
         count = column.finish()

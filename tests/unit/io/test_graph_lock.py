@@ -123,7 +123,7 @@ def test_a_lock_is_no_link_and_no_pipe(tmp_path: Path) -> None:
     path, target = tmp_path / "graph.mndmst-lock", tmp_path / "target"
     for make in (lambda: path.symlink_to(target), lambda: os.mkfifo(path), path.mkdir):
         make()
-        with pytest.raises(OutputError, match="is no regular file"):
+        with pytest.raises(OutputError, match="is not a regular file"):
             made(tmp_path / "graph", EDGES)
         path.rmdir() if path.is_dir() else path.unlink()
     assert not target.exists()

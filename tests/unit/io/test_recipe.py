@@ -135,7 +135,7 @@ def test_generated_recipes_take_no_file() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("x = ", "is no TOML"), ("", "give either"),
+    [("x = ", "is not TOML"), ("", "give either"),
      ("colour = 3\n" + SQUARE, "colour is not an"), (SQUARE[:-18], "lacks weights"),
      ("parts = 1.5\n" + SQUARE, "parts = 1.5 has another type"),
      ("parts = -1\n" + SQUARE, "parts = -1: give 1 or more"),

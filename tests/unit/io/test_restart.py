@@ -11,17 +11,8 @@ from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io import partitioner as external
 from mndmst.io.edge_file import EdgeFile
 from mndmst.io.formats import open_edges
-from mndmst.io.partitioner import (
-    Options,
-    partition,
-    passes,
-)
-from mndmst.io.partitioner import (
-    write_parts as parts,
-)
-from mndmst.io.partitioner import (
-    write_parts as sort,
-)
+from mndmst.io.partitioner import Options, partition, passes
+from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import Alone
 from mndmst.io.partitioner.generate import open_random
 from mndmst.io.partitioner.weights import weigh
@@ -32,13 +23,13 @@ from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
 def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):
     edges = random_edges(2000, 9000)
     expected = digest(made(tmp_path / "whole", edges))
-    done = []
+    done, true = [], parts.write_part
 
     def some(plan, writer, part, runs):
         if len(done) == 3:
             raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
         done.append(part)
-        return sort.write_part(plan, writer, part, runs)
+        return true(plan, writer, part, runs)
 
     monkeypatch.setattr(parts, "write_part", some)
     monkeypatch.setattr(ShardWriter, "__exit__", lambda *_: None)
@@ -102,16 +93,16 @@ def interrupt_at(monkeypatch, module, name, call):
 @pytest.mark.parametrize(
     ("module", "name", "call", "said"),
     [
-        (passes, "route_arcs", 1, "begins anew"),
-        (parts, "write_part", 4, "goes on from"),
+        (passes, "route_arcs", 1, "starts from the beginning"),
+        (parts, "write_part", 4, "continues from"),
         (
             destination,
             "flush_to_disk",
             4,
-            "goes on from",
+            "continues from",
         ),  # three parts have their names
-        (destination, "flush_to_disk", 6, "goes on from"),
-        (external, "_made", 1, "finished already"),
+        (destination, "flush_to_disk", 6, "continues from"),
+        (external, "_made", 1, "already finished"),
     ],
 )
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -128,8 +119,8 @@ def test_one_command_goes_on_whatever_is_there(
         interrupt_at(patch, module, name, call)
         with pytest.raises(KeyboardInterrupt):
             made(out, edges, **given)
-    assert "begins anew" in capfd.readouterr().err
-    for again in (said, "finished already"):
+    assert "starts from the beginning" in capfd.readouterr().err
+    for again in (said, "already finished"):
         made(out, edges, **given)
         assert again in capfd.readouterr().err
         assert digest(out) == expected
