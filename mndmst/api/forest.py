@@ -26,8 +26,8 @@ class Queries:
     single one mostly the time of the interpreter. Edges are answered as positions in
     `src`, `dst` and `weight`.
 
-    The first question makes an index, in about the time of a sort; it takes 20 bytes
-    a vertex, and up to 28 more with labels and paths.
+    The first query builds an index, in about the time of a sort. The index takes 20
+    bytes a vertex, and up to 28 more with labels and paths.
     """
 
     src: np.ndarray
@@ -40,23 +40,23 @@ class Queries:
 
     @property
     def num_vertices(self) -> int:
-        """How many vertices the graph has."""
+        """Number of vertices of the graph."""
         return len(self.labels)
 
     @property
     def num_trees(self) -> int:
-        """How many trees there are; an isolated vertex is one."""
+        """Number of trees; an isolated vertex is a tree."""
         return self.num_vertices - len(self)
 
     @cached_property
     def index(self) -> "ForestIndex":
-        """The index, for batches of paths and for what else it has.
+        """The query index, built on first use.
 
         Raises
         ------
         InputError
-            If the edges close a cycle, as those of a damaged file may, or there are
-            2^32 vertices or more.
+            If the edges close a cycle (a damaged file), or there are 2^32 vertices or
+            more.
         """
         from ..tree.index import ForestIndex
 
@@ -125,7 +125,7 @@ class Queries:
         return self.index.path(u, v)[1].astype(np.int64)
 
     def cut(self, below: int | float) -> np.ndarray:
-        """Return the components that edges lighter than a threshold make.
+        """Label the components formed by edges lighter than a threshold.
 
         Weights are compared exactly, integers beyond 2^53 as well.
 
@@ -142,7 +142,7 @@ class Queries:
         return self._names(self._cut(below).astype(np.int64))
 
     def component_sizes(self, below: int | float | None = None) -> np.ndarray:
-        """Return how many vertices the trees have.
+        """Return the number of vertices of each tree.
 
         Parameters
         ----------
@@ -207,8 +207,8 @@ class Queries:
         Returns
         -------
         ndarray of float64, shape (num_vertices - 1, 4)
-            What `scipy.cluster.hierarchy.linkage` returns, for `dendrogram`,
-            `fcluster` and others. Trees are joined last, at an infinite distance.
+            In the format of `scipy.cluster.hierarchy.linkage`, for `dendrogram` and
+            `fcluster`. Trees are joined last, at an infinite distance.
 
         Raises
         ------

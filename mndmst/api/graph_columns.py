@@ -1,4 +1,9 @@
-"""The edges of a graph as columns, and the rule of files for their names."""
+"""Edges of tables and of other packages' graphs as columns.
+
+Names of columns and attributes follow the rule for files. A position in the columns is
+a position in the source: in `G.edges` of NetworkX, `es` of igraph, `edge_indices()` of
+rustworkx.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,7 +139,7 @@ def _names_of(table: Any) -> list[str]:
 
 
 def _kind_of(column: Any) -> str:
-    """Return the kind of a column's values, one of those of `table_columns`."""
+    """Return the kind of a column's values, a constant of `table_columns`."""
     dtype = getattr(column, "dtype", getattr(column, "type", None))
     kind = getattr(dtype, "kind", "")
     if kind == "O":

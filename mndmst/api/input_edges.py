@@ -16,8 +16,8 @@ from ..tree.rooted import root_forest
 PIECE = 1 << 20
 
 _CHANGED = (
-    "the arrays that the forest was computed from have changed since, so their edges "
-    "are not those of the forest; compute it again"
+    "the arrays that the forest was computed from have changed since, so the "
+    "forest is out of date; compute it again"
 )
 
 

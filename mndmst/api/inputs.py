@@ -58,7 +58,7 @@ def as_column(values: Any, name: str) -> np.ndarray:
 
 
 def as_array(values: Any, name: str) -> np.ndarray:
-    """Return one-dimensional values of any type, those of lists as objects.
+    """Return one-dimensional values of any type; lists become arrays of objects.
 
     Lists of numbers of one type become arrays of that type.
 

@@ -1,9 +1,9 @@
 """START HERE: a graph on ranks, whose forest follows batches of changes.
 
-What gets worse is done first. Where a forest edge is deleted, or gets heavier, all
-others stay (cut property), and the pieces are joined by the lightest edges between
-them. Then come new edges, and those that get lighter: the forest of the forest and of
-these (cycle property). The rows of each moment have the edges that it is about.
+A batch first applies deletions and larger weights. All other forest edges stay (cut
+property), and the lightest edges between the pieces replace the deleted ones. Then the
+batch applies insertions and smaller weights: the new forest is the forest of the old
+one and the lighter edges (cycle property). The rows are current in both steps.
 """
 
 from typing import NamedTuple

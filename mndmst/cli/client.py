@@ -1,6 +1,7 @@
 """The command `client`: requests to a service from a shell."""
 
 import argparse
+import csv
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,13 +48,19 @@ def add_client(commands: Any) -> None:
         ("update", "apply a batch of changes: all of them or none"),
         ("store", "store weights as a column"),
         ("edges", "write the edges in the order of weight files"),
+        ("connected", "print whether pairs of vertices are connected"),
+        ("path-max", "print the heaviest edge on the path between vertices"),
+        ("path", "print the edges on the path between vertices"),
+        ("components", "write the component of each vertex"),
+        ("clusters", "write the cluster of each vertex"),
     ):
         action = actions.add_parser(
             name, help=meaning, description=f"{meaning.capitalize()}."
         )
         action.add_argument("graph", help="its name")
-        action.set_defaults(ask=globals()[f"_{name}"])
-        globals().get(f"_add_{name}", lambda _: None)(action)
+        function = name.replace("-", "_")
+        action.set_defaults(ask=globals()[f"_{function}"])
+        globals().get(f"_add_{function}", lambda _: None)(action)
     client.set_defaults(process=_client)
 
 
@@ -101,7 +108,39 @@ def _add_output(action: argparse.ArgumentParser) -> None:
 _add_edges = _add_output
 
 
+def _add_pairs(query: argparse.ArgumentParser) -> None:
+    query.add_argument(
+        "pair", nargs="*", type=whole(0, (1 << 32) - 1), metavar="VERTEX",
+        help="two vertices, or more pairs one after the other",
+    )  # fmt: skip
+    query.add_argument("--pairs", type=Path, metavar="FILE", help="table (u, v)")
+    _add_output(query)
+
+
+_add_connected = _add_path_max = _add_path = _add_pairs
+
+
+def _add_components(components: argparse.ArgumentParser) -> None:
+    components.add_argument("--below", type=number, help="use lighter edges only")
+    _add_output(components)
+
+
+def _add_clusters(clusters: argparse.ArgumentParser) -> None:
+    rule = clusters.add_mutually_exclusive_group(required=True)
+    rule.add_argument("--count", type=whole(1, (1 << 63) - 1), help="how many clusters")
+    rule.add_argument("--height", type=number, help="largest weight inside a cluster")
+    rule.add_argument(
+        "--min-size", type=whole(1, (1 << 63) - 1),
+        help="HDBSCAN*: smallest number of vertices of a cluster",
+    )  # fmt: skip
+    _add_output(clusters)
+
+
 def _add_update(update: argparse.ArgumentParser) -> None:
+    update.add_argument(
+        "changes", nargs="?", type=Path, metavar="CHANGES",
+        help="table (op, src, dst, weight), as the command update takes",
+    )  # fmt: skip
     for name, columns in (
         ("insert", "src, dst, weight"),
         ("delete", "src, dst"),
@@ -120,22 +159,11 @@ def _add_store(store: argparse.ArgumentParser) -> None:
 
 
 def _client(arguments: argparse.Namespace) -> int:
-    from ..host.errors import InputError, MndmstError
-    from ..io.regular_files import read_small
     from ..service.client import connect
 
-    url, token_file = arguments.url, arguments.token_file
-    if "://" not in url:
-        try:
-            found = json.loads(read_small(Path(url)))
-            url, token_file = found["url"], token_file or found["token_file"]
-        except MndmstError:
-            raise
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise InputError(
-                f"{url}: is not an address file of a service ({error})"
-            ) from error
-    with connect(url, token_file=token_file, tls_root=arguments.tls_root) as service:
+    with connect(
+        arguments.url, token_file=arguments.token_file, tls_root=arguments.tls_root
+    ) as service:
         arguments.ask(service, arguments)
     return 0
 
@@ -213,16 +241,121 @@ def _edges(service: Any, arguments: argparse.Namespace) -> None:
 
 
 def _update(service: Any, arguments: argparse.Namespace) -> None:
+    from ..host.errors import ConfigError
     from ..service.tables import read_columns
 
+    graph, version = service[arguments.graph], arguments.for_version
     changes = {}
     for name in ("insert", "delete", "set_weights"):
         file = getattr(arguments, name)
         wanted = ("src", "dst") if name == "delete" else ("src", "dst", "weight")
         if file is not None:
             changes[name] = read_columns(file, wanted)
-    graph, version = service[arguments.graph], arguments.for_version
+    if arguments.changes is not None:
+        if changes:
+            raise ConfigError(
+                "update: give the table of changes, or --insert, --delete and "
+                "--set-weights, but not both"
+            )
+        changes = _changes_of(arguments.changes, graph.info()["weight_type"])
     print(f"version={graph.update(version=version, **changes)}")
+
+
+def _changes_of(path: Path, weight_type: str) -> dict[str, tuple[Any, ...]]:
+    """Return the changes in a table by kind, as `Graph.update` takes them."""
+    import numpy as np
+
+    from ..changes.batch import DELETE, INSERT, SET
+    from ..changes.table import read_changes
+
+    batch = read_changes(path, np.dtype(weight_type))
+    changes: dict[str, tuple[Any, ...]] = {}
+    for name, op in (("insert", INSERT), ("delete", DELETE), ("set_weights", SET)):
+        chosen = batch.op == op
+        columns = [batch.src[chosen], batch.dst[chosen]]
+        if op != DELETE:
+            columns.append(batch.weight[chosen].astype(weight_type))
+        if chosen.any():
+            changes[name] = tuple(columns)
+    return changes
+
+
+def _pairs_of(arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Return the two ends of the pairs of vertices that a query is about."""
+    import numpy as np
+
+    from ..host.errors import ConfigError
+    from ..service.tables import read_columns
+
+    _check_table([arguments.pairs], arguments.output, arguments.overwrite)
+    given = np.array(arguments.pair, np.int64)
+    if (arguments.pairs is None) == (len(given) == 0) or len(given) % 2:
+        raise ConfigError("give pairs of vertices, such as 0 5, or --pairs FILE")
+    if arguments.pairs is None:
+        return given[::2], given[1::2]
+    u, v = read_columns(arguments.pairs, ("u", "v"))
+    return u, v
+
+
+def _write_or_print(columns: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Write columns to the output; without one, print them as CSV."""
+    import sys
+
+    from ..host.errors import optional
+    from ..service.tables import write_table
+
+    table = optional("pyarrow", "serve", "Tables need").table(columns)
+    if arguments.output is not None:
+        write_table(table, arguments.output)
+        return
+    rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows(rows)
+
+
+def _connected(service: Any, arguments: argparse.Namespace) -> None:
+    u, v = _pairs_of(arguments)
+    found = service[arguments.graph].connected(u, v)
+    _write_or_print({"u": u, "v": v, "connected": found}, arguments)
+
+
+def _path_max(service: Any, arguments: argparse.Namespace) -> None:
+    u, v = _pairs_of(arguments)
+    found = service[arguments.graph].path_max(u, v)
+    heaviest = {name: found[name] for name in ("src", "dst", "weight")}
+    _write_or_print({"u": u, "v": v, **heaviest}, arguments)
+
+
+def _path(service: Any, arguments: argparse.Namespace) -> None:
+    import numpy as np
+
+    u, v = _pairs_of(arguments)
+    paths = service[arguments.graph].path(u, v).combine_chunks()
+    lengths = np.diff(paths.offsets.to_numpy())
+    edges = paths.flatten()
+    columns = {"u": np.repeat(u, lengths), "v": np.repeat(v, lengths)}
+    columns |= {name: edges.field(name) for name in ("src", "dst", "weight")}
+    _write_or_print(columns, arguments)
+
+
+def _components(service: Any, arguments: argparse.Namespace) -> None:
+    import numpy as np
+
+    _check_table([], arguments.output, arguments.overwrite)
+    label = service[arguments.graph].components(arguments.below)
+    _write_or_print({"vertex": np.arange(len(label)), "component": label}, arguments)
+
+
+def _clusters(service: Any, arguments: argparse.Namespace) -> None:
+    import numpy as np
+
+    _check_table([], arguments.output, arguments.overwrite)
+    rules = ("count", "height", "min_size")
+    given = {rule: getattr(arguments, rule) for rule in rules}
+    rule = {name: value for name, value in given.items() if value is not None}
+    label = service[arguments.graph].clusters(**rule)
+    _write_or_print({"vertex": np.arange(len(label)), "cluster": label}, arguments)
 
 
 def _store(service: Any, arguments: argparse.Namespace) -> None:

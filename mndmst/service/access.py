@@ -128,7 +128,7 @@ def check_open(access: Access, token_given: bool, insecure: bool) -> None:
     Raises
     ------
     ConfigError
-        Says what is missing.
+        Names the missing options.
     """
     if access.local or insecure:
         return
@@ -244,7 +244,7 @@ def _check_pem(path: Path, text: bytes) -> bytes:
 def find_token(path: Path | None) -> tuple[str, Path]:
     """Return the token, and the file where it is; make both if there is no file.
 
-    A file that nobody has named is removed when this process ends.
+    A file of an automatic name is removed when this process ends.
 
     Raises
     ------

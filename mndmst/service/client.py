@@ -1,5 +1,6 @@
 """The Python client of the service."""
 
+import json
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,160 @@ import numpy as np
 
 from ..api.forest import Forest, labels_of
 from ..api.inputs import as_column
-from ..host.errors import ConfigError, ConfigTypeError, InputError, optional, shown
+from ..host.errors import ConfigTypeError, InputError, optional, shown
+from ..io.regular_files import read_small
 from .access import read_pem, read_token
-from .connection import Connection, OtherVersionError, version_of
+from .connection import (
+    Connection,
+    OtherVersionError,
+    ServiceError,
+    UnreachableError,
+    version_of,
+)
 from .protocol import batches_of, to_number
+
+arrow = optional("pyarrow", "serve", "The client of the service needs")
+
+# Rows sent at a time
+BATCH_ROWS = 1 << 18
+Pairs = tuple[Any, Any]
+
+
+def connect(
+    address: str | Path,
+    token: str | None = None,
+    *,
+    token_file: str | Path | None = None,
+    tls_root: str | Path | None = None,
+) -> "Service":
+    """Connect to a running service.
+
+    Parameters
+    ----------
+    address : str or Path
+        The file of `serve --address-file`, which also names the token file; or an
+        address as `mndmst serve` prints it: ``grpc+tcp://HOST:PORT``,
+        ``grpc+tls://HOST:PORT`` or ``grpc+unix:///PATH``.
+    token : str, optional
+        The token itself, in place of a token file.
+    token_file : str or Path, optional
+        File of the token. No other user may be able to read it.
+    tls_root : str or Path, optional
+        Certificate (PEM) to trust in place of the system's certificates.
+
+    Raises
+    ------
+    MndmstError
+        If the service cannot be reached, or refuses the token.
+    MissingExtraError
+        Without pyarrow (the extra `serve`).
+    """
+    if not isinstance(address, str | Path):
+        raise ConfigTypeError(
+            f"address is {shown(address)}; give the text that mndmst serve prints, or "
+            "the path of its address file"
+        )
+    url, file = str(address), None
+    if "://" not in url:
+        file = Path(address)
+        url, known = read_address(file)
+        if token is None and token_file is None:
+            token_file = known
+    if token is None and token_file is not None:
+        if file is not None and not Path(token_file).exists():
+            raise _ended(file, f"its token file {token_file} is gone")
+        token = read_token(Path(token_file))
+    trusted = None if tls_root is None else read_pem(Path(tls_root))
+    service = Service(Connection(url, token or "", trusted))
+    try:
+        service.list()
+    except UnreachableError as error:
+        service.close()
+        if file is None or not error.ended:
+            raise
+        raise _ended(file, f"no service answers at {url}") from error
+    except BaseException:
+        service.close()
+        raise
+    return service
+
+
+def read_address(file: Path) -> tuple[str, str | None]:
+    """Return the address and the token file that a service has written to a file.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is not an address file.
+    """
+    try:
+        found = json.loads(read_small(file))
+        url, token_file = found["url"], found["token_file"]
+        if isinstance(url, str) and isinstance(token_file, str | None):
+            return url, token_file
+        reason = "it names no address"
+    except FileNotFoundError:
+        raise InputError(
+            f"{file}: there is no such file. The service has ended, or is not ready "
+            "yet: give the file of serve --address-file."
+        ) from None
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = str(error)
+    raise InputError(
+        f"{file}: is not the address file of a service ({reason}). Give the file of "
+        "serve --address-file."
+    )
+
+
+def _ended(file: Path, reason: str) -> ServiceError:
+    return ServiceError(
+        f"{file}: is left from a service that has ended ({reason}). Start the service "
+        "again."
+    )
+
+
+class Service:
+    """A running service; ``service["city"]`` is one of its graphs."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def __repr__(self) -> str:
+        return f"Service({self.connection.url!r})"
+
+    def __getitem__(self, name: str) -> "Graph":
+        graph = Graph(self.connection, name)
+        graph.info()
+        return graph
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(graph["graph"] for graph in self.list()["graphs"])
+
+    def list(self) -> dict[str, Any]:
+        """Return the graphs and their versions, and the number of ranks."""
+        return self.connection.ask("list")
+
+    def metrics(self) -> str:
+        """Return counters and times, as text in Prometheus's format."""
+        return str(self.connection.ask("metrics")["text"])
+
+    def cancel(self, request: str) -> bool:
+        """End a request that waits or computes; return whether it was there."""
+        return bool(self.connection.ask("cancel", request=request)["cancelled"])
+
+    def shutdown(self) -> None:
+        """End the service, once it has answered what was asked before."""
+        self.connection.ask("shutdown")
+
+    def close(self) -> None:
+        """End the connections; the service stays."""
+        self.connection.close()
+
+    def __enter__(self) -> "Service":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class RemoteForest(Forest):
@@ -75,13 +226,6 @@ class RemoteForest(Forest):
         return labels_of(self.num_vertices, self.src, self.dst)
 
 
-arrow = optional("pyarrow", "serve", "The client of the service needs")
-
-# Rows sent at a time
-BATCH_ROWS = 1 << 18
-Pairs = tuple[Any, Any]
-
-
 class Graph:
     """A graph that a service keeps.
 
@@ -93,6 +237,9 @@ class Graph:
 
     def __init__(self, connection: Connection, name: str) -> None:
         self.connection, self.name = connection, name
+
+    def __repr__(self) -> str:
+        return f"Graph({self.name!r} at {self.connection.url!r})"
 
     def info(self) -> dict[str, Any]:
         """Return facts about the graph: sizes, version, columns."""
@@ -283,14 +430,16 @@ class Graph:
     def clusters(self, **rule: float) -> np.ndarray:
         """Return the cluster of each vertex, numbered from 0; -1 is noise.
 
+        Exactly one rule is given.
+
         Parameters
         ----------
         count : int
-            So many clusters by single linkage; or
+            Number of single-linkage clusters.
         height : number
-            clusters joined by edges no heavier; or
+            Largest weight of an edge inside a single-linkage cluster.
         min_size : int
-            those of HDBSCAN* with at least as many vertices.
+            Smallest number of vertices of an HDBSCAN* cluster.
         """
         request = {"graph": self.name, "table": "clusters", **rule}
         return np.asarray(self.connection.read(request)["label"].to_numpy())
@@ -360,79 +509,3 @@ def _versioned(table: Any, version: int | None) -> Any:
 
 def _table(columns: dict[str, Any]) -> Any:
     return arrow.table({n: as_column(c, n) for n, c in columns.items()})
-
-
-def connect(url: str, token: str | None = None, **options: Any) -> "Service":
-    """Connect to a service.
-
-    Parameters
-    ----------
-    url : str
-        As `mndmst serve` prints it: ``grpc+tcp://HOST:PORT``, ``grpc+tls://HOST:PORT``
-        or ``grpc+unix:///PATH``.
-    token : str, optional
-        What is in the token file.
-    **options
-        ``token_file``, a path, in place of a token, of a file that only the user can
-        read; ``tls_root``, a path of a certificate (PEM) to trust in place of the
-        system's.
-
-    Raises
-    ------
-    MndmstError
-        If the service cannot be reached, or does not take the token.
-    MissingExtraError
-        Without pyarrow (the extra `serve`).
-    """
-    if not isinstance(url, str):
-        raise ConfigTypeError(f"url is {shown(url)}; give text, as mndmst serve prints")
-    token_file, root = options.pop("token_file", None), options.pop("tls_root", None)
-    if options:
-        raise ConfigError(f"connect has no option {next(iter(options))!r}")
-    if token is None and token_file is not None:
-        token = read_token(Path(token_file))
-    trusted = None if root is None else read_pem(Path(root))
-    service = Service(Connection(url, token or "", trusted))
-    service.list()
-    return service
-
-
-class Service:
-    """A running service; ``service["city"]`` is one of its graphs."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-
-    def __getitem__(self, name: str) -> "Graph":
-        graph = Graph(self.connection, name)
-        graph.info()
-        return graph
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(graph["graph"] for graph in self.list()["graphs"])
-
-    def list(self) -> dict[str, Any]:
-        """Return the graphs and their versions, and the number of ranks."""
-        return self.connection.ask("list")
-
-    def metrics(self) -> str:
-        """Return counters and times, as text in Prometheus's format."""
-        return str(self.connection.ask("metrics")["text"])
-
-    def cancel(self, request: str) -> bool:
-        """End a request that waits or computes; return whether it was there."""
-        return bool(self.connection.ask("cancel", request=request)["cancelled"])
-
-    def shutdown(self) -> None:
-        """End the service, once it has answered what was asked before."""
-        self.connection.ask("shutdown")
-
-    def close(self) -> None:
-        """End the connections; the service stays."""
-        self.connection.close()
-
-    def __enter__(self) -> "Service":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -1,6 +1,7 @@
 """A client's connections to the ranks of a service."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from typing import Any
 from ..host.errors import ConfigError, MndmstError, optional
 from .protocol import batches_of, to_bytes
 
+# gRPC prints failed handshakes to standard error; an exception reports them here.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 flight = optional("pyarrow.flight", "serve", "The client of the service needs")
 arrow = optional("pyarrow", "serve", "The client of the service needs")
 
@@ -22,6 +25,20 @@ READ_TRIES = 20
 
 class ServiceError(MndmstError):
     """What a service answers to a request that it cannot fulfil; or it is gone."""
+
+
+class UnreachableError(ServiceError):
+    """No service answers at an address, or no secure connection comes about.
+
+    Attributes
+    ----------
+    ended : bool
+        Whether nothing listens there, so that the service has probably ended.
+    """
+
+    def __init__(self, message: str, ended: bool) -> None:
+        super().__init__(message)
+        self.ended = ended
 
 
 class OtherVersionError(ServiceError):
@@ -40,7 +57,7 @@ class Connection:
     """
 
     def __init__(self, url: str, token: str, trusted: bytes | None = None) -> None:
-        self.url, self._trusted = url, trusted
+        self.url, self._token, self._trusted = url, token, trusted
         self._headers = [(b"authorization", f"Bearer {token}".encode())]
         self._options = flight.FlightCallOptions(headers=self._headers)
         self._clients: dict[str, Any] = {}
@@ -204,11 +221,19 @@ class Connection:
         try:
             yield
         except flight.FlightUnauthenticatedError as error:
+            reason = "refused the token" if self._token else "wants a token"
             raise ServiceError(
-                f"{self.url}: refused the token. Give what is in its token file."
+                f"{self.url}: {reason}. Give the token file of the service: "
+                "--token-file, in Python token_file=."
             ) from error
         except flight.FlightUnavailableError as error:
-            raise ServiceError(f"{self.url}: {_unavailable(str(error))}") from error
+            reason = _tls_reason(str(error))
+            ended = not reason
+            reason = reason or (
+                f"no service answers there ({_line(error)}). It has ended, or the "
+                "address is wrong."
+            )
+            raise UnreachableError(f"{self.url}: {reason}", ended) from error
         except flight.FlightCancelledError as error:
             line = _line(error)
             if line.endswith("CANCELLED"):  # by gRPC, for the server has ended
@@ -220,8 +245,8 @@ class Connection:
             raise ServiceError(f"{self.url}: {_line(error)}") from error
 
 
-def _unavailable(text: str) -> str:
-    """Return why a service cannot be reached, from gRPC's text."""
+def _tls_reason(text: str) -> str:
+    """Return the failure of TLS that gRPC's text reports; empty if it reports none."""
     if "certificate verify failed" in text or "CERTIFICATE_VERIFY_FAILED" in text:
         return (
             "its certificate is not trusted. Give the certificate that signed it: "
@@ -234,10 +259,7 @@ def _unavailable(text: str) -> str:
         )
     if "wrong version number" in text or "WRONG_VERSION_NUMBER" in text:
         return "the service there has no TLS. Write grpc+tcp:// in place of grpc+tls://"
-    return (
-        f"no service answers there ({_line(text)}). It has ended, or the address is "
-        "wrong."
-    )
+    return ""
 
 
 def version_of(table: Any) -> int:

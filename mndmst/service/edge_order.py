@@ -68,7 +68,7 @@ class EdgeOrder:
         self.count = int(self._edges[-1])
         self.counts = tuple(comm.allgather(self.count).tolist())
         self.first = sum(self.counts[: comm.rank])
-        # Each thread has rows of about as many edges
+        # Each thread gets rows with about the same number of edges
         parts = [bounds[0] for bounds in threads.ranges(self.count)]
         cuts = np.searchsorted(self._edges, parts[1:]).tolist()
         self._parts = list(pairwise([0, *cuts, len(rows)]))
@@ -97,7 +97,7 @@ class EdgeOrder:
         choose_blocks(
             rows.indptr, arrived, BLOCK_BITS, EdgeBuckets(from_others, counts[0])
         )
-        # In a bucket come the edges from other ranks, then those of each part of rows
+        # A bucket holds the edges from other ranks first, then the edges of each part
         total = np.cumsum(counts.sum(axis=0))
         before = total - counts.sum(axis=0) + np.cumsum(counts, axis=0) - counts
         self._here = int(total[self._blocks - 1])
@@ -138,7 +138,7 @@ class EdgeOrder:
         return sum(array.nbytes for array in arrays)
 
     def of_edges(self, values: np.ndarray) -> np.ndarray:
-        """Return the values of own edges, given those of all arcs."""
+        """Return the values of own edges, given the values of all arcs."""
         rows, edges = self._rows, self._edges
         found = np.empty(self.count, values.dtype)
         self.threads.map(take_upward, [
@@ -194,7 +194,7 @@ class EdgeOrder:
         return keys
 
     def _deal(self, weights: np.ndarray, keys: np.ndarray, dealt: np.ndarray) -> None:
-        """Write the keys of own edges, and deal them; refuse what is not a number."""
+        """Write the keys of own edges, and distribute them to buckets; refuse NaN."""
         rule = key_rule(weights.dtype)
         bits = np.require(weights, requirements=["C", "W"]).view(keys.dtype)
         calls = [

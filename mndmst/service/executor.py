@@ -339,7 +339,7 @@ class Executor:
             if columns is None or list(columns) != ["weight"]:
                 raise InputError(
                     f"no weights {name} have come to rank {self.comm.rank}. Send each "
-                    "rank those of its edges."
+                    "rank the weights of its edges."
                 )
             weights = supported_weights("the weights sent", columns["weight"])
         kinds = self.comm.gather(weights.dtype.str) or []

@@ -87,7 +87,7 @@ def _parsed(text: str) -> ast.expr:
 
 
 def _check(node: ast.expr, text: str, depth: int) -> None:
-    """Refuse what is no expression of columns."""
+    """Refuse all syntax but expressions of columns."""
     if depth == 0 or sum(1 for _ in ast.walk(node)) > MOST_NODES:
         raise ConfigError(f"{text!r} is too long an expression")
     if isinstance(node, ast.Constant):

@@ -396,7 +396,7 @@ class Journal:
         return self.folder / f"snapshot-{version}-{new_token()}{UNFINISHED}"
 
     def restart(self, version: int, uuid: str, snapshot: Path) -> str:
-        """Begin a new journal after a snapshot; remove what it replaces.
+        """Begin a new journal after a snapshot; remove the files that it replaces.
 
         Parameters
         ----------

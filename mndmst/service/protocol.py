@@ -1,4 +1,4 @@
-"""The requests of the service, and what they may hold.
+"""The protocol of the service: its requests and their fields.
 
 The protocol is Arrow Flight. Requests and answers are JSON; columns travel as Arrow
 record batches.
@@ -6,14 +6,14 @@ record batches.
 - `do_action`: the actions below. The answers are a stream of JSON objects: any number
   of ``{"progress": TEXT, "seconds": S}``, if asked for, then one with the result.
 - `do_put`: sends columns. The descriptor's command is an `UPLOAD`. Weights aligned with
-  the order of edges go to the rank that has them, everything else to rank 0. What an
-  action answers that is to follow comes back as metadata.
+  the order of edges go to the rank that has them, everything else to rank 0. The
+  results of an action in `then` come back as metadata.
 - `get_flight_info`: says where a table can be read: an endpoint for each rank. The
   descriptor's command is a `TABLE`.
 - `do_get`: reads the share of a rank; the ticket is that of the endpoint.
 - `do_exchange`: answers batches of vertices with batches of answers. The descriptor's
-  command is a `QUERY`. A batch of vertices gets one batch of answers or more, which
-  together have as many rows.
+  command is a `QUERY`. A batch of vertices gets one or more batches of answers with
+  the same total number of rows.
 
 Every table, every answer and every result of an action names the `version` of the graph
 that it belongs to: tables and answers in the metadata of their schemas. An upload may
@@ -70,7 +70,7 @@ _CHOSEN = {
 }
 ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
     "list": ("the graphs and their versions", {}),
-    "info": ("what is known of a graph", {"graph": _GRAPH}),
+    "info": ("sizes, version and columns of a graph", {"graph": _GRAPH}),
     "solve": (
         "compute a forest; the result names it",
         {
@@ -119,7 +119,7 @@ TABLE = {
     "version": Field("version", False, "the version that the table belongs to"),
     "forest": Field("text", False, "the forest that a solve named"),
     "below": Field("number", False, "labels of components of lighter edges only"),
-    "count": Field("count", False, "so many clusters"),
+    "count": Field("count", False, "number of clusters"),
     "height": Field("number", False, "clusters joined by edges no heavier"),
     "min_size": Field("count", False, "HDBSCAN*: least vertices of a cluster"),
 }

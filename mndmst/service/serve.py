@@ -11,7 +11,7 @@ import contextlib
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from threading import Thread
 from types import MappingProxyType
@@ -24,8 +24,9 @@ from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
 from ..io.atomic_output import whole_file
+from ..io.file_errors import writing
 from ..io.file_suffixes import ADDRESS
-from ..io.overwrite_rule import json_mark
+from ..io.overwrite_rule import is_earlier_result, json_mark
 from ..run.config import Config
 from ..run.startup import compile_kernels
 from .access import Access
@@ -93,6 +94,9 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     StoppedError
         On every rank, after a signal to stop; everything asked for has been answered.
     """
+    with comm.raise_on_all():
+        if comm.rank == 0 and setting.address_file is not None:
+            _remove_old(setting.address_file)
     compile_kernels(comm, "service", None, progress.say)
     jobs = JobQueue()
     executor = Executor(comm, {}, Uploads(config.memory))
@@ -107,9 +111,11 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         places = comm.gather(setting.access.reachable(comm.rank, server.port))
         if isinstance(server, FrontServer):
             server.places = list(places or [])
-            _announce(setting, server.places[0], progress)
-            _listen_for_ends(executor, jobs, channel, setting.attached, config.timeout)
-            _lead(executor, jobs, channel)
+            with _announced(setting, server.places[0], progress):
+                _listen_for_ends(
+                    executor, jobs, channel, setting.attached, config.timeout
+                )
+                _lead(executor, jobs, channel)
         else:
             stop_signals.listen(channel.ask_to_stop)
             if config.timeout:
@@ -235,18 +241,41 @@ def _wait_for_end(stop: Callable[[], object]) -> None:
     )
 
 
-def _announce(setting: Setting, place: str, progress: Progress) -> None:
-    """Say where the service can be reached."""
+def _remove_old(file: Path) -> None:
+    """Remove the address file of an earlier service, so that no client waits in vain.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be removed.
+    """
+    with writing(file), contextlib.suppress(FileNotFoundError):
+        if is_earlier_result(file, ADDRESS):
+            file.unlink()
+
+
+@contextlib.contextmanager
+def _announced(setting: Setting, place: str, progress: Progress) -> Iterator[None]:
+    """Publish the address of the service while the block runs (rank 0)."""
+    file = setting.address_file
     where = {
         "url": place,
         "token_file": str(setting.token_file.resolve()) if setting.token_file else None,
         "host": socket.gethostname(),
     }
-    if setting.address_file is not None:
-        with whole_file(setting.address_file, ADDRESS, setting.overwrite) as file:
-            file.write_bytes(to_bytes(json_mark(ADDRESS) | where) + b"\n")
+    text = to_bytes(json_mark(ADDRESS) | where) + b"\n"
+    if file is not None:
+        with whole_file(file, ADDRESS, setting.overwrite) as path:
+            path.write_bytes(text)
     print(f"SERVING url={place} token-file={where['token_file']}", flush=True)
     progress.say(f"serving {', '.join(setting.graphs)}")
+    try:
+        yield
+    finally:
+        if file is not None:
+            with contextlib.suppress(OSError):
+                if file.read_bytes() == text:  # not the file of a later service
+                    file.unlink()
 
 
 def _lead(executor: Executor, jobs: JobQueue, channel: ControlChannel) -> None:

@@ -1,6 +1,5 @@
 """A service for one script or notebook: its ranks start and end with a block."""
 
-import json
 import os
 import shutil
 import signal
@@ -12,13 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..host.errors import ConfigError
+from ..host.errors import ConfigError, ConfigTypeError, shown
 from ..host.launcher import find_mpirun
 from .client import Graph, Service, connect
 from .connection import ServiceError
 
 _PACKAGE_PARENT = Path(__file__).parents[2]
-# What an outer launcher tells its processes would confuse an inner one.
+# Variables of an outer launcher would confuse an inner one.
 _LAUNCHERS = ("PMI_", "PMIX_", "HYDRA_", "OMPI_COMM_")
 ENDING_SECONDS = 20.0
 LOOK_SECONDS = 0.02
@@ -49,11 +48,19 @@ class Session:
     def __init__(
         self, graph: str | Path, ranks: int = 1, timeout: float = 600.0, **options: Any
     ) -> None:
+        if not isinstance(ranks, int) or isinstance(ranks, bool):
+            raise ConfigTypeError(f"ranks is {shown(ranks)}; give an integer")
+        if ranks < 1:
+            raise ConfigError(f"ranks is {ranks}; give at least 1")
         self.path, self.ranks, self.timeout = Path(graph), ranks, timeout
         self.options = options
         self.service: Service | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path()
+
+    def __repr__(self) -> str:
+        state = "ended" if self.service is None else "running"
+        return f"Session({str(self.path)!r}, ranks={self.ranks}, {state})"
 
     def start(self) -> Graph:
         """Start the ranks, and return the graph once they have it.
@@ -95,8 +102,7 @@ class Session:
                     start_new_session=True,
                 )
             self._wait_for(address, log)
-            found = json.loads(address.read_text())
-            self.service = connect(found["url"], token_file=found["token_file"])
+            self.service = connect(address)
             return self.service["graph"]
         except BaseException:
             self.close()
@@ -117,7 +123,7 @@ class Session:
             time.sleep(LOOK_SECONDS)
 
     def close(self) -> None:
-        """End the ranks, also those that do not answer any more."""
+        """End the ranks, including ranks that no longer answer."""
         if self.service is not None:
             with suppress(ServiceError):
                 self.service.connection.ask("shutdown", timeout=ENDING_SECONDS)

@@ -22,7 +22,7 @@ COLUMNS = {
     "changes": ("src", "dst", "weight"),
     "vertices": ("vertex",),
 }
-# Unused ones are forgotten after as many seconds.
+# Unused uploads are dropped after this time.
 KEPT_SECONDS = 600.0
 # To ask for the free memory of the host takes a while; it is done once for these bytes.
 UNCHECKED = 16 * MIB
@@ -30,7 +30,7 @@ UNCHECKED = 16 * MIB
 LEAST = 16 * MIB
 # gRPC lets the messages of an upload go some time after it has been refused.
 GIVE_BACK_SECONDS = 2.0
-# A request with a column needs as many times its bytes.
+# A request needs this many times the bytes of its columns.
 COPIES = 4
 
 MOST_SIGNED = (1 << 63) - 1
@@ -74,7 +74,7 @@ class Uploads:
         ConfigError
             If there is no room.
         InputError
-            If the columns are not those of the kind.
+            If the upload lacks a column of its kind.
         """
         if kind not in COLUMNS:
             raise InputError(

@@ -107,7 +107,7 @@ def test_an_interrupt_of_a_rank_ends_the_service_at_once(
 
 
 def test_tls(tmp_path: Path) -> None:
-    """Every rank shows the certificate; who does not trust it stays out."""
+    """Every rank shows the certificate, and clients must trust it."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("no openssl to make a certificate with")
@@ -119,8 +119,8 @@ def test_tls(tmp_path: Path) -> None:
         check=True, capture_output=True, timeout=60,
     )  # fmt: skip
     write_graph(tmp_path / "g", simple_path(N))
-    words = (tmp_path / "g", "-q", "--tls-cert", certificate, "--tls-key", key)
-    with served(tmp_path, 2, *words) as service:
+    serve = (tmp_path / "g", "-q", "--tls-cert", certificate, "--tls-key", key)
+    with served(tmp_path, 2, *serve) as service:
         assert service.url.startswith("grpc+tls://")
         options = {"token_file": service.token_file, "tls_root": certificate}
         with connect(service.url, **options) as client:
@@ -129,8 +129,12 @@ def test_tls(tmp_path: Path) -> None:
             assert sent.weight.tolist() == list(range(N - 1, 0, -1))
         with pytest.raises(ServiceError, match=r"certificate is not trusted.*tls_root"):
             connect(service.url, token_file=service.token_file)
+        words = ("-m", "mndmst", "client", service.address, "list")
+        done = finish(start(python(*words)), 60)
+        assert "--tls-root" in done.stderr
+        assert len(done.stderr.splitlines()) == 1  # no lines of gRPC's own
         plain = service.url.replace("grpc+tls", "grpc+tcp")
         with pytest.raises(ServiceError):
             connect(plain, token_file=service.token_file)
-    done = finish(start(python("-m", "mndmst", "serve", *words[:4])), 60)
+    done = finish(start(python("-m", "mndmst", "serve", *serve[:4])), 60)
     assert "--tls-cert and --tls-key belong together" in done.stderr

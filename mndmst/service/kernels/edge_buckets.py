@@ -124,7 +124,7 @@ def find_targets(heads, bucket, blocks, next_place, next_arc, target):
         The rows of the larger ends; not looked at for edges to other ranks.
     bucket : ndarray of uint16 or uint32
     blocks : int
-        The buckets after so many are of other ranks.
+        Number of buckets of this rank; the buckets after them belong to other ranks.
     next_place : ndarray of int64
         The next place of each bucket.
     next_arc : ndarray of int64
@@ -154,8 +154,8 @@ def deal_edges(weights, rule, csr, upward, rows, own, out):
     own : EdgeBuckets
         Of these edges; the next places are counted up.
     out : (ndarray, ndarray) of uint32 or uint64
-        The keys of all arcs, of which those of self-loops get 0; and room for the keys
-        of edges, bucket after bucket.
+        The keys of all arcs (0 for self-loops), and a buffer for the keys of edges,
+        bucket after bucket.
 
     Returns
     -------
