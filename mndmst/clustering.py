@@ -19,6 +19,7 @@ from .host.errors import (
 if TYPE_CHECKING:
     from .cluster.density import Clustering, CondensedTree
     from .io.edges import Edges
+    from .points.search_reporter import SearchReporter
 
 
 def read_points(
@@ -84,7 +85,14 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
     return make(name, number, as_count(seed, "seed"))
 
 
-def neighbour_graph(points: Any, neighbours: int = 16, min_samples: int = 0) -> "Edges":
+def neighbour_graph(
+    points: Any,
+    neighbours: int = 16,
+    min_samples: int = 0,
+    *,
+    search: str = "auto",
+    verbose: bool = False,
+) -> "Edges":
     """Return the graph that joins every point with its nearest neighbours.
 
     Parameters
@@ -95,6 +103,11 @@ def neighbour_graph(points: Any, neighbours: int = 16, min_samples: int = 0) -> 
     min_samples : int
         If not 0, weights are mutual reachability distances: of the distance and both
         core distances, those to the `min_samples`-th neighbour, the largest.
+    search : {"auto", "tree", "product"}
+        Find neighbours by a k-d tree, or by matrix products, on a GPU where there is
+        one. It changes the time and no result.
+    verbose : bool
+        Write progress, and which search is taken, to standard error.
 
     Returns
     -------
@@ -111,15 +124,32 @@ def neighbour_graph(points: Any, neighbours: int = 16, min_samples: int = 0) -> 
     from .points.neighbour_graph import neighbour_graph as join
     from .points.point_files import checked_points
 
-    given = checked_points(as_points(points, "points"), "points: ")
-    listed, core = (
+    given = checked_points(as_points(points, "points", True), "points: ", typed=True)
+    return join(
+        given,
         as_count(neighbours, "neighbours"),
         as_count(min_samples, "min_samples"),
+        search=search,
+        reporter=_reporter(verbose),
     )
-    return join(given, listed, core)
 
 
-def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> Any:
+def _reporter(verbose: bool) -> "SearchReporter":
+    """Return a reporter that writes to standard error, or nowhere."""
+    from .host.progress import Progress
+    from .points.search_reporter import SearchReporter
+
+    return SearchReporter(Progress(True, verbose=True) if verbose else None)
+
+
+def single_linkage(
+    points: Any,
+    metric: str = "euclidean",
+    threads: int = 0,
+    *,
+    search: str = "auto",
+    verbose: bool = False,
+) -> Any:
     """Return the single-linkage dendrogram of points, exactly.
 
     Memory grows with the points, not with their pairs.
@@ -131,6 +161,11 @@ def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> 
         For "haversine" latitude and longitude in radians, as in scikit-learn.
     threads : int
         Number of threads; 0 for all cores this process may use.
+    search : {"auto", "tree", "product"}
+        Find neighbours by a k-d tree, or by matrix products, on a GPU where there is
+        one. It changes the time and no result.
+    verbose : bool
+        Write progress, and which search is taken, to standard error.
 
     Returns
     -------
@@ -155,7 +190,13 @@ def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> 
 
     if not isinstance(metric, str):
         raise ConfigTypeError(f"metric is {shown(metric)}; give its name")
-    return link(as_points(points, "points"), metric, as_threads(threads))
+    return link(
+        as_points(points, "points", True),
+        metric,
+        as_threads(threads),
+        search=search,
+        reporter=_reporter(verbose),
+    )
 
 
 def condensed_tree(linkage: Any, min_cluster_size: int) -> "CondensedTree":

@@ -164,8 +164,13 @@ def as_path(value: Any, name: str) -> Path:
     return Path(value)
 
 
-def as_points(values: Any, name: str) -> np.ndarray:
+def as_points(values: Any, name: str, typed: bool = False) -> np.ndarray:
     """Return points as float64, shape (points, dimensions).
+
+    Parameters
+    ----------
+    typed : bool
+        Return float16 and float32 points as they are.
 
     Raises
     ------
@@ -189,6 +194,8 @@ def as_points(values: Any, name: str) -> np.ndarray:
         raise InputError(
             f"{name} has shape {array.shape}; give two dimensions, a point a row"
         )
+    if typed and array.dtype in (np.float16, np.float32):
+        return array
     return array.astype(np.float64, copy=False)
 
 

@@ -46,7 +46,7 @@ class LabelledForest(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What border-excepting Borůvka did to a reduced graph.
+    """The result of border-excepting Borůvka on a reduced graph.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Growth(NamedTuple):
 
 
 class RowGrowth(NamedTuple):
-    """What border-excepting Borůvka did to some rows.
+    """The result of border-excepting Borůvka on rows.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class Backend(ABC):
 
     @abstractmethod
     def place(self, rows: Rows) -> Any:
-        """Bring rows to the device; the steps below take what this returns."""
+        """Bring rows to the device; return them as the steps below take them."""
 
     def inspect_arcs(self, rows: Any, num_vertices: int) -> ArcFacts | None:
         """Return the facts of all arcs of placed rows, which have been read whole.
@@ -259,7 +259,7 @@ class Backend(ABC):
         """
 
     def peer(self, rows: Any, num_vertices: int) -> DevicePeer[Any, Any] | None:
-        """Return rows of a graph as what can merge without hosts, if the device can."""
+        """Return rows as a peer that merges without hosts, if the device can."""
         return None
 
     # Steps on reduced graphs

@@ -34,7 +34,7 @@ class Held:
         self._placed: tuple[Backend, Any] | None = None
 
     def on(self, backend: Backend) -> Any:
-        """Return what the steps of a backend take; place the rows if need be."""
+        """Return the rows as placed on a backend; place them if need be."""
         if self._placed is None or self._placed[0] is not backend:
             self._placed = None  # lets the other one go
             self._placed = backend, backend.place(self.rows)

@@ -107,6 +107,11 @@ def add_points(parser: Parser, output: str) -> None:
         help="nearest neighbours searched first; the result depends on it only with "
         "--approximate",
     )
+    add_point_talk(parser)
+
+
+def add_point_talk(parser: Parser) -> None:
+    """Add `-q` and `-v` of commands that search points."""
     talk = parser.add_mutually_exclusive_group()
     add_quiet(talk)
     talk.add_argument(
@@ -263,7 +268,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     check_metric(arguments.metric)
     if arguments.plot is not None:
         optional("matplotlib", "plot")  # missing: say so before any work
-    table = load_points(arguments, ranks > 1)
+    table = load_points(arguments, ranks > 1, typed=ranks == 1)
     points = table.points
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
@@ -273,12 +278,19 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     return table
 
 
-def load_points(arguments: argparse.Namespace, mapped: bool = False) -> "PointTable":
+def load_points(
+    arguments: argparse.Namespace, mapped: bool = False, typed: bool = False
+) -> "PointTable":
     """Return the points that a command reads, and print notes on the columns."""
     from ..points.point_files import named_points
 
     table = named_points(
-        arguments.points, arguments.count, mapped, arguments.columns, arguments.key
+        arguments.points,
+        arguments.count,
+        mapped,
+        arguments.columns,
+        arguments.key,
+        typed,
     )
     tell_notes(table.notes, arguments.quiet)
     return table

@@ -3,9 +3,16 @@
 import argparse
 from typing import Any
 
-from .hdbscan import add_source, load_points, save_points
+from .hdbscan import (
+    add_point_talk,
+    add_search,
+    add_source,
+    load_points,
+    reported,
+    save_points,
+)
 from .info import tell_graph
-from .options import add_new_graph, add_quiet
+from .options import add_new_graph
 from .parser import MOST_PARTS, MOST_POINTS, whole
 
 
@@ -42,7 +49,8 @@ def add_neighbours(commands: Any) -> None:
         metavar="N",
         help="number of shards",
     )
-    add_quiet(neighbours)
+    add_search(neighbours)
+    add_point_talk(neighbours)
     neighbours.set_defaults(process=_neighbours)
 
 
@@ -68,6 +76,14 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         save_points(files, arguments.save, points)
         name = str(arguments.points)
-        edges = neighbour_graph(points, arguments.k, arguments.core, name)
+        with reported(arguments) as reporter:
+            edges = neighbour_graph(
+                points,
+                arguments.k,
+                arguments.core,
+                name,
+                arguments.search,
+                reporter,
+            )
         build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
     return tell_graph(arguments.out, arguments.quiet)

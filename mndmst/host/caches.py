@@ -1,4 +1,4 @@
-"""Directories that only the user can change, for what the program keeps between runs.
+"""Directories that only the user can change, for files kept between runs.
 
 The program trusts the files of a cache, and executes compiled code. So a directory
 serves only if no other user but root can put a file there, or put another directory in
@@ -33,18 +33,17 @@ _WRITE = 2
 
 
 def weak_place(directory: Path) -> Path | None:
-    """Return what others can change on the way to a directory; None if nothing.
+    """Return the first path on the way to a directory that others can change, if any.
 
-    All on the way, from the root of the file system on, must belong to the user or to
-    root, and nobody else may write there. In a directory above, others may write if
-    it is sticky, as `/tmp` is: they cannot replace what is the user's there. Symbolic
-    links and where they lead are held to the same rules. What is not there yet is not
-    looked at.
+    Every directory, from the root of the file system on, must belong to the user or to
+    root, and only they may write there. In a directory above, others may write if it is
+    sticky, as `/tmp` is: they cannot replace the user's files there. Symbolic links and
+    their targets follow the same rules. Missing directories are not checked.
 
     Raises
     ------
     OSError
-        If something on the way cannot be looked at, or is no directory.
+        If a file on the way cannot be read, or is not a directory.
     """
     place, ahead, links = Path("/"), _steps(directory.absolute()), 0
     while True:
@@ -131,9 +130,9 @@ def weak_file_in(directory: Path) -> Path | None:
 
 
 def make_private(directory: Path) -> Path | None:
-    """Make a directory for the user alone; return what others can change, if any.
+    """Make a directory for the user alone; return a path others can change, if any.
 
-    Nothing is made where they can.
+    No directory is made below such a path.
 
     Raises
     ------
@@ -159,7 +158,7 @@ def fresh_directory() -> Path:
     Raises
     ------
     ConfigError
-        If there is no place where others could not put another one in its stead.
+        If others could replace it in every possible place.
     """
     for base in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"):
         try:
@@ -176,17 +175,17 @@ def fresh_directory() -> Path:
 
 
 def tell_once(refused: Path, weak: Path, instead: Path) -> None:
-    """Say that a cache is not used; of many ranks the first does."""
+    """Print on the first rank that a cache is not used."""
     if launched_rank() == 0:
         sys.stderr.write(
             f"mndmst: not using the cache {refused}, for others can change {weak}; "
-            f"using {instead}. Point MNDMST_CACHE_DIR at a directory that only you can "
-            "write, or take the right to write from others.\n"
+            f"using {instead}. Remove their permission: chmod go-w {weak}, or point "
+            "MNDMST_CACHE_DIR at a directory that only you can write.\n"
         )
 
 
 def tell_without_cache(refused: tuple[Path, Path] | None) -> None:
-    """Say that nothing is kept; of many ranks the first does."""
+    """Print on the first rank that compiled kernels are not kept."""
     if launched_rank() == 0:
         why = f"others can change {refused[1]}" if refused else "none can be written"
         sys.stderr.write(
@@ -212,7 +211,7 @@ def _steps(path: Path) -> list[str]:
 
 
 def _others_write(place: Path, inside: bool) -> bool:
-    """Return whether others can change what is in a directory.
+    """Return whether others can change the entries of a directory.
 
     Parameters
     ----------
@@ -221,7 +220,7 @@ def _others_write(place: Path, inside: bool) -> bool:
     """
     facts = place.lstat()
     if not stat.S_ISDIR(facts.st_mode):
-        raise NotADirectoryError(f"{place} is no directory")
+        raise NotADirectoryError(f"{place} is not a directory")
     if not _trusted(facts.st_uid):
         return True
     if not _open_to_others(place, facts):
@@ -267,7 +266,7 @@ def _trusted(owner: int) -> bool:
 
 
 def _alone_in(group: int) -> bool:
-    """Return whether a group is the user's own, as many systems give one, or root's."""
+    """Return whether a group has no member but the user and root."""
     try:
         user, entry = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
     except KeyError:

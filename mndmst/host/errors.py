@@ -68,7 +68,7 @@ def optional(module: str, extra: str, who: str = "This needs") -> Any:
     extra : str
         The extra of mndmst that installs it.
     who : str
-        The beginning of what is said if it is missing.
+        The beginning of the message if it is missing.
 
     Raises
     ------

@@ -17,7 +17,7 @@ def counted(number: int, noun: str) -> str:
 def to_json(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON.
 
-    Sets become sorted lists; infinities, NaN and what JSON does not know become text.
+    Sets become sorted lists; infinities, NaN and other objects become text.
     """
     try:
         return json.dumps(value, indent=indent, default=_plain, allow_nan=False)

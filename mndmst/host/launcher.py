@@ -1,4 +1,4 @@
-"""What launchers tell a process in its environment, before MPI has started."""
+"""The environment that launchers give a process, read before MPI has started."""
 
 import os
 import shutil
@@ -14,13 +14,13 @@ _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _BY_PMI = ("PMI_FD", "PMIX_RANK")
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
-# For Open MPI: its own code for messages, which asks no network. A process that nobody
-# has launched sends to itself alone, and needs no daemon.
+# For Open MPI: its own code for messages, which asks no network. A process without
+# a launcher sends to itself alone, and needs no daemon.
 _ONE_HOST = {"OMPI_MCA_pml": "ob1"}
 _ONE_PROCESS = {
     **_ONE_HOST, "OMPI_MCA_btl": "self", "OMPI_MCA_ess_singleton_isolated": "1"
 }  # fmt: skip
-# What Open MPI starts ranks by on other hosts.
+# The daemons by which Open MPI starts ranks on other hosts.
 _DAEMONS = ("orted", "prted", "prte")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 
@@ -36,7 +36,7 @@ def launched_rank() -> int:
 
 
 def prepare_environment() -> None:
-    """Set what the MPI library and Numba need on this machine.
+    """Set the variables that the MPI library and Numba need on this machine.
 
     With more ranks than cores a waiting rank must yield its core, or the ranks that
     compute become slow; with enough cores the same setting would slow every

@@ -20,7 +20,7 @@ from .formatting import counted
 
 
 class _Files(NamedTuple):
-    """What a version of control groups calls its files."""
+    """The names of files in a version of control groups."""
 
     limit: str
     usage: str
@@ -43,7 +43,7 @@ def allowed_bytes(
     own : Path
         Lists the groups of this process.
     mounted : Path
-        Where groups are told of. In a container it may begin at the process's own.
+        The mount point of cgroups. In a container it may begin at the process's own.
     """
     try:
         return min(starmap(_left, _bounded(own, mounted)), default=sys.maxsize)
@@ -84,10 +84,10 @@ def _limit(group: Path, files: _Files) -> int:
 
 
 def _left(group: Path, files: _Files) -> int:
-    """Return what a group allows."""
+    """Return the bytes that a group still allows."""
     used = int((group / files.usage).read_text())
     counts = dict(map(str.split, (group / "memory.stat").read_text().splitlines()))
-    # Pages of files that nobody needs go before a process does.
+    # The kernel evicts inactive pages of files before it ends a process.
     return max(0, _limit(group, files) - used + int(counts.get(files.cache, 0)))
 
 
@@ -172,22 +172,22 @@ class Budget:
     given : bool
         Whether the user gave the limit; else it may become the host's.
     enough : int
-        Bytes that suffice for any graph with as many rows and arcs on each rank.
+        Bytes that suffice for any graph with these rows and arcs on each rank.
     """
 
     # A graph that is merged, filtered and contracted takes this many times its bytes:
-    # itself, what it is merged with, and the sort of its edges.
+    # itself, its partner in the merge, and the sort of its edges.
     COPIES = 4
     # The first band has at most two edges a row, of 24 bytes each with their ends in
     # 32 bits; a row has its component, and an edge of the forest.
     EDGES_PER_ROW, EDGE_BYTES, ROW_BYTES = 2, 24, 24
     # All in one band, every arc may be an edge; 79 bytes for each have been seen.
     ARC_BYTES = 80
-    # Rows that pass in pieces leave a component and an edge each, of which a column is
-    # copied at a time where it is written; in its piece a row has names besides.
+    # Rows that pass in pieces leave a component and an edge each; a column of these is
+    # copied at a time when it is written. In its piece a row has names besides.
     STORED_ROW_BYTES, PIECE_ROW_BYTES, LEAST_PIECE = 20, 64, 1 << 18
-    # Buffers of HDF5 and MPI, and code that is loaded when it is needed; and what MPI
-    # takes for each rank that there are messages with.
+    # Buffers of HDF5 and MPI, and code that is loaded on demand; and the memory of MPI
+    # for each rank that exchanges messages with this one.
     RESERVE, RANK_BYTES = 8 << 20, 128 << 10
 
     def __init__(self, limit: int, one_band: bool = False) -> None:
@@ -210,7 +210,7 @@ class Budget:
         return self.has(self.COPIES * nbytes)
 
     def has(self, nbytes: int) -> bool:
-        """Return whether so many more bytes can be taken."""
+        """Return whether the rank can take some more bytes."""
         return nbytes <= min(self.room(), free_bytes())
 
     def for_rows(self, rows: int, arcs: int, row_bytes: int, ranks: int) -> int:
@@ -233,22 +233,22 @@ class Budget:
     def for_piece(self, room: int, rows: int, ranks: int) -> int:
         """Return the bytes that a piece of the rows may take, of those there are.
 
-        As many are left for what the pieces before it have left behind.
+        The other half is for the edges that earlier pieces leave.
         """
         kept = self.STORED_ROW_BYTES * rows + self.RESERVE + self.RANK_BYTES * ranks
         return (room - kept) // 2
 
-    def exceeded(self, path: Path, what: str, ranks: int) -> ConfigError:
-        """Return the error for what does not fit; it names a limit that suffices."""
-        enough = self.enough // MIB + 2  # what a program holds varies a little
+    def exceeded(self, path: Path, data: str, ranks: int) -> ConfigError:
+        """Return the error for data that do not fit; it names a limit that suffices."""
+        enough = self.enough // MIB + 2  # the memory of a program varies a little
         those = counted(ranks, "rank")
         if not self.given:
             return ConfigError(
-                f"{path}: {self.limit:,} bytes, what each rank can have of its host, "
-                f"are too little for {what}. On {those} {enough} MiB each "
+                f"{path}: {self.limit:,} bytes, a rank's share of its host's memory, "
+                f"are too few for {data}. On {those} {enough} MiB each "
                 "suffice; take more hosts, with fewer ranks on each."
             )
         return ConfigError(
-            f"{path}: --memory {self.limit:,} is too little for {what}. On {those} "
+            f"{path}: --memory {self.limit:,} is too little for {data}. On {those} "
             f"--memory {enough}MiB suffices; more ranks need less each."
         )

@@ -1,4 +1,4 @@
-"""What a run is doing, on standard error of rank 0."""
+"""The progress of a run, on standard error of rank 0."""
 
 import os
 import sys
@@ -89,7 +89,7 @@ class Progress:
         self.stream.flush()
 
     def close(self) -> None:
-        """Remove the bar; what is printed next begins on a new line."""
+        """Remove the bar; the next output begins on a new line."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None

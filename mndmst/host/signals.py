@@ -41,12 +41,12 @@ class StopSignals:
         self._install()
 
     def catch(self) -> None:
-        """Remember signals from now on, those that wait included."""
+        """Remember signals from now on, blocked ones included."""
         self._install()
         self._let_through()
 
     def listen(self, call: Callable[[], object]) -> None:
-        """Call a function for each signal, those that wait included, on a thread.
+        """Call a function on a thread for each signal, blocked ones included.
 
         This is for a program that sleeps. A handler runs once the main thread goes on,
         and a signal that comes just before it falls asleep, or that another thread
@@ -70,7 +70,7 @@ class StopSignals:
         threading.Thread(target=listen, name="mndmst-signals", daemon=True).start()
 
     def release(self) -> None:
-        """Let signals do what they did before, those that have come included."""
+        """Restore the handlers, and send the last signal again."""
         number = self.received
         self._held = False
         self.restore()
@@ -81,9 +81,9 @@ class StopSignals:
     def finish(self) -> None:
         """Forget signals, for the run is over.
 
-        A program that has held them ends now, with its result: it ignores those to
-        come. A handler would be gone before the interpreter is. Elsewhere they do what
-        they did before.
+        A program that has held them ends now, with its result, and ignores further
+        ones: a handler would be gone before the interpreter is. Elsewhere the former
+        handlers return.
         """
         if self._held:
             self.received = 0
@@ -93,7 +93,7 @@ class StopSignals:
             self.restore()
 
     def restore(self) -> None:
-        """Let signals to come do what they did before; forget the others."""
+        """Restore the former handlers; forget received signals."""
         for number, handler in self._before.items():
             signal.signal(number, handler or signal.SIG_DFL)
         self._before.clear()
@@ -119,5 +119,5 @@ class StopSignals:
         return signal.Signals(number).name
 
 
-# Handlers are the process's, and so is what they remember.
+# Handlers belong to the process, and so does the signal that they remember.
 stop_signals = StopSignals()

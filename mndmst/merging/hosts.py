@@ -6,7 +6,7 @@ vertices, then the forests of their edges, which every host merges in the same w
 The edges that remain of a band have no ghosts: no rank needs to ask for a name.
 
 [1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
-    1998, who replicate the vertices and divide the edges.
+    1998: they replicate the vertices and divide the edges.
 """
 
 from contextlib import suppress

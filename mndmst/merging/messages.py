@@ -81,7 +81,7 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
         return HeavyEdges(giant, before.band)
 
     def ind_comp(self, portion: MessagePortion) -> CrossEdges:
-        """Contract what each rank holds by itself; see `HyPar.ind_comp`."""
+        """Contract each rank's edges by itself; see `HyPar.ind_comp`."""
         run = self.run
         match portion:
             case Remainder(edges):

@@ -232,7 +232,7 @@ class HyPar(Strategy, Generic[PortionT, LeftT, RestT]):
 
     @abstractmethod
     def ind_comp(self, portion: PortionT) -> LeftT:
-        """Contract what each rank holds by itself (indComp); return the other edges."""
+        """Contract each rank's edges by itself (indComp); return the other edges."""
 
     @abstractmethod
     def merge_parts(self, left: LeftT) -> RestT | Strategy:

@@ -17,6 +17,7 @@ from ..cluster.selection import ClusterSelection, select_clusters
 from ..host.errors import ConfigError
 from .point_files import checked_points
 from .point_forest import PointForest, points_forest
+from .search_reporter import SearchReporter
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,14 @@ def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
     return DensityClusters(found, linkage, tree, chosen, flat, persistence, scores)
 
 
-def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> Any:
+def single_linkage(
+    points: Any,
+    metric: str = "euclidean",
+    threads: int = 0,
+    *,
+    search: str = "auto",
+    reporter: SearchReporter | None = None,
+) -> Any:
     """Return the single-linkage dendrogram of points, exactly.
 
     Memory grows with the points, not with their pairs.
@@ -122,6 +130,8 @@ def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> 
         For "haversine" latitude and longitude in radians, as in scikit-learn.
     threads : int
         0 for all cores this process may use.
+    search, reporter
+        See `points_forest`.
 
     Returns
     -------
@@ -140,5 +150,8 @@ def single_linkage(points: Any, metric: str = "euclidean", threads: int = 0) -> 
     >>> mndmst.single_linkage([[0.0], [1.0], [5.0]])[:, 2]
     array([1., 4.])
     """
-    given = checked_points(np.asarray(points), "the points: ")
-    return linkage_of(points_forest(given, metric, threads=threads).forest)
+    given = checked_points(np.asarray(points), "the points: ", typed=True)
+    found = points_forest(
+        given, metric, threads=threads, search=search, reporter=reporter
+    )
+    return linkage_of(found.forest)

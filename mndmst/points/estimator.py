@@ -17,6 +17,7 @@ from ..cluster.selection import ClusterSelection
 from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
 from ..host.errors import ConfigError, InputError
 from ..host.formatting import counted
+from ..host.progress import Progress
 from .cluster_measures import (
     centroid_of,
     exemplars_of,
@@ -34,6 +35,7 @@ from .prediction import (
     predicted_labels,
     predicted_scores,
 )
+from .search_reporter import SearchReporter
 
 try:  # its tools take the estimator for one of theirs by these classes
     from sklearn.base import BaseEstimator, ClusterMixin
@@ -58,6 +60,7 @@ WITHOUT_EFFECT = {
 # Algorithms of hdbscan and scikit-learn that take precomputed distances.
 ANY_DISTANCES = ("best", "generic", "auto", "brute")
 CENTERS = (None, "centroid", "medoid", "both")
+FLOATS = (np.float64, np.float32, np.float16)
 NON_FINITE = ("noise", "codes", "error")
 # Labels of "codes", as in scikit-learn.
 INFINITE, MISSING = -2, -3
@@ -127,6 +130,11 @@ core_dist_n_jobs, prediction_data, copy
         Rows with NaN or infinite coordinates are noise, as in hdbscan; have labels of
         their own, as in scikit-learn: -3 with NaN, of probability NaN, and -2 without;
         or are an error.
+    search : {"auto", "tree", "product"}
+        Find neighbours by a k-d tree, or by matrix products, on a GPU where there is
+        one. It changes the time and no result; "auto" probes a sample of the points.
+    verbose : bool
+        Write the progress of `fit`, and which search is taken, to standard error.
 
     Attributes
     ----------
@@ -189,6 +197,8 @@ core_dist_n_jobs, prediction_data, copy
         copy: bool | None = None,
         approximate: bool = False,
         non_finite: str = "noise",
+        search: str = "auto",
+        verbose: bool = False,
     ) -> None:
         self.min_cluster_size = min_cluster_size
         self.min_samples = min_samples
@@ -215,6 +225,8 @@ core_dist_n_jobs, prediction_data, copy
         self.copy = copy
         self.approximate = approximate
         self.non_finite = non_finite
+        self.search = search
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803, as scikit-learn has it
         """Find the clusters of points.
@@ -337,7 +349,8 @@ core_dist_n_jobs, prediction_data, copy
         ndarray of float64, shape (points, clusters)
             As from `membership_vector`.
         """
-        points, tree = self._points_of_fit(), self._clusters.tree
+        points = self._points_of_fit().astype(np.float64, copy=False)
+        tree = self._clusters.tree
         return self._memberships(points, np.arange(len(points)), tree.point_distance)
 
     @property
@@ -368,7 +381,7 @@ core_dist_n_jobs, prediction_data, copy
     def _exemplars(self) -> list[np.ndarray]:
         assert self._points is not None
         members = exemplars_of(self._clusters.tree, self.labels_)
-        return [self._points[points] for points in members]
+        return [self._points[points].astype(np.float64) for points in members]
 
     @property
     def relative_validity_(self) -> float:
@@ -474,7 +487,10 @@ core_dist_n_jobs, prediction_data, copy
         return max(self.n_jobs or 0, 0)
 
     def _checked(self, X: Any, reset: bool = True) -> np.ndarray:  # noqa: N803
-        """Return points as float64; rows that are not finite may be among them."""
+        """Return points as floating-point numbers; some may not be finite.
+
+        Float16 and float32 stay as they are: no search needs a float64 copy of all.
+        """
         check_nothing_masked(X, "X")
         if not hasattr(X, "toarray"):
             given = np.asarray(X)
@@ -486,19 +502,22 @@ core_dist_n_jobs, prediction_data, copy
                 self,
                 X,
                 reset=reset,
-                dtype=np.float64,
+                dtype=FLOATS,
                 accept_sparse=True,
                 ensure_all_finite=False,
             )
         points = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if points.ndim != 2 or points.dtype.kind not in "biuf" or points.size == 0:
             raise InputError(f"X: has {points.dtype}{list(points.shape)}, no points.")
-        points = points.astype(np.float64, copy=False)
+        if points.dtype not in FLOATS:
+            points = points.astype(np.float64)
         finite = np.isfinite(points).all(axis=1)
         if self.non_finite == "error" and not finite.all():
             row = int(np.flatnonzero(~finite)[0])
             raise InputError(f"X: point {row} has a coordinate that is not finite.")
-        large = finite & (np.abs(points) > LARGEST).any(axis=1)
+        large = np.zeros(len(points), np.bool_)
+        if points.dtype == np.float64:
+            large = finite & (np.abs(points) > LARGEST).any(axis=1)
         if large.any():
             row = int(np.flatnonzero(large)[0])
             raise InputError(
@@ -510,6 +529,8 @@ core_dist_n_jobs, prediction_data, copy
         return points
 
     def _forest_of_points(self, points: np.ndarray, rule: DensityRule) -> Any:
+        verbose = bool(self.verbose)
+        progress = Progress(verbose, verbose=verbose) if verbose else None
         return metric_forest(
             points,
             self.metric,
@@ -518,6 +539,8 @@ core_dist_n_jobs, prediction_data, copy
             parameters=self._metric_parameters(),
             approximate=self.approximate,
             threads=self._threads(),
+            search=self.search,
+            reporter=SearchReporter(progress),
         )
 
     def _forest_of_matrix(self, X: Any, rule: DensityRule) -> Any:  # noqa: N803
@@ -565,7 +588,7 @@ core_dist_n_jobs, prediction_data, copy
         """Return new points, and where they join the points of the fit."""
         given = self._points_of_fit()
         with _value_errors():
-            points = self._checked(X, reset=False)
+            points = self._checked(X, reset=False).astype(np.float64, copy=False)
             if points.shape[1] != given.shape[1]:
                 raise InputError(
                     f"X: has {counted(points.shape[1], 'dimension')}, and the points "
@@ -609,7 +632,7 @@ core_dist_n_jobs, prediction_data, copy
                 "(-1) is not one"
             )
         inside = self.labels_ == cluster
-        return self._points[inside], self.probabilities_[inside]
+        return self._points[inside].astype(np.float64), self.probabilities_[inside]
 
     def _store_centers(self) -> None:
         if self._points is None or self.store_centers is None:

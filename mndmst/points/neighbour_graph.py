@@ -7,10 +7,10 @@ from ..host.errors import ConfigError
 from ..host.formatting import counted
 from ..io.edges import Edges, checked_edges
 from ..kernels.threads import Threads
+from .coordinates import point_coordinates
 from .kernels.nearest_points import list_edges
-from .metrics import Norm
-from .point_search import tree_search
-from .scale import extremes, scale_for
+from .search_choice import choose_search, make_search
+from .search_reporter import SearchReporter
 
 
 def neighbour_graph(
@@ -18,6 +18,8 @@ def neighbour_graph(
     neighbours: int,
     min_samples: int = 0,
     name: str = "the points",
+    search: str = "auto",
+    reporter: SearchReporter | None = None,
 ) -> Edges:
     """Return the graph that joins every point with its nearest neighbours.
 
@@ -25,7 +27,7 @@ def neighbour_graph(
 
     Parameters
     ----------
-    points : ndarray of float64, shape (points, dimensions)
+    points : ndarray of numbers, shape (points, dimensions)
     neighbours : int
         Least number of neighbours of a point; of two points one suffices.
     min_samples : int
@@ -33,6 +35,9 @@ def neighbour_graph(
         distance of a point being that to its `min_samples`-th neighbour.
     name : str
         The points' name in errors.
+    search : {"auto", "tree", "product"}
+        See `choose_search`; it affects only the speed.
+    reporter : SearchReporter, optional
 
     Returns
     -------
@@ -52,16 +57,20 @@ def neighbour_graph(
             f"not suit {counted(len(points), 'point')}: core <= neighbours < points."
         )
     threads = Threads(core_count())
-    scale = scale_for(Norm.EUCLIDEAN, *extremes(points))
-    search = tree_search(scale.scaled(points), Norm.EUCLIDEAN, threads)
-    found = search.neighbours(neighbours, min_samples)
-    rows = search.rows
+    reporter = reporter or SearchReporter()
+    computed = point_coordinates(points, "euclidean")
+    choice = choose_search(computed, "euclidean", search, neighbours)
+    reporter.detail(f"search by {choice.name}: {choice.reason}")
+    searched = make_search(computed, "euclidean", choice, threads, reporter)
+    found, rows = searched.neighbours(neighbours, min_samples), searched.rows
     ranges = threads.ranges(len(rows))
     parts = threads.map(
         list_edges, [(found.weight, found.positions, rows, *b) for b in ranges]
     )
     a, b, weight = map(np.concatenate, zip(*parts, strict=True))
     src, dst = rows[a], rows[b]
-    scale.check(weight, lambda near: (points[src[near]] != points[dst[near]]).any(1))
-    weight = scale.original(weight)
+    computed.scale.check(
+        weight, lambda near: (points[src[near]] != points[dst[near]]).any(1)
+    )
+    weight = computed.scale.original(weight)
     return checked_edges(name, len(points), src, dst, weight, directed=True)

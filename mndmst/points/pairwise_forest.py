@@ -19,6 +19,7 @@ from ..host.formatting import counted
 from .boruvka_rounds import key_of
 from .metrics import METRICS, Norm, prepared, shown
 from .point_forest import PointForest, forest_of_keys, points_forest
+from .search_reporter import SearchReporter
 
 Metric = str | Callable[[np.ndarray, np.ndarray], float]
 ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
@@ -301,12 +302,14 @@ def metric_forest(
     parameters: Mapping[str, Any] | None = None,
     approximate: bool = False,
     threads: int = 0,
+    search: str = "auto",
+    reporter: SearchReporter | None = None,
 ) -> PointForest:
     """Return the forest of mutual reachability distances of points.
 
     Parameters
     ----------
-    points : ndarray of float64, shape (points, dimensions)
+    points : ndarray of floating-point numbers, shape (points, dimensions)
         Rows that are not finite are trees of their own.
     metric : str or callable
         See `HDBSCAN`.
@@ -316,7 +319,7 @@ def metric_forest(
         Distances, but not core distances, are divided by it.
     parameters : mapping, optional
         Further arguments of the metric.
-    approximate, threads
+    approximate, threads, search, reporter
         See `points_forest`.
 
     Raises
@@ -334,14 +337,21 @@ def metric_forest(
         found = PointForest(Forest(none, none, np.empty(0), none), 0, True)
     elif name in METRICS and alpha == 1:
         found = points_forest(
-            kept, str(name), min_samples, approximate=approximate, threads=threads
+            kept,
+            str(name),
+            min_samples,
+            approximate=approximate,
+            threads=threads,
+            search=search,
+            reporter=reporter,
         )
     elif approximate:
         raise ConfigError(
             f"approximate takes the metrics {', '.join(METRICS)} with alpha 1"
         )
     else:
-        found = forest_of_rows(rows_of(kept, name, further), min_samples, alpha)
+        rows = rows_of(kept.astype(np.float64, copy=False), name, further)
+        found = forest_of_rows(rows, min_samples, alpha)
     return found if finite.all() else _among_all(found, finite)
 
 

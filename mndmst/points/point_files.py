@@ -84,6 +84,7 @@ def read_point_table(
     mapped: bool = False,
     columns: str | Sequence[str] | None = None,
     key: str | None = None,
+    typed: bool = False,
 ) -> PointTable:
     """Return points from a file, and the ids of its rows.
 
@@ -101,6 +102,8 @@ def read_point_table(
         labels (`io.formats.point_tables`).
     key : str, optional
         The array of an .npz file that has several.
+    typed : bool
+        Leave arrays of float16 and float32 as they are.
 
     Raises
     ------
@@ -122,7 +125,7 @@ def read_point_table(
         points = _read_array(path, mapped and suffix == ".npy", key)
         if mapped and suffix == ".npy":
             return PointTable(points)
-        return _told(path, PointTable(checked_points(points, f"{path}: ")))
+        return _told(path, PointTable(checked_points(points, f"{path}: ", typed=typed)))
     if key is not None:
         raise ConfigError(f"--key goes with .npz files, and {path} is another.")
     if suffix in _TYPED:
@@ -231,7 +234,9 @@ def check_shape(points: np.ndarray, source: str = "") -> None:
         raise InputError(f"{source}has {points.dtype}{list(points.shape)}, no points.")
 
 
-def checked_points(points: np.ndarray, source: str = "", first: int = 0) -> np.ndarray:
+def checked_points(
+    points: np.ndarray, source: str = "", first: int = 0, typed: bool = False
+) -> np.ndarray:
     """Return points as float64.
 
     Parameters
@@ -241,6 +246,8 @@ def checked_points(points: np.ndarray, source: str = "", first: int = 0) -> np.n
         What messages begin with.
     first : int
         The number of the first of these points.
+    typed : bool
+        Return float16 and float32 points as they are.
 
     Raises
     ------
@@ -249,14 +256,16 @@ def checked_points(points: np.ndarray, source: str = "", first: int = 0) -> np.n
     """
     check_shape(points, source)
     check_integers(points, source, first)
-    points = points.astype(np.float64, copy=False)
+    small = points.dtype.kind == "f" and points.itemsize < 8
+    if not (typed and small):
+        points = points.astype(np.float64, copy=False)
     if not np.isfinite(points).all():
         row = first + int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(
             f"{source}point {row} (from 0) has a coordinate that is not a finite "
             "number. Fix it, or leave the point out."
         )
-    if np.abs(points).max() > LARGEST:
+    if not small and np.abs(points).max() > LARGEST:
         row = first + int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
         raise InputError(
             f"{source}point {row} (from 0) has a coordinate beyond {LARGEST:g}, whose "
@@ -324,10 +333,11 @@ def named_points(
     mapped: bool = False,
     columns: str | None = None,
     key: str | None = None,
+    typed: bool = False,
 ) -> PointTable:
     """Return the points of a file, or `count` points of the example of that name."""
     if str(name) not in EXAMPLES:
-        return read_point_table(name, mapped, columns, key)
+        return read_point_table(name, mapped, columns, key, typed)
     if columns or key:
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
     check_room(name, BYTES_OF_EXAMPLE * count, f"an example of {count:,} points")

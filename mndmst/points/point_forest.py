@@ -45,6 +45,8 @@ from .search_reporter import SearchReporter
 # Neighbours listed in addition to `min_samples`, and at least. More take longer to
 # find; with fewer, fewer edges are certified.
 BEYOND, LEAST = 4, 6
+# Neighbours listed on a device, at least: there they cost less than later rounds.
+LEAST_ON_DEVICE = 32
 # Neighbours listed for the approximate forest.
 APPROXIMATE = 16
 
@@ -151,6 +153,8 @@ def points_forest(
     usual = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or usual, min_samples, n)
     choice = choose_search(computed, metric, search, k)
+    if choice.name == "device" and not neighbours and not approximate:
+        k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, n)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
     searched = make_search(computed, metric, choice, team, reporter)
 

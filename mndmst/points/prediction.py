@@ -71,7 +71,7 @@ class TrainingPoints:
         self.number = np.flatnonzero(np.isfinite(points).all(axis=1))
         self.metric, further = simplified(metric, dict(parameters))
         self.alpha, self.left = alpha, left[self.number]
-        kept = points[self.number]
+        kept = points[self.number].astype(np.float64, copy=False)
         self.tree, self.rows = None, None
         self.count = min(min_samples, len(kept) - 1)
         if len(kept) == 0:

@@ -56,7 +56,7 @@ def parse_bytes(text: str) -> int:
     except (ValueError, KeyError, OverflowError):
         size = 0
     if size <= 0:
-        raise ConfigError(f"{text!r} is no size; write for example 8GiB or 500MB")
+        raise ConfigError(f"{text!r} is not a size; write for example 8GiB or 500MB")
     return size
 
 

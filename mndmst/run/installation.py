@@ -1,4 +1,4 @@
-"""What is installed here, to find out why something does not work."""
+"""Versions and devices of an installation, to diagnose failures."""
 
 import platform
 from typing import Any

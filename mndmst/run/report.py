@@ -1,4 +1,4 @@
-"""What a run did: seconds, edges and bytes for each stage and rank, as JSON."""
+"""The record of a run: seconds, edges and bytes for each stage and rank, as JSON."""
 
 import platform
 import resource

@@ -1,4 +1,4 @@
-"""What the steps of a run share on a rank: what does not change, and the state.
+"""Data that the steps of a run share on a rank: constants, and the state.
 
 `Run` is frozen. `State` holds what a checkpoint saves, and nothing else.
 """
@@ -56,7 +56,7 @@ class State:
 
 @dataclass(frozen=True)
 class Run:
-    """What does not change while a run computes.
+    """Constants of a run while it computes.
 
     Attributes
     ----------

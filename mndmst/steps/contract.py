@@ -44,7 +44,7 @@ ExceptionCondition = Callable[[Backend, ReducedGraph], Growth]
 
 
 class ContractedPart(NamedTuple):
-    """What independent computation has achieved.
+    """The result of independent computation.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ def contract_workers(
 def contract_here(
     run: Run, graph: ReducedGraph, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Contract once more what this rank's own rows have left.
+    """Contract the remaining edges of this rank's own rows once more.
 
     This rank owns the directory entries of these rows, so it notifies no other rank.
     They are pointed at their present names, because other ranks ask for one step only.
@@ -211,7 +211,7 @@ def keep(run: Run, contraction: ContractedPart) -> ReducedGraph:
 
 
 def joined(contractions: list[ContractedPart]) -> ReducedGraph:
-    """Return what the contractions of neighbouring parts have left, as one graph."""
+    """Return the remaining edges of neighbouring parts as one graph."""
     graphs = [contraction.graph for contraction in contractions]
     if len(graphs) == 1:
         return graphs[0]
@@ -225,7 +225,7 @@ def joined(contractions: list[ContractedPart]) -> ReducedGraph:
 def learn_names(run: Run, graph: ReducedGraph) -> ReducedGraph:
     """Learn the present names of ghosts, drop self edges and multi-edges.
 
-    Collective. Tells the directory what has been contracted here, asks it for the
+    Collective. Notifies the directory of contractions here, asks it for the
     names of the ghosts, and keeps the forest of the remaining edges.
     """
     run.directory.publish()
@@ -259,7 +259,7 @@ def contract_stored(
 
 
 class Passing:
-    """What rows that pass in pieces leave behind.
+    """The remaining edges and the forest of rows that pass in pieces.
 
     The directory learns at once which component becomes part of which.
 
@@ -283,17 +283,17 @@ class Passing:
         return self._record(found)
 
     def merged(self, graphs: list[ReducedGraph]) -> ReducedGraph:
-        """Return what neighbouring parts have left as one graph."""
+        """Return the remaining edges of neighbouring parts as one graph."""
         run = self.run
         if not run.budget.fits(sum(graph.nbytes for graph in graphs)):
-            what = "what the rows of a rank leave when they pass in pieces"
-            raise run.budget.exceeded(run.graph.path, what, run.comm.size)
+            data = "the edges that remain when the rows of a rank pass in pieces"
+            raise run.budget.exceeded(run.graph.path, data, run.comm.size)
         names = [run.directory.lookup_here(graph.labels) for graph in graphs]
         renamed = [rename(*pair) for pair in zip(graphs, names, strict=True)]
         return cycle_filter(run.backend, merge(renamed, run.threads))
 
     def contract_again(self, graph: ReducedGraph) -> ReducedGraph:
-        """Contract what waited at borders that have disappeared."""
+        """Contract the edges at borders that have disappeared."""
         return self._record(contract(self.run.backend, graph, self.exception))
 
     def _record(self, found: ContractedPart) -> ReducedGraph:

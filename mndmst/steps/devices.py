@@ -42,7 +42,7 @@ class DeviceCosts:
         Parameters
         ----------
         ranks : int
-            Ranks of the host, each with as many arcs.
+            Ranks of the host, each with this number of arcs.
         """
         return arcs * max(self.core_arc / cores, self.host_arc * ranks)
 

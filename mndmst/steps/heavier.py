@@ -191,7 +191,7 @@ def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
 def contract_heavier(
     run: Run, left: ReducedGraph, above: int, exception: ExceptionCondition
 ) -> ReducedGraph | None:
-    """Contract what ranks have left of a band together with all heavier edges.
+    """Contract the remaining edges of a band together with all heavier edges.
 
     Collective.
 

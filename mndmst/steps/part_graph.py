@@ -45,7 +45,7 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         one_host = comm.is_one_host()
     with report.stage("kernels"):
         background = start_devices(comm, backends, graph, report.progress)
-        if budget.given:  # what the devices take is not left for the rows
+        if budget.given:  # the rows cannot have the memory of devices
             background.loaded()
         elif keep_to_host(comm, graph, budget, background.loaded):
             report.progress.say(

@@ -188,7 +188,7 @@ def begin_read(
 def keep_to_host(
     comm: Comm, graph: ShardedGraph, budget: Budget, start_devices: Callable[[], object]
 ) -> bool:
-    """Limit a budget to what the hosts have for each rank, if the rows need more.
+    """Limit a budget to the hosts' memory for each rank, if the rows need more.
 
     Collective; returns whether they do. If not, much of the remaining memory may be
     kept for the next step.
@@ -229,8 +229,8 @@ def cut_rows(
 ) -> list[int] | None:
     """Return where to cut rows so that their pieces fit; None if all of them do.
 
-    Collective. Refuses a limit that is too little for any piece, and says what would
-    do in any case.
+    Collective. Refuses a limit that is too little for any piece, and names one
+    that suffices in any case.
     """
     held = held_bytes()
     with comm.raise_on_all():

@@ -49,7 +49,7 @@ def empty_graph(edges: EdgeList) -> ReducedGraph:
 
 
 def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
-    """Give components new names (one per label), drop self edges and what has none.
+    """Give components new names (one per label); drop self edges and unused components.
 
     Components of one name become one, which is own if one of them was: own
     components merge with own ones only.
@@ -107,7 +107,7 @@ def segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
 
 
 def without_segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
-    """Return what stays when `segment` is gone: its components are ghosts now.
+    """Return the rest of a graph without `segment`, whose components are ghosts now.
 
     An edge between one that stays and one that is gone is in both.
     """

@@ -47,7 +47,7 @@ class Speeds(NamedTuple):
         Edges of that forest for each arc.
     contract, merge : float
         Seconds the host needs for each of these edges: to contract a part along
-        them, and to merge two parts and contract what has become one.
+        them, and to merge two parts and contract the result.
     """
 
     first: float

@@ -33,7 +33,7 @@ from ..run.run import Run
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """What a run has found; printed, it is the line RESULT.
+    """The result of a run; printed, it is the line RESULT.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ def send_to_owners(
     columns, more = ([edges.u, edges.v, edges.key] for edges in (longest, arrived))
     del longest, others, arrived
     merged = []
-    while columns:  # what has been merged is freed at once
+    while columns:  # merged columns are freed at once
         merged.append(np.insert(columns.pop(0), places, more.pop(0)))
     return EdgeList(*merged)
 

@@ -142,7 +142,7 @@ def run() -> int:
             count_calls(Comm, name, rank)
     count_calls(os, "fsync", rank)
     count_calls(Path, "replace", rank)
-    count_calls(part_graph, "read_rows", rank)
+    count_calls(part_graph, "begin_read", rank)
     count_calls(MergeByMessages, "ind_comp", rank)
     count_calls(HostComponents, "hook_rows", rank)
     count_calls(pipeline, "write_forest", rank)

@@ -119,7 +119,7 @@ def test_a_rank_that_raises(
 
 def test_a_rank_without_memory(tmp_path: Path, forest: Path, solve: Solve) -> None:
     many_rows = write_graph(tmp_path / "graph", random(6_000_000, 3000, 2), parts=2)
-    run = solve(Known(many_rows, ""), forest, "starve", "read_rows")
+    run = solve(Known(many_rows, ""), forest, "starve", "begin_read")
     assert_one_message(run, "rank 1 of 3 ran out of memory", "Use more ranks")
     assert not list(forest.parent.iterdir())
 
@@ -136,7 +136,7 @@ def test_a_rank_without_memory(tmp_path: Path, forest: Path, solve: Solve) -> No
 def test_a_part_that_goes_bad_meanwhile(
     graph: Known, forest: Path, solve: Solve, fault: str, words: str
 ) -> None:
-    run = solve(graph, forest, fault, "read_rows")
+    run = solve(graph, forest, fault, "begin_read")
     assert_one_message(run, "part-00002.h5", words)
     assert not list(forest.parent.iterdir())
 

@@ -45,7 +45,7 @@ def grow(graph: ReducedGraph, threads: Threads) -> Growth:
     return Growth(fate == FINAL, root)
 
 
-# Half of what 32 bits number, so that ghosts have room beside the rows.
+# Half of the numbers of 32 bits, so that ghosts have room beside the rows.
 MAX_ROWS = 1 << 31
 
 

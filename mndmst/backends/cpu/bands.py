@@ -136,7 +136,7 @@ def band_chunks(
     hooks: Hooks,
     heavier: bool,
 ) -> list[tuple[np.ndarray, ...]]:
-    """Return what `select` finds in consecutive ranges of rows, and hook the rows."""
+    """Return the chunks that `select` finds in ranges of rows, and hook the rows."""
 
     csr = rows.csr
     shares = [
@@ -174,7 +174,7 @@ def all_chunks(
 def edges_expected(rows: Rows, sample: Sample, part: Segment) -> int:
     """Return how many edges lead from a part's rows to larger vertices, at the most.
 
-    Four standard deviations above what a sample says: room that is not used is never
+    Four standard deviations above the estimate of a sample: unused room is never
     touched, and costs nothing.
     """
     inside = (sample.tails >= part.begin) & (sample.tails < part.end)
@@ -220,5 +220,5 @@ def band_edges(
 
 
 def chunks_of(chunks: list[tuple[np.ndarray, ...]], column: int) -> list[tuple]:
-    """Return the three columns from one on of what `select` has returned."""
+    """Return the three columns from one on of each chunk of `select`."""
     return [chunk[column : column + 3] for chunk in chunks]

@@ -24,7 +24,7 @@ DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
 
 
 def unavailable() -> str | None:
-    """Return None if CUDA can be used here, else why not and what would help."""
+    """Return None if CUDA can be used here, else the reason and the remedy."""
     if find_spec("cupy") is None:
         return "CuPy is not installed; pip install 'mndmst[cuda]'"
     try:
@@ -52,7 +52,7 @@ def device_names() -> list[str]:
 
 
 def device_ids() -> list[str]:
-    """Return what tells the visible CUDA devices from others of the machine."""
+    """Return names of the visible CUDA devices that are unique on the machine."""
     import cupy
 
     bus_id = cupy.cuda.runtime.deviceGetPCIBusId

@@ -187,7 +187,7 @@ class CudaBackend(Backend):
             self.list_hooks(placed, Band(None, middle))
 
     def memory(self) -> Memory:
-        """Return what may be taken; what CuPy's pool holds back is free.
+        """Return the memory that may be taken; free memory in CuPy's pool counts.
 
         A device that has too little memory to be started has none.
         """
@@ -262,14 +262,14 @@ class CudaBackend(Backend):
     def list_hooks(
         self, rows: PlacedRows, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-        """Return what `row_hooks` does, parallel edges side by side."""
+        """Do `row_hooks`, with parallel edges side by side."""
         with self._current():
             return list_hooks(rows, band, self._tools(rows.keys.dtype))
 
     def peer(
         self, rows: PlacedRows | StreamedRows, num_vertices: int
     ) -> CudaPeer | None:
-        """Return placed rows as what merges with those on other GPUs of the host."""
+        """Return placed rows as a peer of other GPUs of the host."""
         if isinstance(rows, StreamedRows) or num_vertices > MAX_VERTICES:
             return None
         tools = self._tools(rows.keys.dtype)

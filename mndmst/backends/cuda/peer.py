@@ -173,7 +173,7 @@ def _opened(block: Block, own: cupy.ndarray | None) -> Iterator[cupy.ndarray]:
 
 
 def _copy(source: cupy.ndarray, target: cupy.ndarray | None = None) -> cupy.ndarray:
-    """Copy what may be on another device; no kernel could read it from here."""
+    """Copy an array that may be on another device, which no kernel here can read."""
     if target is None:
         target = cupy.empty_like(source)
     stream = cupy.cuda.get_current_stream()

@@ -88,9 +88,9 @@ class PlacedRows:
 def placed_nbytes(rows: Rows) -> int:
     """Return the bytes that placed rows and the steps on them need.
 
-    Every arc as placed and as received; every vertex, and as many ghosts at worst
-    as arcs or as there are in the graph, in the arrays of the solver; and a list of
-    light edges.
+    Every arc as placed and as received; every vertex in the arrays of the solver, and
+    at worst one ghost for each arc or each vertex of the graph; and a list of light
+    edges.
     """
     arcs, width = rows.num_arcs, rows.keys.itemsize
     vertices = min(len(rows) + arcs, rows.num_vertices)
@@ -149,7 +149,7 @@ def _arcs_of(rows: Rows, transfer: Transfer, at_once: int) -> list[cupy.ndarray]
 
 
 def _fill(column: np.ndarray, stop: int, progress: ReadProgress | None) -> Fill:
-    """Return what fills pieces once all arcs before `stop` are there."""
+    """Return a function that fills pieces once all arcs before `stop` are there."""
     fill = fill_from(column)
 
     def fill_later(piece: np.ndarray, low: int) -> None:

@@ -50,7 +50,7 @@ class ChosenRows(NamedTuple):
         return np.unique(np.append(bounds, len(self.offset) - 1))
 
     def sources(self, rows: Rows, bounds: np.ndarray) -> Iterator[tuple[int, Fill]]:
-        """Yield what `PieceBuffer.receive` takes, for every piece between bounds."""
+        """Yield the sources that `PieceBuffer.receive` takes, piece by piece."""
         for begin, end in pairwise(bounds):
             low, high = (int(self.offset[row]) for row in (begin, end))
             yield _whole(self.offset[begin : end + 1])
@@ -61,7 +61,7 @@ class ChosenRows(NamedTuple):
                 yield _whole(self.row[begin:end])
 
     def _fill(self, indptr: np.ndarray, column: np.ndarray, first_arc: int) -> Fill:
-        """Return what copies a column of the rows from an arc on."""
+        """Return a function that copies a column of the rows from an arc on."""
         if self.row is None:
             return fill_from(column[first_arc:])
 
@@ -137,7 +137,7 @@ FILLED = 0.9  # of the free memory is taken where it is short; pools leave holes
 
 
 class Need(NamedTuple):
-    """Bytes of the device: two pieces and what there is for every vertex; an edge in
+    """Bytes of the device: two pieces and the arrays of all vertices; an edge in
     the list; and the edges for which the list must have room at the least.
     """
 
@@ -147,7 +147,7 @@ class Need(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, tuning: Tuning) -> "Need":
-        """Return what streaming some rows needs."""
+        """Return the bytes that streaming rows needs."""
         arcs, width = longest_piece(rows, tuning), rows.keys.itemsize
         # The solver's stack, slots and numbers; components, twice; three forests.
         vertex = 28 + 8 + 3 * (8 + width)
@@ -320,7 +320,7 @@ class StreamSolver(Solver):
         return len(forest.key)
 
     def _scan(self, piece: PieceBuffer, band: Band) -> None:
-        """Add to the list what a piece has between components."""
+        """Add the edges of a piece that lie between components to the list."""
         rows, arcs = self._rows, np.uint64(piece.num_arcs)
         tiles = -(-piece.num_arcs // TILE)
         tile_row = cupy.empty(tiles + 1, np.uint32)

@@ -106,7 +106,7 @@ def copy_next(filled: Iterator[np.ndarray], device: cupy.ndarray) -> None:
 
 
 def fill_from(host: np.ndarray) -> Fill:
-    """Return what fills pieces from a contiguous host array."""
+    """Return a function that fills pieces from a contiguous host array."""
     source = host.view(np.uint8)
 
     def fill(piece: np.ndarray, low: int) -> None:
@@ -116,7 +116,7 @@ def fill_from(host: np.ndarray) -> Fill:
 
 
 def _event() -> cupy.cuda.Event:
-    """Return what has happened when the current stream has come so far."""
+    """Return an event that marks the present end of the current stream."""
     event = cupy.cuda.Event(disable_timing=True)
     event.record()
     return event

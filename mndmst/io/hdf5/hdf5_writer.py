@@ -42,11 +42,11 @@ def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
 
 @contextmanager
 def reserving_file(path: Path) -> Iterator["Reserving"]:
-    """Give an HDF5 file whose chunks can be written later, by many at once.
+    """Replace the contents of a file by HDF5 whose chunks many processes write later.
 
     See `hdf5_file`.
     """
-    with _opened(path, "r+") as (file, disk):
+    with _opened(path, "w") as (file, disk):
         yield Reserving(file, disk)
 
 
@@ -77,26 +77,21 @@ class Reserving(NamedTuple):
     disk: "_Disk"
 
     def reserve(self, dataset: h5py.Dataset, first: int, stand_in: np.ndarray) -> int:
-        """Give a chunk its place in the file, but write nothing there.
+        """Have HDF5 allocate a chunk without writing it; return its offset in the file.
 
         Parameters
         ----------
         first : int
             The first entry of the chunk.
         stand_in : ndarray of uint8
-            As many bytes as it will have there.
-
-        Returns
-        -------
-        int
-            Where it begins in the file.
+            Any bytes, of the size that the chunk has in the file.
         """
-        self.disk.stand_in, self.disk.place = stand_in.ctypes.data, None
+        self.disk.stand_in, self.disk.offset = stand_in.ctypes.data, None
         dataset.id.write_direct_chunk((first,), stand_in)
         self.disk.stand_in = None
-        if self.disk.place is None:  # HDF5 has not passed it on as it is
+        if self.disk.offset is None:  # HDF5 has copied the bytes before it wrote them
             return int(dataset.id.get_chunk_info_by_coord((first,)).byte_offset)
-        return self.disk.place
+        return self.disk.offset
 
 
 class _Disk(io.FileIO):
@@ -105,21 +100,21 @@ class _Disk(io.FileIO):
     Attributes
     ----------
     error : OSError or None
-        The first one that was not shown.
+        The first error of a write.
     stand_in : int or None
-        The address of bytes that are not written, if they come.
-    place : int or None
-        Where they were to be written.
+        The address of bytes that `write` skips.
+    offset : int or None
+        The file offset of the skipped bytes.
     """
 
     error: OSError | None = None
     stand_in: int | None = None
-    place: int | None = None
+    offset: int | None = None
 
     def write(self, data: Any) -> int:
         """Write all of the data, unless something could not be written before."""
         if self.stand_in == np.frombuffer(data, np.uint8).ctypes.data:
-            self.place = self.tell()
+            self.offset = self.tell()
             return len(data)
         rest = memoryview(data)
         try:

@@ -1,14 +1,16 @@
-"""Write columns to an HDF5 file from all ranks, so that no rank gathers them.
+"""Write columns to an HDF5 file from all ranks at once, so that no rank gathers them.
 
-HDF5 writes through one process, one chunk after the other. So the ranks only have it
-find a place for each chunk, in turn, and write there by themselves.
+HDF5 writes through one process, one chunk after the other. So rank 0 has HDF5 allocate
+all chunks, and every rank writes its chunks at their offsets in the file. A chunk with
+entries of several ranks is written by the first of them.
 """
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import h5py
 import numpy as np
@@ -18,7 +20,7 @@ from ..atomic_output import AtomicOutput
 from ..file_errors import flush_to_disk, writing
 from ..file_suffixes import Kind
 from ..hdf5.chunk_filters import SUM_BYTES, checksum
-from ..hdf5.hdf5_writer import Reserving, hdf5_file, reserving_file
+from ..hdf5.hdf5_writer import hdf5_file, reserving_file
 
 _CHUNK_ROWS = 1 << 16
 
@@ -61,25 +63,29 @@ def write_columns(
     """
     comm = outputs.ranks
     kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
-    lengths = {name: comm.sum(len(column)) for name, column in columns.items()}
-    places = {name: comm.exscan(len(column)) for name, column in columns.items()}
+    lengths = [len(column) for column in columns.values()]
+    bounds = np.cumsum(comm.allgather(np.array(lengths, np.int64)), axis=0)
+    layouts = [
+        Layout(name, kinds[name], np.append(0, ends))
+        for name, ends in zip(columns, bounds.T, strict=True)
+    ]
     temporary = outputs.begin(path, kind)
+    offsets: list[np.ndarray] | None = None
     with comm.raise_on_all(), writing(path):
         if comm.rank == 0:
-            with hdf5_file(temporary) as file:
-                for name in columns:
-                    create_dataset(file, name, lengths[name], kinds[name])
-    chunks: list[_Chunk] = []
-    for turn in range(comm.size):
-        # `raise_on_all` lets the next rank open the file when this one has closed it.
-        with comm.raise_on_all(), writing(path):
-            if turn == comm.rank:
-                chunks = _append(temporary, columns, places)
+            offsets = reserve_columns(temporary, layouts)
+    offsets = comm.bcast(offsets)
+    assert offsets is not None
+    chunks: list[ReservedChunk] = []
+    for layout, column, places in zip(layouts, columns.values(), offsets, strict=True):
+        counts, leading = layout.leading_entries(comm.rank, column)
+        _, (trailing,) = comm.alltoallv(counts, leading)
+        chunks += layout.chunks(comm.rank, column, trailing, places)
     hosts = comm.hosts()
     for turn in np.unique(hosts):
         with comm.raise_on_all(), writing(path):
             if turn == hosts[comm.rank]:
-                _write_chunks(temporary, chunks, threads)
+                write_chunks(temporary, chunks, threads)
     with ThreadPoolExecutor(1, "mndmst-flush") as flusher:
         # The disk works beside what the attributes wait for
         flushing = flusher.submit(flush_to_disk, temporary) if comm.rank == 0 else None
@@ -99,72 +105,141 @@ def create_dataset(
     return file.create_dataset(name, (length,), dtype, **(chunked if length else {}))
 
 
-class _Chunk(NamedTuple):
-    """A chunk that has a place in the file, but is not written yet.
+@dataclass(frozen=True)
+class ReservedChunk:
+    """A chunk that has an offset in the file, but is not written yet.
 
     Attributes
     ----------
     entries : ndarray
-        What it is to hold.
+        This rank's entries of the chunk.
+    trailing : ndarray
+        The entries of later ranks, behind them. Zeros fill the rest of the chunk.
     dtype : dtype
-        As what.
-    place : int
-        Where in the file it begins.
+        The type to store.
+    length : int
+        Entries of a whole chunk.
+    offset : int
+        The chunk's first byte in the file.
     """
 
     entries: np.ndarray
+    trailing: np.ndarray
     dtype: np.dtype
-    place: int
+    length: int
+    offset: int
+
+    def encoded(self) -> np.ndarray:
+        """Return the chunk's bytes in the file: entries and checksum."""
+        nbytes, middle = self.length * self.dtype.itemsize, len(self.entries)
+        raw = np.zeros(nbytes + SUM_BYTES, np.uint8)
+        values = raw[:nbytes].view(self.dtype)
+        values[:middle] = self.entries
+        values[middle : middle + len(self.trailing)] = self.trailing
+        raw[nbytes:].view("<u4")[0] = checksum(raw[:nbytes])
+        return raw
 
 
-def _append(
-    path: Path, columns: dict[str, np.ndarray], places: dict[str, int]
-) -> list[_Chunk]:
-    """Add this rank's part of all columns, and return the chunks that are to follow.
+@dataclass(frozen=True)
+class Layout:
+    """A column of all ranks, and which rank writes each of its chunks.
 
-    Those that it shares with another rank, or with which a dataset ends, HDF5 writes.
+    A rank writes the chunks that begin among its entries. It sends its leading entries,
+    which belong to a chunk of an earlier rank, to that rank.
+
+    Attributes
+    ----------
+    name : str
+    dtype : dtype
+        The type to store.
+    starts : ndarray of int64, shape (ranks + 1,)
+        The first entry of each rank.
     """
-    chunks: list[_Chunk] = []
-    if not any(len(column) for column in columns.values()):
-        return chunks
+
+    name: str
+    dtype: np.dtype
+    starts: np.ndarray
+
+    @property
+    def total(self) -> int:
+        """Number of entries of all ranks."""
+        return int(self.starts[-1])
+
+    @property
+    def chunk_length(self) -> int:
+        """Entries of a chunk."""
+        return max(1, min(self.total, _CHUNK_ROWS))
+
+    def _first_own(self, rank: int) -> int:
+        """Return the first entry of the first chunk that a rank writes."""
+        begin, end = self.starts[rank : rank + 2].tolist()
+        return min(-(-begin // self.chunk_length) * self.chunk_length, end)
+
+    def leading_entries(
+        self, rank: int, column: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many entries a rank sends to each other rank, and the entries."""
+        counts = np.zeros(len(self.starts) - 1, np.int64)
+        begin = int(self.starts[rank])
+        leading = column[: self._first_own(rank) - begin]
+        if len(leading):
+            chunk_begin = begin // self.chunk_length * self.chunk_length
+            writer = int(np.searchsorted(self.starts, chunk_begin, "right")) - 1
+            counts[writer] = len(leading)
+        return counts, leading
+
+    def chunks(
+        self, rank: int, column: np.ndarray, trailing: np.ndarray, offsets: np.ndarray
+    ) -> list[ReservedChunk]:
+        """Return the chunks that a rank writes.
+
+        Parameters
+        ----------
+        trailing : ndarray
+            The leading entries of later ranks, which complete the last chunk.
+        offsets : ndarray of int64, shape (chunks,)
+        """
+        begin, end = self.starts[rank : rank + 2].tolist()
+        length = self.chunk_length
+        return [
+            ReservedChunk(
+                column[first - begin : first - begin + length],
+                trailing if first + length > end else trailing[:0],
+                self.dtype,
+                length,
+                int(offsets[first // length]),
+            )
+            for first in range(self._first_own(rank), end, length)
+        ]
+
+
+def reserve_columns(path: Path, layouts: list[Layout]) -> list[np.ndarray]:
+    """Create all datasets and allocate their chunks; return the offsets of chunks."""
+    found = []
     with reserving_file(path) as reserving:
-        for name, column in columns.items():
-            if len(column):
-                chunks += _reserve(reserving, name, places[name], column)
-    return chunks
+        for layout in layouts:
+            dataset = create_dataset(
+                reserving.file, layout.name, layout.total, layout.dtype
+            )
+            length = layout.chunk_length
+            stand_in = np.empty(length * layout.dtype.itemsize + SUM_BYTES, np.uint8)
+            offsets = [
+                reserving.reserve(dataset, first, stand_in)
+                for first in range(0, layout.total, length)
+            ]
+            found.append(np.array(offsets, np.int64))
+    return found
 
 
-def _reserve(
-    reserving: Reserving, name: str, begin: int, column: np.ndarray
-) -> list[_Chunk]:
-    dataset = reserving.file[name]
-    dtype, length, end = dataset.dtype, dataset.chunks[0], begin + len(column)
-    low = min(-(-begin // length) * length, end)
-    high = max(end // length * length, low)
-    dataset[begin:low] = column[: low - begin]
-    dataset[high:end] = column[high - begin :]
-    stand_in = np.empty(length * dtype.itemsize + SUM_BYTES, np.uint8)
-    chunks = []
-    for first in range(low, high, length):
-        entries = column[first - begin : first - begin + length]
-        place = reserving.reserve(dataset, first, stand_in)
-        chunks.append(_Chunk(entries, dtype, place))
-    return chunks
-
-
-def _write_chunks(path: Path, chunks: list[_Chunk], threads: Threads) -> None:
-    """Write chunks past HDF5, which would do so one after the other."""
+def write_chunks(path: Path, chunks: list[ReservedChunk], threads: Threads) -> None:
+    """Write chunks directly to the file, past HDF5, which writes one at a time."""
     descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
-    def write(chunk: _Chunk) -> None:
-        nbytes = len(chunk.entries) * chunk.dtype.itemsize
-        raw = np.empty(nbytes + SUM_BYTES, np.uint8)
-        raw[:nbytes].view(chunk.dtype)[:] = chunk.entries
-        raw[nbytes:].view("<u4")[0] = checksum(raw[:nbytes])
-        rest, place = raw.data, chunk.place
+    def write(chunk: ReservedChunk) -> None:
+        rest, offset = chunk.encoded().data, chunk.offset
         while len(rest):
-            done = os.pwrite(descriptor, rest, place)
-            rest, place = rest[done:], place + done
+            done = os.pwrite(descriptor, rest, offset)
+            rest, offset = rest[done:], offset + done
 
     try:
         threads.map(write, [(chunk,) for chunk in chunks])

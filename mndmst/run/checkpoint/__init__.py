@@ -53,7 +53,7 @@ _REMAKE = "Start without --resume"
 
 
 class Saved(NamedTuple):
-    """What a rank saves, or takes over.
+    """The part of a checkpoint that a rank saves or restores.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Saved(NamedTuple):
 
 
 def identity(graph: ShardedGraph) -> dict[str, Any]:
-    """Return what tells a graph from others."""
+    """Return the facts that identify a graph."""
     return {
         "uuid": graph.uuid,
         "num_vertices": graph.num_vertices,
@@ -175,7 +175,7 @@ class Slices(NamedTuple):
             with reading(path), open_hdf5(path) as file:
                 dataset = checked_dataset(path, file, name, last - first, _REMAKE)
                 if dataset.dtype != dtype:
-                    raise damaged(path, f"{name} is not what the manifest says")
+                    raise damaged(path, f"{name} differs from the manifest")
                 piece = read_dataset(path, dataset, low - first, high - first)
             if (
                 name != "key"
@@ -204,7 +204,7 @@ COST_SHARE = 0.05
 
 
 class Checkpoint:
-    """When a run saves its state. Inactive without a folder. Collective.
+    """Saves a run at intervals, and resumes it. Inactive without a folder. Collective.
 
     Used as a context manager, which lets the folder go at its end.
 
@@ -303,7 +303,7 @@ class Checkpoint:
 
     @property
     def save(self) -> Callable[[State], None] | None:
-        """What saves the state at safe points; None without a folder."""
+        """The function that saves the state at safe points; None without a folder."""
         return None if self.folder is None else self._safe_point
 
     def _safe_point(self, state: State) -> None:
@@ -374,9 +374,9 @@ class Checkpoint:
             self._kept.close()
 
 
-def _stopped(comm: Comm, number: int, what: str) -> StoppedError:
+def _stopped(comm: Comm, number: int, state: str) -> StoppedError:
     """Return the error that all ranks raise together after a signal."""
-    stopped = StoppedError(f"stopped by {stop_signals.name(number)}; {what}")
+    stopped = StoppedError(f"stopped by {stop_signals.name(number)}; {state}")
     stopped.ranks = comm.size
     return stopped
 

@@ -1,4 +1,4 @@
-"""The directory of a run's checkpoints, whatever else is in it.
+"""The directory of a run's checkpoints, among any other files.
 
     mndmst-checkpoint.lock    held (flock) by the run that keeps its checkpoints there;
                               a line that names the format, then one token a line
@@ -68,8 +68,9 @@ class Folder:
             with self.comm.raise_on_all(), writing(self.path):
                 if not (self.path / LOCK).exists():
                     raise OutputError(
-                        f"{self.path}: rank {self.comm.rank} does not see what rank 0 "
-                        "writes there. Give a directory that all machines share."
+                        f"{self.path}: rank {self.comm.rank} does not see the lock "
+                        "that rank 0 has written there. Give a directory that all "
+                        "machines share."
                     )
                 (self.path / LOCK).open("r+b").close()
         except BaseException:
@@ -110,7 +111,7 @@ class Folder:
         head = os.pread(self._lock, len(_HEAD), 0)
         if not _HEAD.startswith(head):
             raise ConfigError(
-                f"{name}: is no lock of mndmst's. Rename it, or give --checkpoint "
+                f"{name}: is not a lock of mndmst. Rename it, or give --checkpoint "
                 "another directory."
             )
         if head != _HEAD:  # it is new, or its creator was killed
@@ -126,7 +127,7 @@ class Folder:
         os.fsync(self._lock)
 
     def new_token(self) -> str:
-        """Return what the names of a new checkpoint's files begin with. Collective.
+        """Return the token that begins the names of a checkpoint's files. Collective.
 
         Raises
         ------

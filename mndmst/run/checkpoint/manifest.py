@@ -114,12 +114,12 @@ def _check(path: Path, manifest: Manifest) -> None:
 
 
 def check_own(path: Path) -> None:
-    """Make sure that what has a manifest's name is one, if there is anything.
+    """Refuse a file with the name of the manifest that is not a manifest.
 
     Raises
     ------
     ConfigError
-        If it is not: it must not be replaced.
+        For such a file: it must not be replaced.
     OutputError
         If it is no ordinary file.
     """
@@ -127,20 +127,20 @@ def check_own(path: Path) -> None:
         check_ordinary(path)
     if path.exists() and _content(path).get("format") != FORMAT:
         raise ConfigError(
-            f"{path}: is no manifest of a checkpoint, or damaged. Rename it, or give "
-            "--checkpoint another directory."
+            f"{path}: is not a manifest of a checkpoint, or is damaged. Rename it, or "
+            "give --checkpoint another directory."
         )
 
 
 def tokens_of(path: Path) -> set[str]:
-    """Return what the names of the files in a manifest begin with, if there is one."""
+    """Return the tokens of the files in a manifest, if there is one."""
     parts = _content(path).get("parts")
     names = [part.get("name") for part in parts or () if isinstance(part, dict)]
     return {str(name).partition("-")[0] for name in names}
 
 
 def _content(path: Path) -> dict[str, Any]:
-    """Return what a manifest says; nothing if it is not there or none."""
+    """Return the contents of a manifest; empty if it is missing or damaged."""
     try:
         whole = path.stat().st_size <= LARGEST
         content = json.loads(path.read_text()) if whole else {}

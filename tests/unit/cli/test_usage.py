@@ -48,7 +48,7 @@ def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
             "--a: 'x' is not a number from 0 to 1; see mndmst generate",
         ),
         ("cluster f.h5 --threshold x", "--threshold: 'x' is not a number"),
-        ("partition a b --memory lots", "--memory: 'lots' is no size; write for"),
+        ("partition a b --memory lots", "--memory: 'lots' is not a size; write for"),
         ("solve city --merge x", "--merge: invalid choice: 'x' (choose from"),
         ("solve", "the following arguments are required: graph"),
         ("cluster f.h5", "one of the arguments --threshold --count --min-size"),

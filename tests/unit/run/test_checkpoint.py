@@ -95,7 +95,7 @@ def test_files_of_others_with_our_names_are_refused(
     tmp_path: Path, name: str, content: str
 ) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(ConfigError, match=rf"{name}: is no .*Rename it.*--checkpoint"):
+    with pytest.raises(ConfigError, match=rf"{name}: is not .*Rename it.*--checkpoint"):
         Checkpoint(COMM, tmp_path)
     assert (tmp_path / name).read_text() == content
 

@@ -79,7 +79,7 @@ def test_messages_name_options_as_they_were_typed(tmp_path: Path) -> None:
         Config.load(file, {}, {})
     with pytest.raises(ConfigError, match=r"^MNDMST_MERGE=tree: give one of auto"):
         Config.load(None, {}, {"MNDMST_MERGE": "tree"})
-    with pytest.raises(ConfigError, match=r"^--memory lots: 'lots' is no size"):
+    with pytest.raises(ConfigError, match=r"^--memory lots: 'lots' is not a size"):
         Config.load(None, {"memory": "lots"}, {})
     with pytest.raises(ConfigError, match=r"^group_size is 1: give a whole number"):
         Config(group_size=1)

@@ -9,12 +9,12 @@
 #include "common.cuh"
 
 const u32 THREADS = 512;
-const u32 EACH = 4;  // what a thread handles at a time
+const u32 EACH = 4;  // elements of a thread at a time
 const u64 CHUNK = THREADS * EACH;
 
 const u64 FLIPPED = 1ull << 63;
 
-// The threads that work together: those of all blocks of a cooperative launch, or,
+// The threads that work together: of all blocks of a cooperative launch, or,
 // once so little is left that waiting for the others would take longer, of one.
 struct Team {
     State* state;

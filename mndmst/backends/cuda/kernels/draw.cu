@@ -3,7 +3,7 @@
 // R-MAT (Chakrabarti, Zhan and Faloutsos 2004): every bit of an edge's ends comes from
 // one of four quadrants, which have given probabilities; with equal ones the ends are
 // uniform. Edge i is a function of i, so that the arcs of any vertices can be drawn by
-// themselves, without room for those of the others.
+// themselves, without room for the others' arcs.
 
 #include "common.cuh"
 

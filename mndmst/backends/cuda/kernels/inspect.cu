@@ -1,6 +1,6 @@
 // One look at all arcs of rows: faults, distinct edges, and symmetry.
 //
-// The sums are those of `kernels/arc_inspection.py`, which says what they are for.
+// The sums are the same as in `kernels/arc_inspection.py`, which says why.
 
 #include "common.cuh"
 #include "tiles.cuh"

@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) flatten(
     Team team = whole_grid(state);
     u64 level1 = state->level1, top = state->top;
 
-    // 1. Number what is left
+    // 1. Number the components that are left
     for (u64 begin = vertices + blockIdx.x * CHUNK; begin < top;
          begin += gridDim.x * CHUNK) {
         u32 roots = 0;

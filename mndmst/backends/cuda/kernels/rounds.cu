@@ -5,9 +5,9 @@
 
 #include "live.cuh"
 
-const u32 FEW = 1024;    // so many components have their slots in shared memory
-const u32 HOT = 16384;   // the slots of so many stay in the first level of the cache
-const u32 ALONE = 4096;  // so few live edges are left to one block
+const u32 FEW = 1024;    // components whose slots fit into shared memory
+const u32 HOT = 16384;   // components whose slots stay in the first-level cache
+const u32 ALONE = 4096;  // one block does the rounds of fewer live edges
 
 // Finds the lightest live edge of every component but the giant one. Few components
 // are many threads to a slot: each block then begins with slots of its own.
