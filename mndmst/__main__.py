@@ -146,6 +146,12 @@ def _end(status: int) -> int:
 def _say(text: str) -> None:
     """Write to stderr in one piece, so that lines of several ranks stay whole."""
     with contextlib.suppress(OSError):
+        if "--log-json" in sys.argv:
+            from .host.progress import notice, use_json_lines
+
+            use_json_lines(True)
+            notice(text.strip().removeprefix("mndmst: "), "error")
+            return
         sys.stderr.write(text)
         sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""Points on a device, searched by matrix products: the interface, and what it takes."""
+"""Points on a device, searched by matrix products: the interface and its inputs."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -31,7 +31,7 @@ class PointArrays(NamedTuple):
 
 
 class ComponentArrays(NamedTuple):
-    """Components of points, and what is known of the edges that leave them.
+    """Components of points, and bounds on the edges that leave them.
 
     Attributes
     ----------

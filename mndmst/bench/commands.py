@@ -34,6 +34,7 @@ def add_devices(bench: argparse.ArgumentParser) -> None:
     _add_gpu(devices)
     _add_both(devices)
     add_scaling(devices)
+    _add_choice(devices)
     _add_start(devices)
     _add_service(devices)
     _add_papers(devices)
@@ -110,6 +111,22 @@ def _add_both(devices: Any) -> None:
     )
     both.add_argument("--repeat", default=3, type=positive, help="turns of each")
     finish(both, run_both)
+
+
+def _add_choice(devices: Any) -> None:
+    choice = devices.add_parser(
+        "choice",
+        help="auto beside all backends that could be asked for",
+        description="Solve a graph from file to file with every backend of this "
+        "machine and as auto chooses, in turn, and print how many times as long as "
+        "the best one auto takes.",
+    )
+    choice.add_argument("graph", type=Path, help="directory of shards, or its index")
+    choice.add_argument(
+        "--ranks", default="1", type=list_of(positive), help="numbers of ranks"
+    )
+    choice.add_argument("--repeat", default=5, type=positive, help="turns of each")
+    finish(choice, run_choice)
 
 
 def _add_start(devices: Any) -> None:
@@ -246,6 +263,24 @@ def run_both(arguments: argparse.Namespace) -> int:
     print(table(records))
     write(arguments, runs=records)
     if len(digests(records)) == 1:
+        return 0
+    print("the forests differ", file=sys.stderr)
+    return 1
+
+
+def run_choice(arguments: argparse.Namespace) -> int:
+    """Print the seconds of every way to solve a graph, and the ratio of auto."""
+    from .choice import medians, ratios, run, table, ways
+
+    turns = list(run(arguments.graph, ways(arguments.ranks), arguments.repeat))
+    seconds = medians(turns)
+    print(table(seconds))
+    records = [
+        {**vars(turn.way), "seconds": turn.seconds, "digest": turn.digest}
+        for turn in turns
+    ]
+    write(arguments, turns=records, ratios=ratios(seconds))
+    if len({turn.digest for turn in turns}) == 1:
         return 0
     print("the forests differ", file=sys.stderr)
     return 1

@@ -85,7 +85,6 @@ class KernelContender(Contender):
         The whole graph.
     dtype : dtype
         The weights of the keys.
-    threads : int
     """
 
     def __init__(self, rows: Rows, dtype: np.dtype, threads: int) -> None:
@@ -113,7 +112,6 @@ class Process:
     ----------
     folder : Path
         As written by `Graph.save`.
-    threads : int
     core : int, optional
         The only core it may use.
     """

@@ -67,7 +67,6 @@ def run(plan: CpuPlan, say: Callable[[str], None]) -> Iterator[Case]:
 
     Parameters
     ----------
-    plan : Plan
     say : callable
         Called with the name of each step before it begins.
 

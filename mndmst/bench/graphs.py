@@ -26,7 +26,6 @@ class BenchGraph:
 
     Attributes
     ----------
-    name : str
     order : str
         How the weights are spread: ``given``, or one of the hard ways of `hardened`.
     indptr : ndarray of int64, shape (num_vertices + 1,)
@@ -131,7 +130,6 @@ def hardened(graph: BenchGraph, orders: tuple[str, ...] = HARD) -> Iterator[Benc
 
     Parameters
     ----------
-    graph : Graph
     orders : tuple of str
         Which of them.
     """

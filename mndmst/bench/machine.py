@@ -121,7 +121,6 @@ class Floor:
 
     Attributes
     ----------
-    threads : int
     stream : float
         To read `indptr`, `indices` and `keys` once.
     gather : float
@@ -147,7 +146,6 @@ def measure_floor(rows: Rows, threads: int, passes: int = 5) -> Floor:
         The whole graph.
     threads : int
         How many read at once, each its share.
-    passes : int
     """
     label = np.arange(len(rows), dtype=np.uint32)
     edges = min(rows.num_arcs // 2, int(Tuning.default.light_edges * len(rows)))

@@ -79,11 +79,8 @@ class PointsRow:
     Attributes
     ----------
     kind : {"uniform", "blobs"}
-    points, dimensions : int
-    contender : str
     seconds : list of float
         Of every turn.
-    clusters, noise : int
     """
 
     kind: str

@@ -21,10 +21,8 @@ class Measurement:
 
     Attributes
     ----------
-    contender : str
     times : list of float
         Milliseconds of every turn.
-    answer : Answer
     agrees : bool
         Whether its answer was ours, every time.
     extra_bytes : int or None

@@ -241,7 +241,6 @@ class ScalingPlan:
         The rings are measured with each of them.
     weak : bool
         Whether to measure weak scaling too.
-    backend : str
     work : Path
         Where the graphs lie, or will.
     """

@@ -29,7 +29,6 @@ class StartUp:
 
     Attributes
     ----------
-    ranks : int
     whole : float
         Seconds from the launch to the end; the median, as all others.
     stages : dict of str to float

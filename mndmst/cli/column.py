@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.formatting import counted
-from .options import add_graph, add_overwrite
+from .options import add_graph, add_overwrite, terminal_stages
 
 
 def add_column(commands: Any) -> None:
@@ -35,10 +35,12 @@ def _column(arguments: argparse.Namespace) -> int:
     from ..io.shards.weight_columns import weights_of_same_edges, write_column
 
     graph, other = open_graph(arguments.graph), open_graph(arguments.other)
-    weights = weights_of_same_edges(graph, other)
-    column = write_column(
-        graph, arguments.name, other.weight_dtype, weights, arguments.overwrite
-    )
+    with terminal_stages() as progress:
+        progress.stage(f"comparing the edges of {arguments.other}")
+        weights = weights_of_same_edges(graph, other)
+        column = write_column(
+            graph, arguments.name, other.weight_dtype, weights, arguments.overwrite
+        )
     print(
         f"{column.path}: {counted(column.num_edges, 'weight')} of type {column.dtype}"
     )

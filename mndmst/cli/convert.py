@@ -1,12 +1,12 @@
 """The command `convert`."""
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import add_columns, add_overwrite, tell_notes
+from ..host.progress import notice
+from .options import add_columns, add_overwrite, tell_notes, terminal_stages
 from .parser import size
 
 if TYPE_CHECKING:
@@ -66,8 +66,11 @@ def _convert(arguments: argparse.Namespace) -> int:
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     check_writer(arguments.out)
     allow(arguments.memory or 0)
-    edges = _read(arguments)
-    write_edges(edges, arguments.out)
+    with terminal_stages() as progress:
+        progress.stage(f"reading {arguments.file}")
+        edges = _read(arguments)
+        progress.stage(f"writing {arguments.out}")
+        write_edges(edges, arguments.out)
     if arguments.out.suffix in TABLES and edges.num_vertices > _named(edges):
         _say_what_is_left_out(arguments.out, edges)
     return 0
@@ -107,7 +110,7 @@ def _say_what_is_left_out(out: Path, edges: "Edges") -> None:
         )
     else:
         what = "has no place for vertices without an edge; .json and .graphml have one"
-    print(f"mndmst: {out}: {what}", file=sys.stderr)
+    notice(f"{out}: {what}")
 
 
 def _named(edges: "Edges") -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..host import __version__
 from ..host.launcher import launched_processes, launched_rank
+from ..host.progress import use_json_lines
 from ..host.signals import stop_signals
 from .parser import OTHER_NAMES, Parser, UsageError, advice
 from .solve import demo
@@ -65,6 +66,7 @@ COMMANDS = {
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return its exit status."""
     arguments = parse(argv)
+    use_json_lines(arguments.log_json)
     holds = getattr(arguments, "holds_signals", False)
     if getattr(arguments, "checkpoint", None) is None and not holds:
         stop_signals.release()
@@ -132,5 +134,10 @@ def parser(argv: Sequence[str] = ()) -> Parser:
             "--debug",
             action="store_true",
             help="print the traceback of an unexpected error; like MNDMST_DEBUG=1",
+        )
+        parser_of_all.advanced.add_argument(
+            "--log-json",
+            action="store_true",
+            help="write progress, notices and errors to standard error as JSON lines",
         )
     return top

@@ -1,10 +1,12 @@
 """Options that several commands have."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..host.progress import Progress, notice
 from ..run.config import CHOICES
 from .parser import Parser
 
@@ -53,7 +55,7 @@ def add_run(parser: Parser, output: str) -> None:
     parser.add_argument(
         "--backend",
         choices=CHOICES["backend"],
-        help="devices of each rank; auto: the CPU, and a GPU if there is one",
+        help="devices of each rank; auto: the faster one of CPU and GPU",
     )
     parser.add_argument(
         "--threads",
@@ -115,9 +117,17 @@ def add_quiet(parser: Any) -> None:
 def say_not_kept(what: str, quiet: bool) -> None:
     """Print that a result was not written to a file, unless quiet."""
     if not quiet:
-        print(
-            f"mndmst: {what} not kept; name a file with -o", file=sys.stderr, flush=True
-        )
+        notice(f"{what} not kept; name a file with -o")
+
+
+@contextmanager
+def terminal_stages(quiet: bool = False) -> Iterator[Progress]:
+    """Yield a progress that shows stages on a terminal only."""
+    progress = Progress(sys.stderr.isatty() and not quiet)
+    try:
+        yield progress
+    finally:
+        progress.close()
 
 
 def add_columns(parser: Parser) -> None:
@@ -149,4 +159,4 @@ def tell_notes(notes: Iterable[str], quiet: bool) -> None:
     """Print notes on how a file is read."""
     if not quiet:
         for note in notes:
-            print(f"mndmst: {note}", file=sys.stderr)
+            notice(note)

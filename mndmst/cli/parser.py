@@ -151,7 +151,6 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
 
     Parameters
     ----------
-    error : UsageError
     words : list of str
         The command line.
     known : iterable of str

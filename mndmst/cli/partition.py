@@ -71,7 +71,6 @@ class Source(NamedTuple):
 
     Attributes
     ----------
-    file : EdgeFile
     parts : int
         Default number of shards.
     check : callable, optional

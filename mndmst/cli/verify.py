@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.errors import ConfigError
-from .options import add_point_columns, tell_notes
+from .options import add_point_columns, tell_notes, terminal_stages
 from .parser import threads
 
 
@@ -59,7 +59,9 @@ def _verify(arguments: argparse.Namespace) -> int:
     compile_kernels(comm, "verify", graph.weight_dtype, progress.say)
     own = locate(comm).share
     threads = own if arguments.threads is None else arguments.threads
-    verdict = verify(comm, graph, arguments.forest, threads)
+    with terminal_stages(quiet=comm.rank > 0) as shown:
+        shown.stage(f"verifying {arguments.forest}")
+        verdict = verify(comm, graph, arguments.forest, threads)
     if comm.rank == 0:
         print(verdict.with_names(names_of_graph(graph)).text(), flush=True)
     return 0 if verdict.ok else 1
@@ -73,6 +75,8 @@ def _verify_points(arguments: argparse.Namespace) -> int:
         arguments.graph, columns=arguments.columns, key=arguments.key
     )
     tell_notes(table.notes, quiet=False)
-    verdict = verify_points(table.points, arguments.forest)
+    with terminal_stages() as shown:
+        shown.stage(f"verifying {arguments.forest}")
+        verdict = verify_points(table.points, arguments.forest)
     print(verdict.text(), flush=True)
     return 0 if verdict.ok else 1

@@ -13,7 +13,11 @@ import numpy as np
 
 from ..graph.order import id_dtype
 from ..kernels.numbering import distinct
-from ..kernels.pointer_jumping import follow, leading_away, step_up
+from ..kernels.pointer_jumping import (
+    entries_leading_away,
+    jump_to_representatives,
+    step_up,
+)
 from ..kernels.threads import Threads
 from ..kernels.varint_ids import (
     decode_ascending,
@@ -105,7 +109,7 @@ class Directory:
         """Return what this rank alone knows of the components of some ids (int64)."""
         inside = (ids >= self.first) & (ids < self.last)
         places = ids[inside] - self.first
-        follow(self.parent, self.first, places)
+        jump_to_representatives(self.parent, self.first, places)
         names = ids.copy()
         names[inside] = self.parent[places]
         return names
@@ -173,7 +177,7 @@ class Directory:
         rank cost no message; an entry that has met its representative asks no more.
         """
         while self.comm.max(len(positions)):
-            positions = follow(self.parent, self.first, positions)
+            positions = jump_to_representatives(self.parent, self.first, positions)
             parents = self.parent[positions].astype(np.int64)
             ahead = self.lookup_any(parents)
             self.parent[positions] = ahead
@@ -190,7 +194,7 @@ class Directory:
         excluding : int
             A component that is not asked about, or NO_OWNER.
         """
-        foreign = self.parent[leading_away(self.parent, self.first, excluding)]
+        foreign = self.parent[entries_leading_away(self.parent, self.first, excluding)]
         asked, _ = distinct(foreign.astype(np.int64))
         _, told, _ = self._tell(self.count_by_owner(asked), asked)
         shared = np.zeros(len(self.parent), np.bool_)
@@ -202,7 +206,7 @@ class Directory:
 
         Paths mostly leave the rank from few vertices, so only these ask other ranks.
         """
-        self.jump(leading_away(self.parent, self.first, NO_OWNER))
+        self.jump(entries_leading_away(self.parent, self.first, NO_OWNER))
         self.shorten()
 
     def step_up(self, names: np.ndarray, threads: Threads) -> None:
@@ -221,7 +225,7 @@ class Directory:
         """Point every vertex as far up its path as this rank owns entries."""
         for begin in range(0, len(self.parent), STEP):
             end = min(begin + STEP, len(self.parent))
-            follow(self.parent, self.first, np.arange(begin, end))
+            jump_to_representatives(self.parent, self.first, np.arange(begin, end))
 
 
 def without(array: np.ndarray, part: slice) -> np.ndarray:

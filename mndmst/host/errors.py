@@ -60,14 +60,14 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def optional(module: str, extra: str, who: str = "This needs") -> Any:
+def optional(module: str, extra: str, subject: str = "This needs") -> Any:
     """Return a module of an optional package.
 
     Parameters
     ----------
     extra : str
         The extra of mndmst that installs it.
-    who : str
+    subject : str
         The beginning of the message if it is missing.
 
     Raises
@@ -83,10 +83,11 @@ def optional(module: str, extra: str, who: str = "This needs") -> Any:
         if not missing and find_spec(package) is not None:
             reason = " ".join(str(error).split())
             raise MissingExtraError(
-                f"{who} {package}, which is installed but cannot be loaded ({reason}). "
-                "Allow this process more memory (ulimit -v), or install it again."
+                f"{subject} {package}, which is installed but cannot be loaded "
+                f"({reason}). Allow this process more memory (ulimit -v), or install "
+                "it again."
             ) from error
         raise MissingExtraError(
-            f"{who} {package}, which is not installed. Install it with\n"
+            f"{subject} {package}, which is not installed. Install it with\n"
             f'    pip install "mndmst[{extra}]"'
         ) from error

@@ -1,4 +1,4 @@
-"""The progress of a run, on standard error of rank 0."""
+"""Progress of a run and notices, on standard error: a bar, lines, or JSON lines."""
 
 import os
 import sys
@@ -6,15 +6,35 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
-from .formatting import counted
+from .formatting import counted, to_json
+
+_json_lines = False
+
+
+def use_json_lines(wanted: bool) -> None:
+    """Write progress and notices of this process as JSON lines, or as text."""
+    global _json_lines
+    _json_lines = wanted
+
+
+def notice(text: str, event: str = "notice") -> None:
+    """Write a line to standard error: text after `mndmst: `, or a JSON line."""
+    line = _json_line(event, text=text) if _json_lines else f"mndmst: {text}"
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def _json_line(event: str, **facts: Any) -> str:
+    return to_json({"time": round(time.time(), 3), "event": event, **facts})
 
 
 class Progress:
-    """A bar on a terminal, lines in a log.
+    """A bar on a terminal, lines in a log, or JSON lines (`use_json_lines`).
 
-    The bar needs tqdm and shows the stage, the share of the edges that are
-    done, their rate, and the time left. Without it, and in a log, there is a line for
-    each stage, in a log at most one in every `cadence` seconds.
+    The bar needs tqdm. It shows the stage and the time; once the number of edges is
+    known, also the share of the edges that are done, their rate, and the time left.
+    Without tqdm, and in a log, there is a line for each stage, in a log at most one in
+    every `cadence` seconds. JSON lines name every stage.
 
     Parameters
     ----------
@@ -41,10 +61,13 @@ class Progress:
         self.verbose = verbose
         self.stream = stream or sys.stderr
         terminal = self.stream.isatty()
+        self.json = _json_lines
+        self.shown = ""
         self.cadence = 0.0 if terminal else cadence
         self.started = time.monotonic() if since is None else since
         self.last = -cadence
-        self.bar = _bar(self.stream) if active and terminal else None
+        shows_bar = active and terminal and not self.json
+        self.bar = _bar(self.stream) if shows_bar else None
 
     def stage(self, name: str, **details: Any) -> None:
         """Say that a stage begins, unless the last line is recent."""
@@ -53,19 +76,28 @@ class Progress:
             self.bar.set_description_str(f"mndmst {text}")
             return
         now = time.monotonic() - self.started
-        if now - self.last >= self.cadence:
-            self.say(text)
+        is_new = self.json and name.partition(":")[0] != self.shown
+        if is_new or now - self.last >= self.cadence:
+            self.shown = name.partition(":")[0]
             self.last = now
+            if self.json:
+                self._write_json("stage", stage=name, **details)
+            else:
+                self.say(text)
 
     def edges(self, name: str, edges: int) -> None:
         """Say how many edges are left after a step, unless the last line is recent.
 
         The first call tells how many there are.
         """
+        if self.json:
+            self._write_json("edges", stage=name, edges=int(edges))
+            return
         if self.bar is None:
             self.stage(f"{name}: {counted(edges, 'edge')} left")
             return
         if self.bar.total is None:
+            self.bar.bar_format = None
             self.bar.reset(edges)
         # A heavier band brings edges back; the bar does not go back for them.
         self.bar.update(max(0, self.bar.total - edges - self.bar.n))
@@ -80,6 +112,9 @@ class Progress:
         """Say something at once."""
         if not self.active:
             return
+        if self.json:
+            self._write_json("message", text=text)
+            return
         seconds = time.monotonic() - self.started
         line = f"mndmst [{seconds:7.2f} s] {text}"
         if self.bar is not None:
@@ -87,6 +122,12 @@ class Progress:
             return
         self.stream.write(line + "\n")
         self.stream.flush()
+
+    def _write_json(self, event: str, **facts: Any) -> None:
+        if self.active:
+            seconds = round(time.monotonic() - self.started, 3)
+            self.stream.write(_json_line(event, seconds=seconds, **facts) + "\n")
+            self.stream.flush()
 
     def close(self) -> None:
         """Remove the bar; the next output begins on a new line."""
@@ -96,13 +137,18 @@ class Progress:
 
 
 def _bar(stream: TextIO) -> Any:
-    """Return a bar, or None without tqdm."""
+    """Return a bar that counts nothing yet, or None without tqdm."""
     try:
         from tqdm import tqdm
     except ImportError:
         return None
     return tqdm(
-        file=stream, unit=" edges", unit_scale=True, dynamic_ncols=True, leave=False
+        file=stream,
+        unit=" edges",
+        unit_scale=True,
+        dynamic_ncols=True,
+        leave=False,
+        bar_format="{desc} [{elapsed}]",
     )
 
 

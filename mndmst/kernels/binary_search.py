@@ -1,4 +1,4 @@
-"""Where a value stands among ascending ones.
+"""Binary search in ascending values.
 
 NumPy's own function, compiled by Numba, takes a kernel five times as long to compile.
 """

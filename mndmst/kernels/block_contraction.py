@@ -1,10 +1,10 @@
-"""Components that lie close together contract first, each block of them by one member.
+"""Block contraction: each thread contracts blocks of nearby components on its own.
 
-Where vertices are numbered by their place, as in road networks and meshes, most edges
-of a list in (u, v) order join components with close numbers. The list is cut into
-blocks that fit the cache of a core, and the components where the blocks begin. Inside
+Where vertex numbers follow location, as in road networks and meshes, most edges of a
+list in (u, v) order join components with close numbers. The list is divided into blocks
+that fit the cache of a core, and the components likewise. Inside
 its blocks a member runs Kruskal's algorithm except across borders (`borders`), as ranks
-do in their parts of the graph. What is left, mostly edges between blocks, is for all.
+do in their parts of the graph. All members contract the remaining edges together.
 """
 
 from typing import Any, NamedTuple
@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..native.kernel import kernel
-from .borders import NO_BORDER, Bordered, join_except_borders, lower_borders
-from .edge_columns import joined
+from .borders import NO_BORDER, Bordered, lower_borders, unite_except_borders
+from .edge_columns import concatenate_columns
 from .kruskal import HALF, LOW, PairEdgeList, flatten
 from .sorting import DIGIT, key_range, order_runs, sort_alone
-from .team import Team, barrier, share_of
+from .team import Team, barrier, member_range
 from .threads import Threads
 
 # Edges of a block, numbered by 16 bits; fewer blocks are not worth the passes.
 BLOCK_BITS, LEAST_BLOCKS = 16, 4
 DIGITS = -(-(64 - BLOCK_BITS) // DIGIT)
-# Edges that are looked at, and the share of these that must be inside blocks.
-SAMPLE, INSIDE_SHARE = 1024, 0.5
+# Sampled edges, and the fraction of these that must be inside blocks.
+SAMPLE, INSIDE_FRACTION = 1024, 0.5
 
 
 class Blocks(NamedTuple):
-    """Where blocks begin, and behind them where the last one ends.
+    """Bounds of blocks: the begin of each, and the end of the last.
 
     Attributes
     ----------
@@ -42,16 +42,16 @@ class Blocks(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """How a key and a place in a block are packed into one word.
+    """Packing of a key and a position in a block into one word.
 
     Attributes
     ----------
     least : same type as the keys
-        Is subtracted from them.
+        Subtracted from all keys.
     drop : int
-        So many low bits have no room; runs that agree in the others are sorted again.
+        Number of low bits that do not fit; runs equal in the others are sorted again.
     bits : int
-        So many are left.
+        Number of bits that fit.
     """
 
     least: Any
@@ -60,14 +60,14 @@ class Packing(NamedTuple):
 
     @classmethod
     def of(cls, key: np.ndarray, threads: Threads) -> "Packing":
-        """Return what suits some keys."""
+        """Return the packing for the range of some keys."""
         least, most = key_range(key, threads)
         length = (most - least).bit_length()
         drop = max(0, length - (64 - BLOCK_BITS))
         return cls(key.dtype.type(least), drop, length - drop)
 
 
-def blocks_of(pairs: np.ndarray, parent: np.ndarray, count: int) -> Blocks | None:
+def find_blocks(pairs: np.ndarray, parent: np.ndarray, count: int) -> Blocks | None:
     """Return the blocks of a list of edges; None if few edges are inside one.
 
     Parameters
@@ -77,7 +77,7 @@ def blocks_of(pairs: np.ndarray, parent: np.ndarray, count: int) -> Blocks | Non
     parent : ndarray of uint32
         Of each component; flat.
     count : int
-        So many components are in blocks; those behind them are across a border.
+        Number of components in blocks; larger numbers are across a border.
     """
     number = -(-len(pairs) >> BLOCK_BITS)
     if number < LEAST_BLOCKS:
@@ -91,13 +91,13 @@ def blocks_of(pairs: np.ndarray, parent: np.ndarray, count: int) -> Blocks | Non
     low, high = component[block], component[block + 1]
     a, b = (parent[end] for end in (pairs[sample] >> HALF, pairs[sample] & LOW))
     inside = (low <= np.minimum(a, b)) & (np.maximum(a, b) < high)
-    return Blocks(edge, component) if inside.mean() >= INSIDE_SHARE else None
+    return Blocks(edge, component) if inside.mean() >= INSIDE_FRACTION else None
 
 
 def contract_blocks(
     team: Team, edges: PairEdgeList, parent: np.ndarray, blocks: Blocks
 ) -> np.ndarray:
-    """Contract inside blocks; return a mask of the edges along which. Collective.
+    """Contract inside blocks; return a mask of the contracted edges. Collective.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def contract_blocks(
     (words,) = team.arrays((len(edges.key), np.uint64))
     components = Bordered(parent, border, final)
     team.run(
-        contract_inside,
+        contract_inside_blocks,
         len(edges.key),
         edges,
         components,
@@ -124,13 +124,15 @@ def edges_between(
 ) -> tuple[PairEdgeList, np.ndarray]:
     """Return the edges between two present components, and their positions."""
     calls = [(edges, parent, *bounds) for bounds in threads.ranges(len(edges.key))]
-    key, pairs, position = joined(threads.map(between, calls), threads)
+    key, pairs, position = concatenate_columns(
+        threads.map(edges_between_range, calls), threads
+    )
     return PairEdgeList(key, pairs), position
 
 
 @kernel
 def _take_inside(edges, components, block, packing, words):
-    """Pack the edges inside a block; return how many there are.
+    """Pack the edges inside a block; return their number.
 
     The others lower the borders of their components.
     """
@@ -153,7 +155,7 @@ def _take_inside(edges, components, block, packing, words):
 
 
 @kernel
-def contract_inside(member, edges, components, blocks, packing, words):
+def contract_inside_blocks(member, edges, components, blocks, packing, words):
     """Contract inside blocks; called by all members at once.
 
     Parameters
@@ -169,8 +171,8 @@ def contract_inside(member, edges, components, blocks, packing, words):
     """
     edge, component = blocks
     parent, border, final = components
-    begin, end = share_of(member, len(edge) - 1)
-    low, high = share_of(member, len(parent))
+    begin, end = member_range(member, len(edge) - 1)
+    low, high = member_range(member, len(parent))
     border[low:high] = NO_BORDER
     final[edge[begin] : edge[end]] = False
     barrier(member)
@@ -190,15 +192,15 @@ def contract_inside(member, edges, components, blocks, packing, words):
         order = sort_alone(order, other[:count], BLOCK_BITS, packing.bits, places)
         if packing.drop:
             order_runs(order, edges.key[edge[i] :], BLOCK_BITS, 0, count)
-        join_except_borders(edges, components, order, edge[i], mask)
+        unite_except_borders(edges, components, order, edge[i], mask)
     barrier(member)
     flatten(parent, low, high)
     barrier(member)
 
 
 @kernel
-def between(edges, parent, begin, end):
-    """Return what `edges_between` does, of the edges of a range."""
+def edges_between_range(edges, parent, begin, end):
+    """Do `edges_between` for the edges of a range."""
     of_key, of_pairs = edges
     length = end - begin + 1  # one to spare for a write that is undone
     key, pairs = np.empty(length, of_key.dtype), np.empty(length, np.uint64)

@@ -16,20 +16,21 @@ from .intrinsics import lower_atomic
 from .kruskal import EVERY_BIT, HALF, LOW, fetch_ahead, find, unite
 
 NO_BORDER = ~np.uint64(0)
-# What becomes of an edge; the others are dropped.
-FINAL, WAITS = 1, 2
+# Fates of edges; all others are dropped.
+ACCEPTED, PENDING = 1, 2
 
 
 class Bordered(NamedTuple):
-    """Components that merge except across borders.
+    """Union-find state of components that merge except across borders.
 
     Attributes
     ----------
     parent : ndarray of uint32
         Union-find links.
     border : ndarray of uint64
-        What orders the lightest edge of each root across the border; else NO_BORDER. Of
-        keys of 64 bits it is the key alone: at a tie a component stops too soon.
+        Order word of the lightest edge of each root across the border; else NO_BORDER.
+        With keys of 64 bits it is the key alone: at a tie a component stops early,
+        which is safe.
     final : ndarray of bool
         Set at the position of each edge along which components merge.
     """
@@ -41,7 +42,7 @@ class Bordered(NamedTuple):
 
 @kernel
 def _word(key, place):
-    """Return what orders an edge: the key, and the place if that fits."""
+    """Return an edge's order word: its key, and its position if that fits."""
     word = np.uint64(key[place])
     if key.itemsize == 4:
         word = (word << HALF) | np.uint64(place)
@@ -50,7 +51,7 @@ def _word(key, place):
 
 @kernel
 def lower_borders(edges, place, a, b, border):
-    """Lower the borders of the components that an edge joins; others do so, too."""
+    """Atomically lower the borders of the two components of an edge."""
     word = _word(edges.key, place)
     if word < border[a]:
         lower_atomic(border, np.intp(a), word)
@@ -59,8 +60,8 @@ def lower_borders(edges, place, a, b, border):
 
 
 @kernel
-def join_except_borders(edges, components, order, begin, mask):
-    """Join components along edges, in ascending order, except across borders.
+def unite_except_borders(edges, components, order, begin, mask):
+    """Unite components along edges, in ascending order, except across borders.
 
     Parameters
     ----------
@@ -85,10 +86,10 @@ def join_except_borders(edges, components, order, begin, mask):
 
 
 @kernel
-def grow_in_order(order, pairs, own, parent, fate):
-    """Separate final edges from edges that wait at a border, in ascending order.
+def contract_in_order(order, pairs, own, parent, fate):
+    """Classify edges in ascending order: accepted, or pending at a border.
 
-    One that closes a cycle with lighter ones, final or waiting, is dropped.
+    An edge that closes a cycle with lighter accepted or pending edges is dropped.
 
     Parameters
     ----------
@@ -97,11 +98,11 @@ def grow_in_order(order, pairs, own, parent, fate):
     pairs : ndarray of uint64
         Their ends.
     own : int
-        Smaller numbers are components that may grow; the others are across a border.
+        Components with smaller numbers may grow; the others are across a border.
     parent : ndarray of uint32
-        Union-find links along final edges, flat; updated.
+        Union-find links along accepted edges, flat; updated.
     fate : ndarray of uint8
-        Set to FINAL or WAITS at the position of each edge of the forest.
+        Set to ACCEPTED or PENDING at the position of each edge of the forest.
     """
     reached = parent.copy()
     frozen = np.zeros(len(parent), np.bool_)
@@ -115,9 +116,9 @@ def grow_in_order(order, pairs, own, parent, fate):
         away = x >= np.uint64(own) or y >= np.uint64(own)
         if away or (frozen[x] and frozen[y]):
             frozen[x] = frozen[y] = True
-            fate[i] = WAITS
+            fate[i] = PENDING
         else:
             low, high = min(x, y), max(x, y)
             parent[high] = np.uint32(low)
             frozen[low] = frozen[x] or frozen[y]
-            fate[i] = FINAL
+            fate[i] = ACCEPTED

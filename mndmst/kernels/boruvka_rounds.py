@@ -4,14 +4,20 @@ All rounds are one call of one kernel by every member. Light edges come first (f
 Kruskal; Osipov, Sanders, Singler, ALENEX 2009): an edge they make internal is
 dropped before any round. In a round
 
-1. each member gives the edges of its share the present names of their components,
-   drops those inside one, and lowers the minimum of both components of each other edge;
-2. every component hooks to the other end of its lightest edge; of two that have chosen
+1. *relabel*: each member relabels its edges by present components, drops edges inside a
+   component, and lowers the minimum of both components of every other edge;
+2. *hook*: every component hooks to the other end of its lightest edge; of two that
+chose
    the same edge the smaller one becomes the root;
-3. every component is pointed at its root.
+3. *compress*: pointer jumping points every component at its root.
 
-One component, to which very many edges lead, makes no choice: all members would write
-its minimum again and again. The other ends of its edges choose.
+A component that receives a large fraction of all edges stays passive: all members would
+contend for its minimum, and its neighbours hook to it anyway.
+
+A minimum is a word: the key of an edge, and its position, which breaks ties. It is read
+first, and lowered only if the edge is lighter: an atomic minimum costs as much as a
+hundred loads. Keys of 64 bits leave no space for the position, which is then lowered in
+a step of its own (`lower_positions`).
 """
 
 from typing import NamedTuple
@@ -23,25 +29,25 @@ from ..native.kernel import kernel
 from .intrinsics import choose, lower_atomic, prefetch
 from .kruskal import HALF, LOW, PairEdgeList, flatten
 from .sorting import merge_ascents
-from .team import Team, barrier, post_count, prefix_and_total, share_of
+from .team import Team, barrier, member_range, post_count, prefix_and_total
 
 # Components from the one in use to the one whose edge is fetched, and whose other end.
 EDGES_AHEAD, ENDS_AHEAD = np.uint64(32), np.uint64(16)
 # Edges that 32 bits can tell apart, and none.
 MOST_PLACES = (1 << 32) - 1
-# Ends of edges that a member looks at, and which share of all of these a component must
-# be for it to make no choice.
-SAMPLE, IDLE_SHARE = 32, 16
+# Ends of edges that a member samples; a component that has one in so many of all
+# samples is passive.
+SAMPLE, PASSIVE_IN = 32, 16
 
 
 @kernel
 def _hook(shared, alive):
     """Hook components along their edges, and mark these; return how many are alive.
 
-    Those without an edge are finished, and dropped; the one that makes no choice stays.
+    Components without an edge are finished, and dropped; the passive one stays.
     """
     pairs, position, parent = shared.pairs, shared.position, shared.parent
-    least, chosen, idle = shared.least, shared.chosen, np.uint64(shared.idle[0])
+    least, chosen, passive = shared.least, shared.chosen, np.uint64(shared.passive[0])
     left = np.uint64(0)
     for i in range(np.uint64(len(alive))):
         if i + EDGES_AHEAD < np.uint64(len(alive)):
@@ -57,7 +63,7 @@ def _hook(shared, alive):
         component = np.uint64(alive[i])
         place = least[component]
         alive[left] = component
-        left += np.uint64((place != NONE) | (component == idle))
+        left += np.uint64((place != NONE) | (component == passive))
         if place != NONE:
             pair = pairs[place & LOW]
             other = (pair >> HALF) ^ (pair & LOW) ^ component
@@ -69,8 +75,8 @@ def _hook(shared, alive):
 
 
 @kernel
-def _climb(shared, alive, begin, end):
-    """Point components at their roots; return how many roots there are.
+def _compress(shared, alive, begin, end):
+    """Point components at their roots; return the number of roots.
 
     Roots move to the front of `alive`, and their minima are cleared. On the way,
     components in [begin, end) are pointed further: others may follow the old or the new
@@ -101,7 +107,7 @@ def _climb(shared, alive, begin, end):
 
 @kernel
 def _sample(member, shared, begin, left):
-    """Look at ends of some of a member's edges."""
+    """Sample ends of a member's edges."""
     mine = np.uint64(SAMPLE * member.number)
     for i in range(np.uint64(SAMPLE)):
         shared.sample[mine + i] = LOW
@@ -114,8 +120,8 @@ def _sample(member, shared, begin, left):
 
 
 @kernel
-def _choose_idle(member, shared):
-    """Find the component that most sampled ends are in, if these are very many."""
+def _choose_passive(member, shared):
+    """Choose the component with most sampled ends as passive, if these are many."""
     sample, parent = shared.sample[: SAMPLE * member.size], shared.parent
     for i in range(len(sample)):
         if sample[i] != LOW:
@@ -124,20 +130,20 @@ def _choose_idle(member, shared):
                 root = np.uint64(parent[root])
             sample[i] = root
     merge_ascents(sample, sample.copy())
-    shared.idle[0] = LOW
+    shared.passive[0] = LOW
     run = most = 0
     for i in range(len(sample)):
         run = run + 1 if i and sample[i] == sample[i - 1] else 1
         if sample[i] != LOW and run > most:
             most = run
-            if run * IDLE_SHARE >= len(sample):
-                shared.idle[0] = sample[i]
+            if run * PASSIVE_IN >= len(sample):
+                shared.passive[0] = sample[i]
 
 
 @kernel
 def _rounds(member, shared, begin, end):
     """Do rounds until no edges are left in the ranges of all members."""
-    low, high = share_of(member, len(shared.parent))
+    low, high = member_range(member, len(shared.parent))
     best, least, parent = shared.best, shared.least, shared.parent
     alive = shared.alive[low:high]
     count = np.uint64(0)
@@ -148,7 +154,7 @@ def _rounds(member, shared, begin, end):
     alive = alive[:count]
     barrier(member)
     while True:
-        left = name(shared, begin, end)
+        left = relabel(shared, begin, end)
         end = begin + np.int64(left)
         _sample(member, shared, begin, left)
         post_count(member, np.int64(left))
@@ -156,21 +162,21 @@ def _rounds(member, shared, begin, end):
         if prefix_and_total(member)[1] == 0:
             return
         if shared.key.itemsize == 8:
-            settle(shared, begin, end)
+            lower_positions(shared, begin, end)
             barrier(member)
         alive = alive[: _hook(shared, alive)]
         barrier(member)
         if member.number == 0:
-            _choose_idle(member, shared)
-        alive = alive[: _climb(shared, alive, low, high)]
+            _choose_passive(member, shared)
+        alive = alive[: _compress(shared, alive, low, high)]
         barrier(member)
 
 
 @kernel
-def _call_after_smallest(member, parent, smallest):
-    """Call every component after the smallest of those it was made of.
+def _name_by_smallest(member, parent, smallest):
+    """Rename every component to the smallest component merged into it.
 
-    Which of them is the root depends on how many members there are.
+    Which of them is the root depends on the number of members.
 
     Parameters
     ----------
@@ -179,7 +185,7 @@ def _call_after_smallest(member, parent, smallest):
     smallest : ndarray of uint64
         Is NONE for each root.
     """
-    begin, end = share_of(member, len(parent))
+    begin, end = member_range(member, len(parent))
     for component in range(np.uint64(begin), np.uint64(end)):
         root = np.intp(parent[component])
         if component < smallest[root]:
@@ -202,23 +208,23 @@ def boruvka_rounds(member, edges, shared, cuts):
     member : Member
     edges : Edges
     shared : Rounds
-        The parents are given, and flat, as they are in the end: each component is
-        called after the smallest of those it was made of. The rest needs no values.
+        `parent` is input and output, flat: each component's smallest member. The other
+        arrays need no values.
     cuts : ndarray, same type as `edges.key`
         The largest keys of bands that follow each other, ascending.
     """
-    begin, end = share_of(member, len(edges.key))
+    begin, end = member_range(member, len(edges.key))
     shared.chosen[begin:end] = False
-    shared.idle[0] = LOW  # by all members: none reads it before the next barrier
+    shared.passive[0] = LOW  # by all members: none reads it before the next barrier
     least = edges.key.dtype.type(0)
-    low, high = share_of(member, len(shared.parent))
+    low, high = member_range(member, len(shared.parent))
     for most in cuts:
-        taken = take(edges, shared, begin, end, least, most)
+        taken = copy_band(edges, shared, begin, end, least, most)
         _rounds(member, shared, begin, begin + np.int64(taken))
         flatten(shared.parent, low, high)
         barrier(member)
         least = most + edges.key.dtype.type(1)
-    _call_after_smallest(member, shared.parent, shared.best)
+    _name_by_smallest(member, shared.parent, shared.best)
 
 
 def forest_by_rounds(
@@ -232,7 +238,7 @@ def forest_by_rounds(
         See `PairEdgeList` and `Rounds`; there are at most MOST_PLACES edges.
     """
     edges, components = len(key), len(parent)
-    rest, pairs_left, position, alive, sample, idle, chosen, best = team.arrays(
+    rest, pairs_left, position, alive, sample, passive, chosen, best = team.arrays(
         (edges, key.dtype), (edges, np.uint64), (edges, np.uint32),
         (components, np.uint32), (SAMPLE * team.processes * team.most, np.uint32),
         (1, np.uint32), (edges, np.bool_), (components, np.uint64),
@@ -241,9 +247,9 @@ def forest_by_rounds(
     if key.itemsize == 8:
         (least,) = team.arrays((components, np.uint64))
     shared = Rounds(
-        rest, pairs_left, position, parent, best, least, alive, sample, idle, chosen
+        rest, pairs_left, position, parent, best, least, alive, sample, passive, chosen
     )
-    cuts = light_cuts(key, components)
+    cuts = band_limits(key, components)
     team.run(boruvka_rounds, edges, PairEdgeList(key, pairs), shared, cuts)
     return chosen
 
@@ -264,23 +270,23 @@ KEY_SAMPLE = 1024
 
 
 class Rounds(NamedTuple):
-    """What the members share.
+    """State that the members share.
 
     Attributes
     ----------
     key, pairs, position : ndarray
-        The edges that are left (`PairEdgeList`), and where they were at first (uint32).
+        The remaining edges (`PairEdgeList`), and their original positions (uint32).
     parent : ndarray of uint32
-        Of each component; flat.
+        The parent of each component; flat.
     best, least : ndarray of uint64
-        The minimum of each component, and the place of its edge. With keys of 32 bits
-        these are one array.
+        The minimum of each component, and the position of its edge. With keys of 32
+        bits these are one array.
     alive : ndarray of uint32
         The components that may have edges.
     sample : ndarray of uint32
         Components at the ends of some edges.
-    idle : ndarray of uint32, shape (1,)
-        The component that makes no choice.
+    passive : ndarray of uint32, shape (1,)
+        The passive component.
     chosen : ndarray of bool
         Set at the position of each edge of the forest.
     """
@@ -293,14 +299,14 @@ class Rounds(NamedTuple):
     least: np.ndarray
     alive: np.ndarray
     sample: np.ndarray
-    idle: np.ndarray
+    passive: np.ndarray
     chosen: np.ndarray
 
 
 @kernel
-def _lower(key, place, component, idle, best):
-    """Lower the minimum of a component, unless it makes no choice."""
-    if component == idle:
+def _lower(key, place, component, passive, best):
+    """Lower the minimum of a component, unless it is passive."""
+    if component == passive:
         return
     word = np.uint64(key[place])
     if key.itemsize == 4:
@@ -310,10 +316,10 @@ def _lower(key, place, component, idle, best):
 
 
 @kernel
-def take(edges, shared, begin, end, least, most):
-    """Take the edges of a range with some keys; return how many there are.
+def copy_band(edges, shared, begin, end, least, most):
+    """Copy the edges of a range with keys in [least, most]; return their number.
 
-    They are in the front of the range in `shared`.
+    They go to the front of the range in `shared`.
     """
     source_key, source_pairs = edges
     key, pairs, position = shared.key, shared.pairs, shared.position
@@ -325,13 +331,13 @@ def take(edges, shared, begin, end, least, most):
 
 
 @kernel
-def name(shared, begin, end):
-    """Name the edges of a range, drop those inside a component, and lower minima.
+def relabel(shared, begin, end):
+    """Relabel the edges of a range, drop edges inside a component, and lower minima.
 
-    Returns how many are left; they move to the front of the range.
+    Returns the number of edges left, which move to the front of the range.
     """
     key, pairs, position = shared.key, shared.pairs, shared.position
-    parent, best, idle = shared.parent, shared.best, np.uint64(shared.idle[0])
+    parent, best, passive = shared.parent, shared.best, np.uint64(shared.passive[0])
     left = np.uint64(begin)
     for block in range(np.uint64(begin), np.uint64(end), np.uint64(BLOCK)):
         done = left
@@ -348,24 +354,24 @@ def name(shared, begin, end):
             pairs[left] = (a << HALF) | b
             left += np.uint64(a != b)
         for i in range(done, left):
-            _lower(key, i, pairs[i] >> HALF, idle, best)
-            _lower(key, i, pairs[i] & LOW, idle, best)
+            _lower(key, i, pairs[i] >> HALF, passive, best)
+            _lower(key, i, pairs[i] & LOW, passive, best)
     return left - np.uint64(begin)
 
 
 @kernel
-def settle(shared, begin, end):
-    """Lower the places of the edges whose keys are minima."""
+def lower_positions(shared, begin, end):
+    """Lower the positions of the edges whose keys are minima."""
     key, pairs, best, least = shared.key, shared.pairs, shared.best, shared.least
-    idle = np.uint64(shared.idle[0])
+    passive = np.uint64(shared.passive[0])
     for i in range(np.uint64(begin), np.uint64(end)):
         word = np.uint64(key[i])
         for end_of in (pairs[i] >> HALF, pairs[i] & LOW):
-            if word == best[end_of] and i < least[end_of] and end_of != idle:
+            if word == best[end_of] and i < least[end_of] and end_of != passive:
                 lower_atomic(least, np.intp(end_of), i)
 
 
-def light_cuts(key: np.ndarray, components: int) -> np.ndarray:
+def band_limits(key: np.ndarray, components: int) -> np.ndarray:
     """Return the largest key of the light edges, and the largest of all.
 
     The number of light edges is about that of components, and at most half of all.

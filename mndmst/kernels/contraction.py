@@ -1,9 +1,9 @@
-"""Components of vertices, which a team contracts along hooks, then along edges.
+"""Contraction of all vertices by a team: along hooks, then along edges.
 
 1. Every vertex hooks to the far end of its lightest edge. The trees of hooks are
    numbered: first trees that may have other edges, then vertices without any.
-2. Edges between components are joined, list by list; numbers do not change, and
-   the component it stands for now is looked up in `parent`.
+2. Components unite along edges, list by list. Numbers do not change: `parent` maps each
+   number to its present component.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeColumns
-from .edge_columns import copy_parts, joined
+from .edge_columns import concatenate_columns, copy_parts
 from .hooks import (
-    climb,
-    count_up,
+    compress,
+    count_roots,
     find_roots,
     hooked_edges,
-    keep_joining,
-    name_roots,
+    keep_cross_edges,
+    make_own_parents,
+    note_root_vertices,
     number_roots,
     replace_by_parents,
-    rooted,
 )
 from .spanning_forest import spanning_forest
 from .team import Team
@@ -32,14 +32,14 @@ Range = tuple[int, int]
 _NO_PAIRS = np.empty(0, np.uint64)
 
 
-class JoiningEdges(NamedTuple):
-    """Edges between components, in (u, v) order.
+class CrossComponentEdges(NamedTuple):
+    """Edges between different components, in (u, v) order.
 
     Attributes
     ----------
     u, v, key : ndarray
     pairs : ndarray of uint64
-        The numbers of the components at both ends of each, in one word.
+        The numbers of the components at both ends, packed in one word.
     """
 
     u: np.ndarray
@@ -49,7 +49,7 @@ class JoiningEdges(NamedTuple):
 
 
 class _Whole(NamedTuple):
-    """The edges of all processes, and the range of each part of this process."""
+    """The edges of all processes, and the range of each of this process's parts."""
 
     key: np.ndarray
     pairs: np.ndarray
@@ -66,7 +66,7 @@ class Contraction:
     home : (int, int)
         The vertices of this process.
     named : bool
-        Keep in `names` which vertices the components are called after.
+        Record in `names` a vertex of each component.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Contraction:
         Shared. Before `link` where each vertex hooks, itself if nowhere: processes fill
         in theirs. Then the number of its component, with the bit `hooks.ROOT`.
     parent : ndarray of uint32, shape (components,)
-        Shared: the component that each number stands for.
+        Shared: the present component of each number.
     names : ndarray of uint32, shape (components,)
         Shared: one of the vertices of each component; empty unless `named`.
     alive : int
@@ -100,13 +100,13 @@ class Contraction:
         best : ndarray
             The keys along which the vertices of this process hook.
         out : EdgeColumns
-            Gets the edges along which they do; has room for one for each. Without
-            these two the edges are not looked for.
+            Output for the edges of hooks; has a row per vertex. Without these two
+            arguments the edges are not written.
 
         Returns
         -------
         int
-            How many edges there are in `out`.
+            Number of edges in `out`.
         """
         team, component = self.team, self.component
         team.sync()
@@ -120,12 +120,12 @@ class Contraction:
         if self._named:
             self._name(shares)
         team.sync()
-        self.threads.map(climb, [(component, *share) for share in shares])
+        self.threads.map(compress, [(component, *share) for share in shares])
         team.sync()
         return found
 
     def _number(self, shares: list[Range]) -> list[int]:
-        """Find the roots, and number them; return how many each range has."""
+        """Find and number the roots; return the number in each range."""
         team, component = self.team, self.component
         kinds = [np.empty(end - begin, np.uint8) for begin, end in shares]
         looks = zip(shares, kinds, strict=True)
@@ -141,13 +141,15 @@ class Contraction:
         ])  # fmt: skip
         (self.parent,) = team.arrays((self.alive + alone, np.uint32))
         ranges = team.ranges(len(self.parent))
-        self.threads.map(count_up, [(self.parent, *r) for r in ranges])
+        self.threads.map(make_own_parents, [(self.parent, *r) for r in ranges])
         return [trees + single for trees, single in roots]
 
     def _name(self, shares: list[Range]) -> None:
         """Note which vertices are roots."""
         (names,) = self.team.arrays((len(self.parent), np.uint32))
-        self.threads.map(name_roots, [(self.component, *s, names) for s in shares])
+        self.threads.map(
+            note_root_vertices, [(self.component, *s, names) for s in shares]
+        )
         self.names = names
 
     def _edges_of_hooks(
@@ -160,7 +162,7 @@ class Contraction:
         first, last = self.home
         ranges = [(first + b, first + e) for b, e in self.threads.ranges(last - first)]
         unknown = [bounds for bounds in ranges if bounds not in roots]
-        counted = self.threads.map(rooted, [(self.component, *r) for r in unknown])
+        counted = self.threads.map(count_roots, [(self.component, *r) for r in unknown])
         roots |= zip(unknown, counted, strict=True)
         counts = [roots[bounds] for bounds in ranges]
         hooked = [e - b - count for (b, e), count in zip(ranges, counts, strict=True)]
@@ -172,8 +174,10 @@ class Contraction:
         ])  # fmt: skip
         return ends[-1]
 
-    def joining(self, lists: Sequence[Sequence[np.ndarray]]) -> list[JoiningEdges]:
-        """Return those edges of lists in (u, v) order that join two components.
+    def joining(
+        self, lists: Sequence[Sequence[np.ndarray]]
+    ) -> list[CrossComponentEdges]:
+        """Keep the edges of lists in (u, v) order between different components.
 
         Overwrites the lists. Not collective.
 
@@ -182,26 +186,25 @@ class Contraction:
         lists : sequence of (u, v, key)
         """
         room = [
-            JoiningEdges(u, v, key, np.empty(len(key) + 1, np.uint64))
+            CrossComponentEdges(u, v, key, np.empty(len(key) + 1, np.uint64))
             for u, v, key in lists
         ]
-        counts = self.threads.map(keep_joining, [
+        counts = self.threads.map(keep_cross_edges, [
             (edges, self.component) for edges in room
         ])  # fmt: skip
         return [
-            JoiningEdges(*(column[:count] for column in edges))
+            CrossComponentEdges(*(column[:count] for column in edges))
             for edges, count in zip(room, counts, strict=True)
         ]
 
-    def join(self, parts: list[JoiningEdges]) -> list[np.ndarray]:
+    def join(self, parts: list[CrossComponentEdges]) -> list[np.ndarray]:
         """Join components along the forest of edges.
 
         Parameters
         ----------
-        parts : list of JoiningEdges
-            Those of this process, one part behind the other in (u, v) order. The
-            edges of the next process follow them. Their pairs are taken out of the
-            list, so that memory is free where they have been copied.
+        parts : list of CrossComponentEdges
+            The parts of this process, in (u, v) order; the edges of the next process
+            follow them. The call drops their pairs, to free the memory early.
 
         Returns
         -------
@@ -218,7 +221,7 @@ class Contraction:
         Parameters
         ----------
         key, pairs : ndarray
-            The team's; see `JoiningEdges`.
+            The team's; see `CrossComponentEdges`.
 
         Returns
         -------
@@ -227,8 +230,8 @@ class Contraction:
         """
         return spanning_forest(self.team, key, pairs, self.parent[: self.alive])
 
-    def cycle_filter(self, parts: Sequence[JoiningEdges]) -> list[np.ndarray]:
-        """Mark the forest of edges as `join` does, but join nothing."""
+    def cycle_filter(self, parts: Sequence[CrossComponentEdges]) -> list[np.ndarray]:
+        """Mark the forest of edges as `join` does, without joining components."""
         (parent,) = self.team.arrays((self.alive, np.uint32))
         ranges = self.team.ranges(self.alive)
         copies = [(parent[b:e], self.parent[b:e]) for b, e in ranges]
@@ -236,12 +239,12 @@ class Contraction:
         self.team.sync()
         return self._forest(self._together(parts), parent)
 
-    def _together(self, parts: Sequence[JoiningEdges]) -> _Whole:
-        """Return the edges of all processes, and where the parts of this one are."""
+    def _together(self, parts: Sequence[CrossComponentEdges]) -> _Whole:
+        """Return the edges of all processes, and the ranges of this one's parts."""
         team, counts = self.team, [len(part.key) for part in parts]
         first = 0
         if team.processes == 1:
-            key, pairs = joined([part[2:] for part in parts], self.threads)
+            key, pairs = concatenate_columns([part[2:] for part in parts], self.threads)
         else:
             every = team.counts(sum(counts)).ravel()
             first, total = int(every[: team.rank].sum()), int(every.sum())
@@ -258,7 +261,7 @@ class Contraction:
         return [kept[begin:end] for begin, end in whole.places]
 
     def settle(self) -> None:
-        """Give all vertices their present components, without the bit ROOT."""
+        """Replace the numbers of all vertices by their present components."""
         ranges = self.team.ranges(len(self.component))
         both = self.component, self.parent
         self.threads.map(replace_by_parents, [(*both, *bounds) for bounds in ranges])
@@ -266,9 +269,9 @@ class Contraction:
 
 
 def _copies(
-    parts: Sequence[JoiningEdges], first: int, key: np.ndarray, pairs: np.ndarray
+    parts: Sequence[CrossComponentEdges], first: int, key: np.ndarray, pairs: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return what goes where if parts follow each other from a place on."""
+    """Return pairs (target, source) that place parts one behind the other."""
     copies, begin = [], first
     for part in parts:
         end = begin + len(part.key)

@@ -1,4 +1,4 @@
-"""Columns of edges: room for them, and joining what threads have found."""
+"""Columns of edges: allocation, concatenation, and copies by threads."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -11,14 +11,15 @@ from .binary_search import first_above
 from .intrinsics import copy_memory, prefetch
 from .threads import Threads
 
-# Where in a page a column begins, times its number; a multiple of a cache line.
+# Offset in its page of the first column; the next begins twice as far, and so on. A
+# multiple of a cache line.
 PAGE, STAGGER = 4096, 1088
 
 Shape = tuple[int, type | np.dtype]
 
 
-def room_for(rows: Rows, length: int) -> EdgeColumns:
-    """Return columns for edges; NumPy's large arrays get huge pages, Numba's not."""
+def allocate_edges(rows: Rows, length: int) -> EdgeColumns:
+    """Allocate columns for edges by NumPy, whose large arrays get huge pages."""
     ids = length, rows.indices.dtype
     return EdgeColumns(*allocate_staggered(ids, ids, (length, rows.keys.dtype)))
 
@@ -40,7 +41,9 @@ def allocate_staggered(*shapes: Shape) -> list[np.ndarray]:
     return arrays
 
 
-def joined(parts: Sequence[Sequence[np.ndarray]], threads: Threads) -> list[np.ndarray]:
+def concatenate_columns(
+    parts: Sequence[Sequence[np.ndarray]], threads: Threads
+) -> list[np.ndarray]:
     """Concatenate the columns of all parts."""
     if len(parts) == 1:
         return list(parts[0])
@@ -64,7 +67,7 @@ def copy_parts(
     ])  # fmt: skip
 
 
-def taken(
+def take_columns(
     columns: Sequence[np.ndarray], index: np.ndarray, threads: Threads
 ) -> list[np.ndarray]:
     """Return the entries of columns at some positions."""
@@ -88,7 +91,7 @@ def keep_in_place(
     Parameters
     ----------
     keep : callable
-        Takes a range of every column; returns how many it has kept.
+        Takes a range of every column; returns the number of entries it keeps.
     """
 
     def work(begin: int, end: int) -> list[np.ndarray]:
@@ -96,7 +99,9 @@ def keep_in_place(
         left = int(keep(*part))
         return [column[:left] for column in part]
 
-    return joined(threads.map(work, threads.ranges(len(columns[0]))), threads)
+    return concatenate_columns(
+        threads.map(work, threads.ranges(len(columns[0]))), threads
+    )
 
 
 @kernel
@@ -107,7 +112,7 @@ def copy_bytes(into, of):
 
 @kernel
 def read_pages(memory, begin, end):
-    """Read a byte of each page; others may write there already. Returns their sum."""
+    """Read a byte of each page, so that the system maps it; return the sum."""
     total = 0
     for i in range(np.uint64(begin), np.uint64(end), np.uint64(PAGE)):
         total += memory[i]
@@ -126,12 +131,12 @@ def add_marked(
     Parameters
     ----------
     edges : EdgeColumns
-        Of which the first `count` are there, and to which they are added.
+        The first `count` are filled; edges are added behind them.
 
     Returns
     -------
     int
-        How many there are now.
+        The new count.
     """
     found = threads.map(count_kept, [(mask,) for mask in masks])
     places = pairwise(np.cumsum([count, *found]).tolist())
@@ -142,7 +147,7 @@ def add_marked(
     return count + sum(found)
 
 
-AHEAD = 16  # short rows that lie apart are asked for before they are needed
+AHEAD = 16  # rows to prefetch ahead: short rows are far apart
 
 
 @kernel

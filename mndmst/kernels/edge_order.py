@@ -1,20 +1,20 @@
-"""Edges brought into (u, v) order.
+"""Sorting edges by (u, v), without parallel edges.
 
-They are sorted by u alone; what has the same u then stands side by side, few edges
-mostly, and is put in order by v in place. So the radix sort takes half the passes that
-both ends would, and of parallel edges the lightest is found without jumping about.
+A radix sort by u alone takes half the passes of a sort by both ends. Then each run of
+one u, mostly few edges, is sorted by (v, key) in place, and the first of each pair is
+kept.
 """
 
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
 from ..native.kernel import kernel
-from .edge_columns import joined
+from .edge_columns import concatenate_columns
 from .intrinsics import prefetch
 from .sorting import SHORT_RUN, merge_ascents, sort_positions
 from .threads import ALONE, Threads
 
-# How many edges ahead columns are fetched.
+# Edges between the one in use and the one prefetched.
 AHEAD = 24
 
 
@@ -35,7 +35,7 @@ def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
     if sum(end - begin for begin, end in kept) == count:
         return EdgeList(*columns)
     parts = [columns.part(begin, end) for begin, end in kept]
-    return EdgeList(*joined(parts, threads))
+    return EdgeList(*concatenate_columns(parts, threads))
 
 
 def _sorted_by_u(edges: EdgeList, threads: Threads) -> EdgeColumns:
@@ -70,9 +70,9 @@ def _gather(order, edges, out):
 def _order_runs(u, v, key, begin, stop):
     """Order the runs of one u that begin in [begin, stop), in place.
 
-    What is left moves to the front; returns where it begins and ends. A run may reach
-    behind `stop`: whose it is shows in the u before, which no thread changes but to the
-    same.
+    Kept edges move to the front; returns their begin and end. A run may reach beyond
+    `stop`; it belongs to the thread in whose range it begins. Threads see that from the
+    u before their range, which its owner only overwrites with the same value.
     """
     while 0 < begin < stop and u[begin] == u[begin - 1]:
         begin += 1
@@ -95,7 +95,7 @@ def _order_runs(u, v, key, begin, stop):
 def _order_run(v, key, low, high):
     """Order edges in [low, high) by (v, key)."""
     if high - low > SHORT_RUN:
-        # What rows have chosen comes in the order of the rows: a few ascents
+        # Rows chose these edges in the order of rows: v has a few ascents.
         merge_ascents(v[low:high], key[low:high])
         return
     for i in range(low + 1, high):
@@ -111,7 +111,7 @@ def _order_run(v, key, low, high):
 
 @kernel
 def in_row_order(src, dst):
-    """Return whether arcs ascend by (src, dst), none twice, and none is a loop."""
+    """Return whether arcs ascend strictly by (src, dst), without self-loops."""
     tails, tails_before, heads, heads_before = src[1:], src[:-1], dst[1:], dst[:-1]
     wrong = 0
     for i in range(len(src)):
@@ -124,7 +124,7 @@ def in_row_order(src, dst):
 
 
 @kernel
-def repeats(u, v):
+def has_parallel_edges(u, v):
     """Return whether two neighbours in a list are the same pair."""
     found = False
     for i in range(np.uint64(1), np.uint64(len(u))):
@@ -134,7 +134,7 @@ def repeats(u, v):
 
 
 @kernel
-def first_of_pairs(order, u, v, key):
+def mark_lightest_parallel(order, u, v, key):
     """Mark, of the edges in `order`, the lightest of each run of equal (u, v)."""
     kept = np.zeros(len(order), np.bool_)
     best = 0
@@ -150,12 +150,12 @@ def first_of_pairs(order, u, v, key):
     return kept
 
 
-def without_repeats(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:
+def drop_parallel_edges(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:
     """Drop all but the lightest of parallel edges, which stand side by side."""
     edges = EdgeList(u, v, key)
-    if repeats(u, v):
+    if has_parallel_edges(u, v):
         positions = np.arange(len(key), dtype=np.uint64)
-        return edges.take(first_of_pairs(positions, u, v, key))
+        return edges.take(mark_lightest_parallel(positions, u, v, key))
     return edges
 
 
@@ -173,4 +173,4 @@ def pair_order(
         wide <<= np.uint64(bits)
         wide |= v.astype(np.uint64)
         order = sort_positions(wide, threads)
-    return order[first_of_pairs(order, u, v, key)]
+    return order[mark_lightest_parallel(order, u, v, key)]

@@ -1,4 +1,4 @@
-"""What a worker has freed is kept for its next step.
+"""Bounds of malloc: freed memory stays with the process for its next step.
 
 A page that the system hands out for the first time is cleared and mapped, 0.2 to 1 s
 for each GB, and more where threads wait for each other to do so: a tenth to a quarter
@@ -11,8 +11,8 @@ import ctypes
 # Larger arrays are mapped one by one, where glibc takes such a bound; before 2.35 it
 # took none above the other.
 MAPPED_BYTES, MAPPED_BYTES_ONCE = 64 << 20, 32 << 20
-# So much that is free is kept while nothing else is said, and at the most, for it is an
-# int. `Budget` has it given back before it counts.
+# Free bytes that a process keeps by default, and at most (mallopt takes an int).
+# `Budget` gives them back before it counts.
 KEPT_BYTES, MOST_BYTES = 256 << 20, (1 << 31) - 1
 # Where rows do not fit, nothing is kept.
 TIGHT_BYTES = 1 << 20
@@ -21,7 +21,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 
 def keep_freed(nbytes: int = KEPT_BYTES) -> None:
-    """Let glibc keep so much freed memory for this process; others do nothing.
+    """Let glibc keep up to `nbytes` of freed memory; other C libraries ignore it.
 
     Numba's arrays and NumPy's both come from malloc.
     """
@@ -39,4 +39,4 @@ def _set_bounds(mapped: int, kept: int) -> None:
         if not mallopt(_M_MMAP_THRESHOLD, mapped):
             mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES_ONCE)
         mallopt(_M_TRIM_THRESHOLD, kept)
-        mallopt(_M_ARENA_MAX, 1)  # what one thread has freed is there for all
+        mallopt(_M_ARENA_MAX, 1)  # all threads reuse what any thread has freed

@@ -1,4 +1,4 @@
-"""Group edges by owner rank; each owner keeps the minimum of the proposals it gets."""
+"""Edges between owner ranks: grouping by owner, minima of proposals, duplicates."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from .binary_search import first_above
 
 
 @kernel
-def by_owner(ids, vtxdist):
+def group_by_owner(ids, vtxdist):
     """Group ids by the rank that owns them.
 
     Parameters
@@ -75,8 +75,8 @@ def lightest_proposals(label, u, v, key, first, last):
 
 
 @kernel
-def in_both(u1, v1, counts1, u2, v2, counts2):
-    """Mark the pairs of one list that another has, slice by slice.
+def mark_shared_pairs(u1, v1, counts1, u2, v2, counts2):
+    """Mark the pairs that two lists share, slice by slice.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Heavier arcs, once the light edges have made one giant component.
+"""Walks over heavier arcs, once light edges have made one giant component.
 
 An edge that can still be in the forest has an end outside the giant component, so
 only the rows of vertices outside are walked. In such a row the lightest arc into the
@@ -22,7 +22,7 @@ UNKNOWN = -1
 
 
 class GiantComponent(NamedTuple):
-    """What is known of the components of vertices.
+    """The components of vertices, as far as this rank knows them.
 
     Attributes
     ----------
@@ -54,8 +54,8 @@ class Arcs(NamedTuple):
     head_component: np.ndarray
 
 
-# Of tuples, these take the arrays that they need: taking one out of a tuple counts a
-# reference to it, which shows where it is done for every arc.
+# These kernels take single arrays instead of tuples of them: reading an array from a
+# tuple counts a reference, which costs time if done for every arc.
 @kernel
 def _component(vertex, first, label, giant, outside):
     """Return the component of a vertex, as far as it is known here."""
@@ -85,7 +85,7 @@ def _first_at(indices, keys, begin, end, above, vertex):
     """Return the first arc of a row behind its arcs with a key to lower vertices."""
     arc = lightest_from(keys, begin, end, above)
     while arc >= 0 and keys[arc] == above and indices[arc] < vertex:
-        arc = following(keys, arc, end, begin)
+        arc = next_in_order(keys, arc, end, begin)
     return arc
 
 
@@ -150,7 +150,7 @@ def heavier_arcs(csr, components, above, vertex, rows):
             tail[used], head[used], key[used] = here, indices[arc], keys[arc]
             head_component[used] = other
             used += np.uint64(other != component)
-            arc = -1 if other == giant else following(keys, arc, end, begin)
+            arc = -1 if other == giant else next_in_order(keys, arc, end, begin)
         if arc >= 0:
             for place in range(np.uint64(begin), np.uint64(end)):
                 other = _component(indices[place], first, label, giant, outside)
@@ -223,7 +223,7 @@ def lightest_from(keys, begin, end, low):
 
 
 @kernel
-def following(keys, arc, end, begin):
+def next_in_order(keys, arc, end, begin):
     """Return the arc of a row that comes after one in the order, or -1.
 
     The arcs of a row are ordered by (key, head), and their heads ascend.

@@ -13,10 +13,10 @@ from ..graph.model import Rows
 from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
 
-# Marks a root; the other bits are its number. There are at most 2^31 rows.
+# Marks a root; the other bits are its number. A rank has at most 2^31 rows.
 ROOT = np.uint32(1 << 31)
 NUMBER = np.uint32((1 << 31) - 1)
-# What becomes of a vertex that hooks.
+# Kinds of vertices.
 MEMBER, ROOT_OF_TREE, SINGLE = 0, 1, 2
 HALF = np.uint64(32)
 # Vertices or edges from the one in use to the one whose far end is fetched.
@@ -42,7 +42,7 @@ class Hooks(NamedTuple):
 
 @kernel
 def find_roots(hook, begin, end, kind):
-    """Tell what the vertices in [begin, end) become: roots of trees, or members of one.
+    """Classify the vertices in [begin, end): roots of trees, members, single vertices.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def find_roots(hook, begin, end, kind):
     Returns
     -------
     trees, alone : int
-        How many roots there are of trees, and how many single vertices.
+        Numbers of roots of trees, and of single vertices.
     """
     roots = alone = 0
     first = np.uint64(begin)
@@ -92,23 +92,23 @@ def number_roots(parent, begin, end, kind, number, alone):
 
 
 @kernel
-def name_roots(parent, begin, end, names):
-    """Note which vertex in [begin, end) is the root of which number."""
+def note_root_vertices(parent, begin, end, names):
+    """Record the vertex of each root in [begin, end), by its number."""
     for vertex in range(np.uint64(begin), np.uint64(end)):
         if parent[vertex] & ROOT:
             names[parent[vertex] & NUMBER] = vertex
 
 
 @kernel
-def count_up(parent, begin, end):
+def make_own_parents(parent, begin, end):
     """Make each of the components in [begin, end) its own parent."""
     for component in range(np.uint64(begin), np.uint64(end)):
         parent[component] = component
 
 
 @kernel
-def rooted(parent, begin, end):
-    """Return how many of the vertices in [begin, end) are roots."""
+def count_roots(parent, begin, end):
+    """Return the number of roots among the vertices in [begin, end)."""
     count = 0
     for vertex in range(np.uint64(begin), np.uint64(end)):
         count += (parent[vertex] & ROOT) != 0
@@ -119,7 +119,7 @@ def rooted(parent, begin, end):
 def hooked_edges(parent, best, first, begin, end, out):
     """Write the edges along which the vertices in [begin, end) hook.
 
-    Roots have been numbered. `out` has room for the edges and no more. `best` begins
+    Roots have been numbered. `out` has exactly the length of the edges. `best` begins
     with the key of the vertex `first`.
     """
     u, v, key = out
@@ -143,7 +143,7 @@ def _step_up(parent, begin, end):
 
 
 @kernel
-def climb(parent, begin, end):
+def compress(parent, begin, end):
     """Point the vertices in [begin, end) at their roots' numbers.
 
     Hooks may form a chain of all vertices, so vertices of the range that are passed on
@@ -167,18 +167,19 @@ def climb(parent, begin, end):
 
 
 @kernel
-def keep_joining(edges, component):
+def keep_cross_edges(edges, component):
     """Keep, in place, the edges between different components.
 
     Parameters
     ----------
     edges : contraction.JoiningEdges
-        Of which `pairs` is filled in; it has room for one more.
+        `pairs` is output, one longer than the edges: every edge is stored, and the
+        count only advances past the ones to keep, which avoids an unpredictable branch.
 
     Returns
     -------
     int
-        How many are left.
+        Number of edges kept.
     """
     u, v, key, pairs = edges
     count = np.uint64(0)
@@ -195,7 +196,7 @@ def keep_joining(edges, component):
 
 
 @kernel
-def but_hooks(u, v, key, hook):
+def drop_hooks(u, v, key, hook):
     """Keep, in place, the edges along which u does not hook; return how many."""
     count = np.uint64(0)
     for i in range(np.uint64(len(key))):
@@ -206,7 +207,7 @@ def but_hooks(u, v, key, hook):
 
 
 @kernel
-def hooked_and_ends(edges, first, hook, component, hooked, a, b):
+def hooks_and_components(edges, first, hook, component, hooked, a, b):
     """Write whether a row hooks along each edge, and the components at its ends.
 
     Components have ids of vertices; a ghost is its own one.
@@ -231,13 +232,13 @@ def replace_by_parents(component, parent, begin, end):
 
 @kernel
 def write_names(component, parent, names, begin, end, name):
-    """Write what the components of the vertices in [begin, end) are called."""
+    """Write the names of the components of the vertices in [begin, end)."""
     for vertex in range(np.uint64(begin), np.uint64(end)):
         name[vertex] = names[parent[component[vertex] & NUMBER]]
 
 
 @kernel
-def outside_of(giant, component, indptr, begin, end):
+def vertices_outside(giant, component, indptr, begin, end):
     """Return the vertices in [begin, end) that are not in the giant component.
 
     Vertices without edges are left out.

@@ -54,7 +54,7 @@ class NogilPool:
     Raises
     ------
     RuntimeError
-        If there is no room for the stack of a thread.
+        If there is no memory for the stack of a thread.
     """
 
     def __init__(self, count: int) -> None:
@@ -82,11 +82,11 @@ class NogilPool:
 
 @functools.cache
 def nogil_pool(count: int) -> NogilPool:
-    """Return the threads that all of this process share."""
+    """Return the pool of `count` threads that this process shares."""
     return NogilPool(count)
 
 
-# A child has the memory of its parent, but none of its threads.
+# A forked child has the memory of its parent, but none of its threads.
 os.register_at_fork(after_in_child=nogil_pool.cache_clear)
 
 
@@ -104,7 +104,7 @@ def _end(words):
 
 @kernel
 def _share(words, place, count):
-    """Make calls with all threads; return when all are made.
+    """Run queued calls on all threads; return when all are done.
 
     `place` has the addresses of `count` calls. A thread that comes late from the calls
     before may take one of these: they are written before they are offered.
@@ -156,16 +156,16 @@ def _take(words):
 
 
 def queue_calls(kernel: Kernel, calls: Sequence[tuple]) -> list[QueuedCall] | None:
-    """Return a call for each tuple of arguments.
+    """Return a queued call for each tuple of arguments.
 
-    An argument that is the one of the call before is not looked at again, so that
-    calls which differ in a range of their work cost little more than that range.
+    An argument identical to the previous call's is packed once. So calls that differ
+    only in their range cost little more than packing the range.
 
     Returns
     -------
     list of QueuedCall or None
-        None if only the interpreter can make these calls: their types differ, or are
-        such as no call can be put down for.
+        None if the calls cannot be queued: their types differ, or an argument is a
+        floating-point number.
     """
     first = calls[0]
     words: list[list[Any]] = [[] for _ in first]
@@ -186,6 +186,6 @@ def queue_calls(kernel: Kernel, calls: Sequence[tuple]) -> list[QueuedCall] | No
 
 
 def _key(argument: Any, words: list[Any]) -> Hashable:
-    """Append the words of an argument; return what its type has alone."""
+    """Append the words of an argument; return the key of its type."""
     (key,) = pack((argument,), words)
     return key

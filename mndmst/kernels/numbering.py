@@ -1,4 +1,4 @@
-"""Compact numbers for ids: by a bitmap where ids are dense, else by hash or sort."""
+"""Compact numbering of ids: by a bitmap if ids are dense, else by hash or sort."""
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def _mark(ids, low, words):
 
 @kernel
 def _labels(words, low):
-    """Return the marked ids, and how many are before each word."""
+    """Return the marked ids, and the number of ids before each word."""
     before = np.empty(len(words), np.uint32)
     count = np.uint64(0)
     for i in range(np.uint64(len(words))):

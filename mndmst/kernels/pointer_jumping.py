@@ -6,7 +6,7 @@ from ..native.kernel import kernel
 
 
 @kernel
-def follow(parent, first, positions):
+def jump_to_representatives(parent, first, positions):
     """Point entries at their representatives, as far as this rank owns the path.
 
     Parameters
@@ -53,7 +53,7 @@ def step_up(names, first, parent, found):
 
 
 @kernel
-def leading_away(parent, first, excluding):
+def entries_leading_away(parent, first, excluding):
     """Return the positions of entries that point to vertices of other ranks.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Linear-time work on edge lists, and compact component numbers."""
+"""Linear-time kernels on the edges of a reduced graph: relabel, mark, lightest."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from ..native.kernel import kernel
 
 
 @kernel
-def living(a, b, names):
-    """Return the positions of the edges whose ends have two names, and these names."""
+def edges_between_names(a, b, names):
+    """Return the positions of edges between two names, and the names at their ends."""
     alive = np.empty(len(a), np.int64)
     end_a, end_b = np.empty(len(a), names.dtype), np.empty(len(a), names.dtype)
     place = np.uint64(0)
@@ -19,7 +19,7 @@ def living(a, b, names):
 
 
 @kernel
-def marked(mark, a, b, alive, new_a, new_b, count):
+def carry_marks(mark, a, b, alive, new_a, new_b, count):
     """Return marks of `count` components: whether an end of one of its edges was.
 
     Parameters
@@ -37,10 +37,10 @@ def marked(mark, a, b, alive, new_a, new_b, count):
 
 
 @kernel
-def used_ends(a, b, count):
-    """Return which of `count` components edges have, and new numbers of the ends.
+def renumber_ends(a, b, count):
+    """Return a mask of components with edges, and new numbers of the ends.
 
-    Those that none has are left out; the others keep their order.
+    Components without edges are left out; the others keep their order.
     """
     used = np.zeros(count, np.bool_)
     for i in range(np.uint64(len(a))):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .block_contraction import blocks_of, contract_blocks, edges_between
-from .boruvka_rounds import MOST_PLACES, forest_by_rounds, light_cuts
+from .block_contraction import contract_blocks, edges_between, find_blocks
+from .boruvka_rounds import MOST_PLACES, band_limits, forest_by_rounds
 from .kruskal import (
     PairEdgeList,
     flatten,
@@ -28,7 +28,7 @@ def spanning_edges(
         Edges and their ends as positions in `parent`; the place in the list
         decides between equal keys.
     """
-    return spanning_pairs(key, packed(a, b, threads), parent, threads)
+    return spanning_pairs(key, pack_ends(a, b, threads), parent, threads)
 
 
 def spanning_pairs(
@@ -51,7 +51,7 @@ def spanning_forest(
         The root of each component; again so in the end.
     """
     alone = team.processes == 1 and team.most > 1
-    blocks = blocks_of(pairs, parent, len(parent)) if alone else None
+    blocks = find_blocks(pairs, parent, len(parent)) if alone else None
     if blocks is None:
         return _forest(team, key, pairs, parent)
     kept = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)
@@ -92,7 +92,7 @@ def _kruskal(
         kruskal(order, pairs, parent, kept)
         threads.map(flatten, [(parent, *r) for r in threads.ranges(len(parent))])
 
-    light, *heavy = light_cuts(key, len(parent))
+    light, *heavy = band_limits(key, len(parent))
     if not heavy or len(key) < threads.tuning.many_edges * len(parent):
         join(sort_positions(key, threads))
         return
@@ -102,7 +102,7 @@ def _kruskal(
     join(order[sort_positions(key[order], threads)])
 
 
-def packed(a: np.ndarray, b: np.ndarray, threads: Threads) -> np.ndarray:
+def pack_ends(a: np.ndarray, b: np.ndarray, threads: Threads) -> np.ndarray:
     """Return both ends of each edge in one word of uint64."""
     pairs = np.empty(len(a), np.uint64)
     ranges = threads.ranges(len(a))

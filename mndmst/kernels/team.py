@@ -54,9 +54,9 @@ class Team:
     threads : Threads
         Those of this process.
     most : int
-        So many members each process has at the most.
+        Largest number of members per process.
     processes, rank : int
-        How many processes there are, and the number of this one.
+        Number of processes, and the number of this one.
     """
 
     processes, rank = 1, 0
@@ -118,7 +118,7 @@ class Team:
 
 
 @kernel
-def share_of(member, length):
+def member_range(member, length):
     """Return this member's range of [0, length)."""
     number, size, _ = member
     return length * number // size, length * (number + 1) // size

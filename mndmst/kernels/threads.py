@@ -1,4 +1,4 @@
-"""Threads that share a range of work."""
+"""Threads that run kernels or functions on ranges of work."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,11 +16,10 @@ MANY = 4
 
 
 class Threads:
-    """Threads that call kernels, or functions which give up the interpreter's lock.
+    """A number of threads for kernels, or for functions that release the GIL.
 
-    Each works on a range of its own and fills arrays of its own. Compared with
-    Numba's parallel loops this compiles in a fraction of the time and needs no
-    threading layer beside the caller's.
+    Each thread works on its own range. Compared with Numba's parallel loops, kernels
+    compile in a fraction of the time, and need no threading layer.
 
     Parameters
     ----------
@@ -38,8 +37,8 @@ class Threads:
     def pool(self) -> ThreadPoolExecutor:
         """The threads, all of them started.
 
-        An executor starts no more where it takes a thread for idle, which need not be
-        so. Those that wait for each other would then wait for ever.
+        An executor starts no new thread while it counts one as idle. Calls that wait
+        for each other would then deadlock, so all threads start here.
         """
         pool, started = ThreadPoolExecutor(self.count, "mndmst-cpu"), Event()
         try:
@@ -54,17 +53,17 @@ class Threads:
     def map(self, function: Callable[..., Any], ranges: Sequence[tuple]) -> list[Any]:
         """Return the results of function(*bounds) for all ranges, in order.
 
-        A kernel is called without the interpreter, for which threads would queue.
+        Kernels are queued for worker threads that do not need the GIL.
 
         Raises
         ------
         MemoryError
-            If there is no room for the stack of a thread.
+            If there is no memory for the stack of a thread.
         """
         if self.count == 1 or len(ranges) < 2:
             return [function(*bounds) for bounds in ranges]
         try:
-            made = self._made(function, ranges)
+            made = self._run_queued(function, ranges)
             if made is not None:
                 return made
             results = self.pool.map(lambda bounds: function(*bounds), ranges)
@@ -75,17 +74,17 @@ class Threads:
     def at_once(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list:
         """Return the results of function(*call) for no more calls than threads.
 
-        All run at the same time, so that they may wait for each other.
+        All calls run at once, so they may wait for each other.
 
         Raises
         ------
         MemoryError
-            If there is no room for the stack of a thread; none has begun then.
+            If there is no memory for the stack of a thread; no call has begun then.
         """
         if len(calls) < 2:
             return [function(*call) for call in calls]
         try:
-            made = self._made(function, calls)
+            made = self._run_queued(function, calls)
         except RuntimeError as error:
             raise MemoryError(str(error)) from error
         if made is not None:
@@ -95,17 +94,17 @@ class Threads:
             first = function(*calls[0])
             return [first, *(other.result() for other in others)]
 
-    def _made(
+    def _run_queued(
         self, function: Callable[..., Any], calls: Sequence[tuple]
     ) -> list[Any] | None:
-        """Return the results of calls of a kernel; None if they must be made here."""
-        put = queue_calls(function, calls) if isinstance(function, Kernel) else None
-        return None if put is None else nogil_pool(self.count).submit(put)
+        """Return the results of queued kernel calls; None if they cannot be queued."""
+        queued = queue_calls(function, calls) if isinstance(function, Kernel) else None
+        return None if queued is None else nogil_pool(self.count).submit(queued)
 
     def ranges(
         self, length: int, grain: int | None = None, align: int = 1, each: int = 1
     ) -> list[tuple[int, int]]:
-        """Cut [0, length) into some ranges per thread at most, at multiples of align.
+        """Divide [0, length) into ranges, a few per thread, at multiples of `align`.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
-"""Vertex ids in few bytes, for the way between ranks.
+"""Variable-length coding of vertex ids for messages (LEB128).
 
 A number is written in groups of 7 bits, lowest first; the high bit of a byte says
-that another follows (LEB128). Ascending ids are written as differences, names as
-their distance from the vertex they are the name of: where a graph has locality, or
-many ids are sent, most take one byte.
+that another follows. Ascending ids are coded as differences, names of components as
+distances from their vertex. If a graph has locality, or a message has many ids, most
+take one byte.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ MORE = np.uint64(0x80)
 
 @kernel
 def _length(value):
-    """Return how many bytes a number takes."""
+    """Return the number of bytes of a coded number."""
     count = 1
     while value >= MORE:
         value >>= GROUP
@@ -26,7 +26,7 @@ def _length(value):
 
 @kernel
 def _put(value, data, place):
-    """Write a number; return the place behind it."""
+    """Write a number; return the position behind it."""
     while value >= MORE:
         data[place] = np.uint8(value | MORE)
         value >>= GROUP
@@ -37,7 +37,7 @@ def _put(value, data, place):
 
 @kernel
 def _get(data, place):
-    """Return the number at a place and the place behind it."""
+    """Return the number at a position, and the position behind it."""
     byte = np.uint64(data[place])
     value = byte & ~MORE
     shift = GROUP

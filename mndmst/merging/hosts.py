@@ -19,10 +19,10 @@ from ..backends.base import Band
 from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ..host.errors import ConfigError
-from ..kernels.contraction import Contraction, JoiningEdges
-from ..kernels.edge_columns import add_marked, joined
+from ..kernels.contraction import Contraction, CrossComponentEdges
+from ..kernels.edge_columns import add_marked, concatenate_columns
 from ..kernels.heavier_arcs import GiantComponent, heavier_edges
-from ..kernels.hooks import HALF, NUMBER, outside_of, write_names
+from ..kernels.hooks import HALF, NUMBER, vertices_outside, write_names
 from ..kernels.kruskal import LOW
 from ..run.run import Run
 from ..steps.bands import bands, giant_component
@@ -79,12 +79,12 @@ class HostComponents:
             contraction.component[worker.rows.first : worker.rows.last] = hook
         vtxdist = run.directory.vtxdist.tolist()
         self.hosts.complete(self.team, contraction.component, vtxdist)
-        (best,) = joined([[best] for best in bests], run.threads)
+        (best,) = concatenate_columns([[best] for best in bests], run.threads)
         room = EdgeColumns(*(np.empty(len(best), t) for t in ("u4", "u4", best.dtype)))
         count = contraction.link(best, room)
         run.state.forest_edges.append(EdgeList(*room.part(0, count)))
         edges = [[edges.u, edges.v, edges.key] for edges in lists]
-        return EdgeList(*joined(edges, run.threads))
+        return EdgeList(*concatenate_columns(edges, run.threads))
 
     def leaving(self, giant: int, above: int) -> EdgeList:
         """Return the edges above a key that leave the giant component.
@@ -105,7 +105,7 @@ class HostComponents:
             first, length = worker.rows.first, len(worker.rows)
             ranges = [(first + b, first + e) for b, e in run.threads.ranges(length)]
             given = giant, component, rows.indptr
-            outside = run.threads.map(outside_of, [(*given, *r) for r in ranges])
+            outside = run.threads.map(vertices_outside, [(*given, *r) for r in ranges])
             behind = rows.csr, components, rows.keys.dtype.type(above), rows.last
             walks = [(*behind, vertices) for vertices in outside]
             columns += run.threads.map(heavier_edges, walks)
@@ -153,7 +153,7 @@ class HostComponents:
         contraction.settle()
         return None
 
-    def _keep(self, parts: list[JoiningEdges], masks: list[np.ndarray]) -> None:
+    def _keep(self, parts: list[CrossComponentEdges], masks: list[np.ndarray]) -> None:
         """Add marked edges to the forest."""
         dtypes = [column.dtype for column in parts[0][:3]]
         room = sum(len(mask) for mask in masks)  # unused pages stay untouched
@@ -161,16 +161,16 @@ class HostComponents:
         count = add_marked(parts, masks, edges, 0, self.run.threads)
         self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
 
-    def _filtered(self, parts: list[JoiningEdges]) -> JoiningEdges:
+    def _filtered(self, parts: list[CrossComponentEdges]) -> CrossComponentEdges:
         """Return this rank's edges of the forest of its host's."""
         masks = self._contraction.cycle_filter(parts)
         kept = [
             [column[mask] for column in part]
             for part, mask in zip(parts, masks, strict=True)
         ]
-        return JoiningEdges(*joined(kept, self.run.threads))
+        return CrossComponentEdges(*concatenate_columns(kept, self.run.threads))
 
-    def _merged(self, part: JoiningEdges, counts: np.ndarray) -> np.ndarray:
+    def _merged(self, part: CrossComponentEdges, counts: np.ndarray) -> np.ndarray:
         """Merge along the forest of all hosts' edges; mark the edges of this rank."""
         bounds = np.cumsum([0, *counts]).tolist()
         begin, end = bounds[self.run.comm.rank], bounds[self.run.comm.rank + 1]
@@ -183,7 +183,7 @@ class HostComponents:
         self.run.report.ship(end - begin)
         return self._contraction.join_all(key, pairs)[begin:end]
 
-    def _graph(self, part: JoiningEdges) -> ReducedGraph:
+    def _graph(self, part: CrossComponentEdges) -> ReducedGraph:
         """Return edges as a graph of the components that they join."""
         names = self._contraction.names.astype(np.int64)
         a, b = (end.astype(np.uint32) for end in (part.pairs >> HALF, part.pairs & LOW))

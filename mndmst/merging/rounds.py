@@ -15,7 +15,7 @@ import numpy as np
 
 from ..comm.communicator import Coded
 from ..graph.model import EdgeList, ReducedGraph
-from ..kernels.group_by_owner import in_both, lightest_proposals
+from ..kernels.group_by_owner import lightest_proposals, mark_shared_pairs
 from ..kernels.reduced_edges import lightest_edges
 from ..kernels.varint_ids import (
     decode_ascending,
@@ -158,7 +158,7 @@ def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
     low = decode_ascending(low, received, bases)
     high = decode_near(high, low)
     expected = np.bincount(other[keep], minlength=run.comm.size)
-    agreed = in_both(u[keep], v[keep], expected, low, high, received)
+    agreed = mark_shared_pairs(u[keep], v[keep], expected, low, high, received)
     kept = other == rank
     kept[keep[agreed]] = True
     return cycle_filter(run.backend, drop_unused(graph.take(kept)))

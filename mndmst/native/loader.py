@@ -18,6 +18,13 @@ from .processor_levels import best_level
 LOCK = "lock"
 
 _loaded: list[tuple[str, str]] = []
+_announce: Callable[[str], object] | None = None
+
+
+def announce_compiling(say: Callable[[str], object]) -> None:
+    """Have this process say once that it compiles, before its next compilation."""
+    global _announce
+    _announce = say
 
 
 def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
@@ -28,6 +35,7 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
     _loaded.append((name, signature))
     code = find(directories(), name, signature)
     if code is None:
+        _say_that_it_compiles()
         with _locked(name, signature):  # another process may have saved it meanwhile
             code = find(directories(), name, signature)
             code = code or _compile(name, function, signature)
@@ -37,6 +45,13 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
         plain = dispatcher_of(function, "never", alone=True)
         return lambda words, arguments: plain(*arguments)
     return CompiledKernel(name, code, signature, _runtime())
+
+
+def _say_that_it_compiles() -> None:
+    global _announce
+    if _announce is not None:
+        _announce("compiling kernels, once on this machine")
+        _announce = None
 
 
 def _compile(name: str, function: Callable[..., Any], signature: str) -> Code | None:

@@ -30,11 +30,20 @@ h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em }
 table { border-collapse: collapse } td, th { padding: .15em 1.2em .15em 0 }
 td { overflow-wrap: anywhere; vertical-align: top }
 td:first-child { color: #666; white-space: nowrap } th { text-align: left }
-.scroll td:last-child { min-width: 17em }
+.stages td:last-child { min-width: 17em }
 td.number, th.number { text-align: right; white-space: nowrap }
 svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; gap: 1em }
 .pair > div { flex: 1 1 340px; min-width: 0; max-width: 540px }
-.wide, .scroll { overflow-x: auto; margin-top: 1em } .wide svg { min-width: 640px }
+.wide, .stages { overflow-x: auto; margin-top: 1em } .wide svg { min-width: 640px }
+@media (max-width: 640px) {
+  body { margin: 1em auto; padding: 0 .7em }
+  .stages tr:first-child { display: none }
+  .stages tr { display: block; padding: .5em 0; border-top: 1px solid #ddd }
+  .stages td, .stages td.number { display: inline-block; padding: 0 .8em 0 0 }
+  .stages td:first-child { display: block; color: #222; font-weight: 600 }
+  .stages td:last-child { display: block; min-width: 0 }
+  .stages td.number::before { content: attr(data-name) " "; color: #666 }
+}
 """
 
 
@@ -147,13 +156,13 @@ def _stages(record: Record) -> str:
 
     def cells(tag: str, values: Iterable[str]) -> str:
         return "".join(
-            f'<{tag} class="{kind}">{escape(value)}</{tag}>'
-            for kind, value in zip(kinds, values, strict=True)
+            f'<{tag} class="{kind}" data-name="{name}">{escape(value)}</{tag}>'
+            for name, kind, value in zip(names, kinds, values, strict=True)
         )
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     head = f"<tr>{cells('th', names)}</tr>"
-    return f'<div class="scroll"><table>{head}{body}</table></div>'
+    return f'<div class="stages"><table>{head}{body}</table></div>'
 
 
 def _time_line(record: Record, begin: float, height: float) -> str:

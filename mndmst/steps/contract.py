@@ -26,7 +26,7 @@ from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..graph.order import id_dtype
 from ..graph.ordered import Ordered
 from ..io.shards.row_reading import StoredRows
-from ..kernels.edge_columns import room_for
+from ..kernels.edge_columns import allocate_edges
 from ..kernels.edge_order import in_order
 from ..run.run import Run
 from .reduced_graphs import (
@@ -273,7 +273,7 @@ class Passing:
     ) -> None:
         self.run, self.exception = run, exception
         rows = stored.bounds[-1] - stored.bounds[0]  # each finds one edge at most
-        self.forest_edges = Ordered(room_for(run.workers[0].rows, rows))
+        self.forest_edges = Ordered(allocate_edges(run.workers[0].rows, rows))
 
     def contract_piece(self, rows: Rows) -> ReducedGraph:
         """Contract a piece as if all else were on other ranks."""

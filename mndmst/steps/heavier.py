@@ -23,7 +23,7 @@ from ..graph.light_edges import giant_component
 from ..graph.model import EdgeList, ReducedGraph, Rows, component_of
 from ..kernels.edge_order import pair_order
 from ..kernels.heavier_arcs import UNKNOWN, Arcs, GiantComponent, cut_arcs, heavier_arcs
-from ..kernels.hooks import outside_of
+from ..kernels.hooks import vertices_outside
 from ..kernels.pointer_jumping import step_up
 from ..run.run import Run
 from .bands import GIANT_SAMPLE, cut_share
@@ -98,7 +98,9 @@ def walk_outside(
     threads, csr, label = run.threads, rows.csr, (components.giant, components.label)
     ranges = threads.ranges(len(rows))
     chosen = np.concatenate(
-        threads.map(outside_of, [(*label, rows.indptr, *bounds) for bounds in ranges])
+        threads.map(
+            vertices_outside, [(*label, rows.indptr, *bounds) for bounds in ranges]
+        )
     )
     key, ranges = rows.keys.dtype.type(above), threads.ranges(len(chosen))
     lists = [(csr, components, key, rows.last, chosen[b:e]) for b, e in ranges]

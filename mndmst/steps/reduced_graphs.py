@@ -12,7 +12,7 @@ import numpy as np
 
 from ..graph.model import EdgeList, ReducedGraph
 from ..kernels import reduced_edges
-from ..kernels.edge_columns import taken
+from ..kernels.edge_columns import take_columns
 from ..kernels.edge_order import pair_order
 from ..kernels.numbering import compact, distinct
 from ..kernels.threads import ALONE, Threads
@@ -54,15 +54,17 @@ def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
     Components of one name become one, which is own if one of them was: own
     components merge with own ones only.
     """
-    alive, end_a, end_b = reduced_edges.living(graph.a, graph.b, names)
+    alive, end_a, end_b = reduced_edges.edges_between_names(graph.a, graph.b, names)
     labels, a, b = compact(end_a, end_b, 0, 0)
-    own = reduced_edges.marked(graph.own, graph.a, graph.b, alive, a, b, len(labels))
+    own = reduced_edges.carry_marks(
+        graph.own, graph.a, graph.b, alive, a, b, len(labels)
+    )
     return ReducedGraph(graph.edges.take(alive), a, b, labels, own)
 
 
 def drop_unused(graph: ReducedGraph) -> ReducedGraph:
     """Drop components without edges: their trees are finished."""
-    used, a, b = reduced_edges.used_ends(graph.a, graph.b, len(graph.labels))
+    used, a, b = reduced_edges.renumber_ends(graph.a, graph.b, len(graph.labels))
     return replace(graph, a=a, b=b, labels=graph.labels[used], own=graph.own[used])
 
 
@@ -83,14 +85,14 @@ def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGr
     a, b = (
         np.concatenate(
             [
-                taken([position[start:]], end, threads)[0]
+                take_columns([position[start:]], end, threads)[0]
                 for start, end in zip(starts, ends, strict=False)
             ]
         )
         for ends in ([graph.a for graph in filled], [graph.b for graph in filled])
     )
     order = pair_order(u, v, key, threads)
-    u, v, key, a, b = taken([u, v, key, a, b], order, threads)
+    u, v, key, a, b = take_columns([u, v, key, a, b], order, threads)
     return ReducedGraph(EdgeList(u, v, key), a, b, labels, is_own)
 
 

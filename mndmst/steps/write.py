@@ -23,9 +23,9 @@ from ..io.results.forest_writer import write_forest as write_forest_file
 from ..io.results.forest_writer import write_forest_table
 from ..io.results.graph_names import names_of_graph, names_place
 from ..io.results.text_tables import SEPARATORS
-from ..kernels.edge_columns import joined, taken
+from ..kernels.edge_columns import concatenate_columns, take_columns
 from ..kernels.edge_order import in_order, in_row_order
-from ..kernels.group_by_owner import by_owner
+from ..kernels.group_by_owner import group_by_owner
 from ..kernels.threads import ALONE, Threads
 from ..run.report import write_report
 from ..run.run import Run
@@ -189,8 +189,10 @@ def owned_edges(
     here = [edges for edges in lists if _owned(directory, edges.u)]
     away = [edges for edges in lists if not _owned(directory, edges.u)]
     columns = _joined([*away, none], threads)
-    order, counts = by_owner(columns[0], directory.vtxdist)
-    _, arrived = directory.comm.alltoallv(counts, *taken(columns, order, threads))
+    order, counts = group_by_owner(columns[0], directory.vtxdist)
+    _, arrived = directory.comm.alltoallv(
+        counts, *take_columns(columns, order, threads)
+    )
     every = _joined([*here, EdgeList(*arrived)], threads)
     return in_order(EdgeList(*every), threads)
 
@@ -203,7 +205,7 @@ def _owned(directory: Directory, u: np.ndarray) -> bool:
 def _joined(lists: Sequence[EdgeList], threads: Threads) -> list[np.ndarray]:
     """Return the columns of all edges of some lists; a single list is not copied."""
     occupied = [edges.columns for edges in lists if len(edges)]
-    return joined(occupied or [lists[0].columns], threads)
+    return concatenate_columns(occupied or [lists[0].columns], threads)
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:

@@ -89,8 +89,8 @@ def main() -> None:
     comm = world()
     check_depth_of_jumps(comm)
     messages.PIECE_BYTES = LIMIT
-    limited = Comm(Limited(comm.mpi), comm._shared)
-    for limited._shared.polite in (False, True):
+    limited = Comm(Limited(comm.mpi), comm.shared)
+    for limited.shared.polite in (False, True):
         check_all_patterns(limited)
     assert comm.size == 1 or limited.mpi.most > LIMIT // 2
 

@@ -64,6 +64,20 @@ def test_scripts_without_arguments_say_what_they_take(name: str) -> None:
     assert "usage: " in run.stderr and name in run.stderr
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "slurm").glob("*.sbatch")))
+def test_a_job_script_outside_slurm_says_how_to_submit_it(path: Path) -> None:
+    run = finish(start(["bash", str(path), "a", "b", "c"]), LIMIT)
+    assert run.returncode == 1
+    assert "runs as a Slurm job" in run.stderr and "usage: sbatch" in run.stderr
+    assert run.stderr.count("\n") == 1 and "unbound" not in run.stderr
+
+
+def test_mpirun_prints_its_usage() -> None:
+    run = finish(start(["bash", str(ROOT / "launch/mpirun.sh"), "--help"]), LIMIT)
+    assert run.returncode == 0
+    assert run.stdout.startswith("usage: bash launch/mpirun.sh RANKS COMMAND")
+
+
 def test_info_tells_the_place_of_each_rank(mpirun: Callable) -> None:
     run = mpirun(3, "-m", "mndmst", "info")
     assert run.returncode == 0, run

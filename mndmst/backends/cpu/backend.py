@@ -11,9 +11,9 @@ from ...host.errors import ConfigError
 from ...host.formatting import counted
 from ...host.memory import free_bytes
 from ...kernels import bordered_contraction
-from ...kernels.borders import FINAL
+from ...kernels.borders import ACCEPTED
 from ...kernels.kruskal import PairEdgeList
-from ...kernels.spanning_forest import packed, spanning_edges
+from ...kernels.spanning_forest import pack_ends, spanning_edges
 from ...kernels.threads import Threads
 from ..base import Backend, Band, Growth, LabelledForest, Memory, RowGrowth
 from .band_forest import band_forest, row_hooks
@@ -36,13 +36,15 @@ def grow(graph: ReducedGraph, threads: Threads) -> Growth:
     number = np.empty(count, np.uint32)
     number[order] = np.arange(count)
     edges = PairEdgeList(
-        graph.edges.key, packed(number[graph.a], number[graph.b], threads)
+        graph.edges.key, pack_ends(number[graph.a], number[graph.b], threads)
     )
     own = int(np.count_nonzero(graph.own))
-    fate, parent = bordered_contraction.grow(edges, own, count, threads)
+    fate, parent = bordered_contraction.contract_except_borders(
+        edges, own, count, threads
+    )
     root = np.empty(count, np.uint32)
     root[order] = order[parent]
-    return Growth(fate == FINAL, root)
+    return Growth(fate == ACCEPTED, root)
 
 
 # Half of the numbers of 32 bits, so that ghosts have room beside the rows.

@@ -4,9 +4,9 @@ import numpy as np
 
 from ...graph.model import EdgeList, Rows, component_of
 from ...kernels.contraction import Contraction
-from ...kernels.edge_columns import joined, keep_in_place
-from ...kernels.edge_order import without_repeats
-from ...kernels.hooks import Hooks, but_hooks, hooked_and_ends
+from ...kernels.edge_columns import concatenate_columns, keep_in_place
+from ...kernels.edge_order import drop_parallel_edges
+from ...kernels.hooks import Hooks, drop_hooks, hooks_and_components
 from ...kernels.numbering import compact
 from ...kernels.spanning_forest import spanning_edges
 from ...kernels.team import Team
@@ -38,7 +38,9 @@ def band_forest(
         def look_up(begin, end):
             out = (column[begin:end] for column in (kept, *ends))
             edges = found.columns.part(begin, end)
-            hooked_and_ends(edges, rows.first, hooks.hook, components.component, *out)
+            hooks_and_components(
+                edges, rows.first, hooks.hook, components.component, *out
+            )
 
         threads.map(look_up, threads.ranges(len(found)))
     else:
@@ -64,9 +66,9 @@ def row_hooks(
     ]
     chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
     columns = keep_in_place(
-        lambda u, v, key: but_hooks(u, v, key, hooks.hook),
-        joined([chunk[:3] for chunk in chunks], threads),
+        lambda u, v, key: drop_hooks(u, v, key, hooks.hook),
+        concatenate_columns([chunk[:3] for chunk in chunks], threads),
         threads,
     )
     here = slice(rows.first, rows.last)
-    return hooks.hook[here], hooks.best[here], without_repeats(*columns)
+    return hooks.hook[here], hooks.best[here], drop_parallel_edges(*columns)

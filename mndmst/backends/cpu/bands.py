@@ -14,8 +14,8 @@ import numpy as np
 from ...graph.light_edges import first_share
 from ...graph.model import EdgeList, Rows
 from ...graph.tuning import Tuning
-from ...kernels.edge_columns import joined, room_for
-from ...kernels.edge_order import without_repeats
+from ...kernels.edge_columns import allocate_edges, concatenate_columns
+from ...kernels.edge_order import drop_parallel_edges
 from ...kernels.hooks import Hooks
 from ...kernels.sorting import sort_positions
 from ...kernels.threads import Threads
@@ -146,7 +146,7 @@ def band_chunks(
     ]
     rooms = [edges_expected(rows, sample, share) + CHUNK for share in shares]
     return threads.map(select, [
-        (csr, share, hooks, heavier, room_for(rows, room))
+        (csr, share, hooks, heavier, allocate_edges(rows, room))
         for share, room in zip(shares, rooms, strict=True)
     ])  # fmt: skip
 
@@ -163,7 +163,7 @@ def all_chunks(
     arcs = [int(rows.indptr[end] - rows.indptr[begin]) for begin, end in ranges]
     # Twice the size needed if edges are seen from both ends; unused pages cost nothing
     upper = threads.map(all_edges, [
-        (csr, *bounds, hooks, room_for(rows, count + 1))
+        (csr, *bounds, hooks, allocate_edges(rows, count + 1))
         for bounds, count in zip(ranges, arcs, strict=True)
     ])  # fmt: skip
     seen = [(csr, begin, end if rows.first else begin) for begin, end in ranges]
@@ -208,15 +208,15 @@ def band_edges(
 ) -> EdgeList:
     """Return all edges of a band, ghosts at either end, in (u, v) order."""
     chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
-    columns = joined(chunks_of(chunks, 0), threads)
-    upper = without_repeats(*columns)
-    lower = joined(chunks_of(chunks, 3), threads)
+    columns = concatenate_columns(chunks_of(chunks, 0), threads)
+    upper = drop_parallel_edges(*columns)
+    lower = concatenate_columns(chunks_of(chunks, 3), threads)
     if len(lower[0]) == 0:
         return upper
     order = sort_positions(lower[0].astype(np.uint64), threads)
-    first = without_repeats(*(column[order] for column in lower))
+    first = drop_parallel_edges(*(column[order] for column in lower))
     halves = [(edges.u, edges.v, edges.key) for edges in (first, upper)]
-    return EdgeList(*joined(halves, threads))
+    return EdgeList(*concatenate_columns(halves, threads))
 
 
 def chunks_of(chunks: list[tuple[np.ndarray, ...]], column: int) -> list[tuple]:

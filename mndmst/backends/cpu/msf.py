@@ -3,7 +3,7 @@
 1. One pass over the rows takes the light edges: edges below a sampled quantile, about
    one per vertex [1, 2], or all edges of a sparse graph. In the same pass every
    vertex hooks to the far end of its lightest edge, a Borůvka round.
-2. The edges that are left between components are joined (`contraction`).
+2. The edges that are left between components are concatenate_columns (`contraction`).
 3. Usually there is one giant component now. Every heavier edge of the forest has an
    end outside it, and only the rows there are read again: in their order until they
    lead to the giant component, where they are few and do so soon; else whole, for the
@@ -26,11 +26,11 @@ import numpy as np
 
 from ...graph.light_edges import largest_component
 from ...graph.model import EdgeColumns, EdgeList, Rows
-from ...kernels.contraction import Contraction, JoiningEdges
-from ...kernels.edge_columns import add_marked, joined, room_for
+from ...kernels.contraction import Contraction, CrossComponentEdges
+from ...kernels.edge_columns import add_marked, allocate_edges, concatenate_columns
 from ...kernels.edge_order import in_order
 from ...kernels.heavier_arcs import GiantComponent, heavier_edges
-from ...kernels.hooks import NUMBER, Hooks, outside_of
+from ...kernels.hooks import NUMBER, Hooks, vertices_outside
 from ...kernels.intrinsics import prefetch
 from ...kernels.team import Team
 from ...kernels.threads import Threads
@@ -100,7 +100,7 @@ def lightest_pairs(
     parts = [chosen[begin:end] for begin, end in pairwise(cuts)]
     share = int(threads.tuning.pairs_per_vertex * len(rows)) // len(parts)
     room = max(share, int(degrees.max(initial=0))) + 1
-    outs = [room_for(rows, room) for _ in parts]
+    outs = [allocate_edges(rows, room) for _ in parts]
     ends = threads.map(choose_lightest, [
         (rows.csr, labels, part, _table(rows.keys.dtype), out)
         for part, out in zip(parts, outs, strict=True)
@@ -199,7 +199,7 @@ class _Solver:
     def __init__(self, rows: Rows, threads: Threads) -> None:
         self.rows, self.threads = rows, threads
         self.sample = Sample.of(rows)
-        self.forest = room_for(rows, len(rows) + 1)
+        self.forest = allocate_edges(rows, len(rows) + 1)
         self.count = 0
         self.components = Contraction(Team(threads), len(rows), (0, len(rows)))
 
@@ -213,7 +213,7 @@ class _Solver:
         label, _ = tree_names(components.component, components.parent, self.threads)
         return LabelledForest(edges, label)
 
-    def first_band(self, high: Cut | None) -> list[JoiningEdges]:
+    def first_band(self, high: Cut | None) -> list[CrossComponentEdges]:
         """Hook all vertices; return other edges of the first band that may join."""
         rows, threads = self.rows, self.threads
         hooks = Hooks(self.components.component, np.empty(len(rows), rows.keys.dtype))
@@ -225,7 +225,7 @@ class _Solver:
         self.count = self.components.link(hooks.best, self.forest)
         return self.components.joining([chunk[:3] for chunk in chunks])
 
-    def join(self, parts: list[JoiningEdges]) -> None:
+    def join(self, parts: list[CrossComponentEdges]) -> None:
         """Add the forest of edges between components to the forest."""
         masks = self.components.join(parts)
         self.count = add_marked(parts, masks, self.forest, self.count, self.threads)
@@ -238,7 +238,9 @@ class _Solver:
         components.settle()
         label = components.component
         known, ranges = (giant, label, rows.indptr), self.threads.ranges(len(rows))
-        found = self.threads.map(outside_of, [(*known, *bounds) for bounds in ranges])
+        found = self.threads.map(
+            vertices_outside, [(*known, *bounds) for bounds in ranges]
+        )
         outside = np.concatenate(found)
         tree = GiantComponent.of_rows(label, giant)
         walk = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
@@ -267,9 +269,13 @@ class _Solver:
             (mask,) = self.components.cycle_filter(edges)
             forest = [[column[mask] for column in edges[0][:3]]]
 
-    def joining(self, parts: Sequence[Sequence[np.ndarray]]) -> list[JoiningEdges]:
+    def joining(
+        self, parts: Sequence[Sequence[np.ndarray]]
+    ) -> list[CrossComponentEdges]:
         """Return the edges of lists in any order, each once."""
-        edges = in_order(EdgeList(*joined(parts, self.threads)), self.threads)
+        edges = in_order(
+            EdgeList(*concatenate_columns(parts, self.threads)), self.threads
+        )
         return self.components.joining([edges.columns])
 
 

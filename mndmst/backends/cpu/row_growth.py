@@ -14,11 +14,16 @@ from itertools import pairwise
 import numpy as np
 
 from ...graph.model import EdgeColumns, EdgeList, Rows
-from ...kernels.bordered_contraction import grow
-from ...kernels.borders import FINAL, WAITS
+from ...kernels.bordered_contraction import contract_except_borders
+from ...kernels.borders import ACCEPTED, PENDING
 from ...kernels.contraction import Contraction
-from ...kernels.edge_columns import add_marked, joined, room_for, taken
-from ...kernels.edge_order import in_order, pair_order, without_repeats
+from ...kernels.edge_columns import (
+    add_marked,
+    allocate_edges,
+    concatenate_columns,
+    take_columns,
+)
+from ...kernels.edge_order import drop_parallel_edges, in_order, pair_order
 from ...kernels.hooks import HALF, NUMBER, ROOT, Hooks
 from ...kernels.kruskal import LOW, PairEdgeList
 from ...kernels.numbering import distinct
@@ -133,7 +138,7 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     """See `Backend.grow_rows`."""
     components = Contraction(Team(threads), len(rows), (0, len(rows)))
     hooks = Hooks(components.component, np.empty(len(rows), rows.keys.dtype))
-    heavier = room_for(rows, 0)
+    heavier = allocate_edges(rows, 0)
     if band == Band() and rows.num_arcs:
         chunks = all_chunks(rows, threads, hooks)
     else:
@@ -142,27 +147,27 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
         given = rows.csr, parts[-1].high, hooks
         ranges = threads.ranges(len(rows))
         found = threads.map(heavier_to_ghosts, [(*given, *r) for r in ranges])
-        heavier = EdgeColumns(*joined(found, threads))
-    forest = room_for(rows, len(rows) + 1)
+        heavier = EdgeColumns(*concatenate_columns(found, threads))
+    forest = allocate_edges(rows, len(rows) + 1)
     count = components.link(hooks.best, forest)
     for end in forest[:2]:
         end[:count] += end.dtype.type(rows.first)
     component, own = components.component, len(components.parent)
     columns, pairs, ghosts = _leaving(chunks, heavier, rows, component, own, threads)
-    fate, parent = grow(
+    fate, parent = contract_except_borders(
         PairEdgeList(columns[2], pairs), own, own + len(ghosts), threads
     )
     ranges = threads.ranges(len(fate))
     parts = [[column[b:e] for column in columns] for b, e in ranges]
-    masks = [fate[b:e] == FINAL for b, e in ranges]
+    masks = [fate[b:e] == ACCEPTED for b, e in ranges]
     count = add_marked(parts, masks, forest, count, threads)
     label, smallest = tree_names(component, parent[:own], threads)
     names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
-    waits = np.flatnonzero(fate == WAITS)
+    waits = np.flatnonzero(fate == PENDING)
     if len(heavier.key):
         u, v, key = (column[waits] for column in columns)
         waits = waits[pair_order(u, v, key, threads)]
-    left = EdgeList(*taken(columns, waits, threads))
+    left = EdgeList(*take_columns(columns, waits, threads))
     a, b = (parent[end] for end in (pairs[waits] >> HALF, pairs[waits] & LOW))
     final = EdgeList(*forest.part(0, count))
     return RowGrowth(final, label, left, (names[a], names[b]))
@@ -184,13 +189,13 @@ def _leaving(
     """
 
     def work(u, v, key):
-        edges = without_repeats(u, v, key)
+        edges = drop_parallel_edges(u, v, key)
         pairs = np.empty(len(edges), np.uint64)
         ghosts = np.empty(len(edges), np.int64)
         count, away = leaving(*edges.columns, rows.first, component, pairs, ghosts)
         return *edges.columns.part(0, count), pairs[:count], ghosts[:away]
 
-    lower = joined(chunks_of(chunks, 3), threads)
+    lower = concatenate_columns(chunks_of(chunks, 3), threads)
     lower, heavier = (_in_order(columns, threads) for columns in (lower, heavier))
     found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), heavier])
     ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
@@ -199,7 +204,7 @@ def _leaving(
         (part[3], place[begin:end], own)
         for part, (begin, end) in zip(found, pairwise(bounds), strict=True)
     ])  # fmt: skip
-    *columns, pairs = joined([part[:4] for part in found], threads)
+    *columns, pairs = concatenate_columns([part[:4] for part in found], threads)
     return columns, pairs, ids
 
 

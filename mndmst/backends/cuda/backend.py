@@ -16,7 +16,7 @@ from ...graph.model import EdgeList, ReducedGraph, Rows
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...kernels.arc_inspection import ArcFacts
-from ...kernels.edge_order import without_repeats
+from ...kernels.edge_order import drop_parallel_edges
 from ..base import Backend, Band, DeviceMemoryError, Growth, LabelledForest, Memory
 from . import unavailable
 from .kernels import Kernels
@@ -257,7 +257,7 @@ class CudaBackend(Backend):
         if isinstance(rows, StreamedRows):
             return self.host.row_hooks(rows.rows, band)
         hook, best, edges = self.list_hooks(rows, band)
-        return hook, best, without_repeats(edges.u, edges.v, edges.key)
+        return hook, best, drop_parallel_edges(edges.u, edges.v, edges.key)
 
     def list_hooks(
         self, rows: PlacedRows, band: Band

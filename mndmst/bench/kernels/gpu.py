@@ -31,7 +31,6 @@ class ArcSource(NamedTuple):
 
     Attributes
     ----------
-    vertices : int
     arcs : int
         At the most.
     bounds : list of int

@@ -14,7 +14,7 @@ nothing has to be atomic.
 
 import numpy as np
 
-from ...kernels.edge_columns import joined
+from ...kernels.edge_columns import concatenate_columns
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
 
@@ -86,7 +86,7 @@ def _contract(
         return [column[:count] for column in part]
 
     parts = threads.map(remaining, threads.ranges(len(columns[0])))
-    return joined(parts, threads), numbers[-1] - top
+    return concatenate_columns(parts, threads), numbers[-1] - top
 
 
 @kernel

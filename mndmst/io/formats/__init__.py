@@ -182,11 +182,6 @@ def write_edges(edges: Edges, path: str | Path) -> None:
 
     The file appears under its name when it is whole.
 
-    Parameters
-    ----------
-    edges : Edges
-    path : str or Path
-
     Raises
     ------
     ConfigError

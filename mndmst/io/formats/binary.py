@@ -23,13 +23,8 @@ class StoredArray(NamedTuple):
 class Binary:
     """A binary file, parsed from the front into columns that are read on demand.
 
-    Parameters
-    ----------
-    path : Path
-
     Attributes
     ----------
-    path : Path
     state : State
         What the file was at first; see `regular_files.opened`.
     size : int

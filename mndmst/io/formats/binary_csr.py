@@ -57,7 +57,6 @@ class RowsFile(EdgeFile):
 
     Parameters
     ----------
-    file : Binary
     indptr : StoredArray
         For each vertex, and for the end, where its row begins.
     indices : StoredArray
@@ -66,8 +65,6 @@ class RowsFile(EdgeFile):
         Without it, weights are 1.
     unit : int
         A row begins `unit` times its first arc after `base`.
-    base : int
-    both_directions : bool
 
     Raises
     ------

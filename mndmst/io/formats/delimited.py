@@ -61,8 +61,6 @@ class DelimitedFile(TextFile, NameableFile):
 
     Parameters
     ----------
-    path : Path
-    layout : TextLayout
     num_vertices : int, optional
         What a comment says.
     start : int

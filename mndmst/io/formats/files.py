@@ -45,7 +45,6 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
 
     Parameters
     ----------
-    path : Path
     copies : int
         How many times its bytes the reader takes in all.
 
@@ -79,7 +78,6 @@ def unpacked_pieces(path: Path, state: State | None = None) -> Iterator[bytes]:
 
     Parameters
     ----------
-    path : Path
     state : State, optional
         What the file was when it was first looked at; see `opened`.
 

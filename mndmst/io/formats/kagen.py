@@ -23,11 +23,6 @@ from .files import COMPRESSIONS
 class PairFile(EdgeFile):
     """A list of pairs of ids. It counts in pairs.
 
-    Parameters
-    ----------
-    path : Path
-    both_directions : bool
-
     Raises
     ------
     InputError

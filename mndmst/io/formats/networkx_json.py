@@ -62,7 +62,6 @@ class Nodes:
 
     Attributes
     ----------
-    count : int
     names : Names or None
         Ascending; None if the ids are the numbers from 0 on.
     number : dict

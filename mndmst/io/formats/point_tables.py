@@ -130,7 +130,6 @@ def choose_coordinates(
     columns : sequence of Column
     asked : sequence of str
         Names that the user gives; positions from 1 if the table is not headed.
-    headed : bool
 
     Raises
     ------
@@ -212,7 +211,6 @@ class TextPoints:
     ----------
     points : ndarray of float64, shape (points, dimensions)
     ids : ndarray of int64 or str, shape (points,), or None
-    columns : PointColumns
     """
 
     points: np.ndarray
@@ -225,7 +223,6 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
 
     Parameters
     ----------
-    path : Path
     asked : sequence of str
         Names of the coordinates, or positions from 1 in a text without names.
 
@@ -288,8 +285,6 @@ class _Lines:
 
     Parameters
     ----------
-    path : Path
-    text : str
     separator : bytes
     width : int
         How many columns each line has.
@@ -537,7 +532,6 @@ def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoi
 
     Parameters
     ----------
-    table : ParquetTable
     asked : sequence of str
         Names of the coordinates.
 

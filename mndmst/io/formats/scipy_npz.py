@@ -109,7 +109,6 @@ class StoredMatrix(RowsFile):
 
     Parameters
     ----------
-    file : Binary
     members : list of _Member
         Where rows begin, neighbours, weights.
     """

@@ -64,7 +64,6 @@ class NamedTable(NamedEdgeFile):
 
     Parameters
     ----------
-    table : Table
     kind : NameKind
         Integers that do not fit into it are an error; of text all fit.
     """

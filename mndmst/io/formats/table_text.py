@@ -44,7 +44,6 @@ class TextLayout:
     ----------
     separator : bytes
         `TAB`, `SEMICOLON`, `COMMA` or `BLANKS`.
-    columns : TableColumns
     mark : str
         The decimal mark, "." or ",".
     text_ends : str or None
@@ -139,7 +138,6 @@ def read_layout(
         The first line that is not a comment.
     rows : sequence of bytes
         Up to `SAMPLE_LINES` lines after it.
-    asked : ColumnNames
     above : bytes, optional
         The line of comment in front of the first one, which may name the columns.
 

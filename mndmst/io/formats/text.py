@@ -33,7 +33,6 @@ def read_head(
 
     Parameters
     ----------
-    path : Path
     comments : bytes
         What such a line begins with. Empty lines are passed over with them.
     place : int
@@ -154,8 +153,6 @@ class TextFile(EdgeFile):
 
     Parameters
     ----------
-    path : Path
-    lines : Lines
     num_vertices, num_entries : int, optional
         What the header says.
     start : int
@@ -267,7 +264,6 @@ class TextFile(EdgeFile):
         ----------
         words : bytes
             The weights, a line each.
-        place : int
         block : bytes
             The text that has them, and where it begins in the file.
         """

@@ -61,7 +61,6 @@ class ParquetTable:
 
     Attributes
     ----------
-    path : Path
     schema : pyarrow.Schema
     group_rows : list of int
         How many rows each group has.
@@ -190,13 +189,7 @@ class ArrowTable(ParquetTable):
 
 
 class _Bounded:
-    """A file for PyArrow; gives no more bytes than it has and there is room for.
-
-    Parameters
-    ----------
-    path : Path
-    file : BinaryIO
-    """
+    """A file for PyArrow; gives no more bytes than it has and there is room for."""
 
     closed = False
 
@@ -265,7 +258,6 @@ class ParquetFile(NameableFile):
 
     Attributes
     ----------
-    columns : TableColumns
     text_ends : bool
         Whether the ends are text.
     """

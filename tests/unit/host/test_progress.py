@@ -1,10 +1,11 @@
 """Progress: lines in a log, at a cadence; a bar on a terminal."""
 
 import io
+import json
 
 import pytest
 
-from mndmst.host.progress import Progress
+from mndmst.host.progress import Progress, notice, use_json_lines
 
 
 class Terminal(io.StringIO):
@@ -51,6 +52,43 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "] between\n" in shown
     progress.say("after")
     assert terminal.getvalue().endswith("] after\n")
+
+
+def test_a_bar_without_edges_counts_none() -> None:
+    pytest.importorskip("tqdm")
+    terminal = Terminal()
+    progress = Progress(True, terminal)
+    progress.stage("sorting: part 1 of 4")
+    progress.close()
+    shown = terminal.getvalue()
+    assert "sorting: part 1 of 4" in shown and "edges" not in shown
+
+
+def test_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    log = io.StringIO()
+    use_json_lines(True)
+    try:
+        progress = Progress(True, log, cadence=3600)
+        progress.stage("read")
+        progress.stage("ring", round=1)
+        progress.edges("ring", 5)
+        progress.say("heard")
+        Progress(False, log).say("not heard")
+        notice("the columns are a, b")
+    finally:
+        use_json_lines(False)
+    lines = [json.loads(line) for line in log.getvalue().splitlines()]
+    facts = [
+        {k: v for k, v in x.items() if k not in ("time", "seconds")} for x in lines
+    ]
+    assert facts == [
+        {"event": "stage", "stage": "read"},
+        {"event": "stage", "stage": "ring", "round": 1},
+        {"event": "edges", "stage": "ring", "edges": 5},
+        {"event": "message", "text": "heard"},
+    ]
+    told = json.loads(capsys.readouterr().err)
+    assert (told["event"], told["text"]) == ("notice", "the columns are a, b")
 
 
 def test_details_are_for_those_who_ask() -> None:

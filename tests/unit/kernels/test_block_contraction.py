@@ -5,7 +5,7 @@ import pytest
 
 from mndmst.graph.tuning import Tuning
 from mndmst.kernels import block_contraction as module
-from mndmst.kernels.block_contraction import blocks_of, contract_blocks, edges_between
+from mndmst.kernels.block_contraction import contract_blocks, edges_between, find_blocks
 from mndmst.kernels.hooks import HALF
 from mndmst.kernels.kruskal import PairEdgeList
 from mndmst.kernels.spanning_forest import spanning_forest
@@ -68,7 +68,7 @@ def test_the_forest_is_found(
     before = parent.copy()
 
     team, pairs = Team(Threads(members)), pairs_of(a, b)
-    blocks = blocks_of(pairs, parent, COMPONENTS)
+    blocks = find_blocks(pairs, parent, COMPONENTS)
     assert blocks is not None
     inside = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)
     assert not (inside & ~expected).any()
@@ -87,16 +87,16 @@ def test_distant_ends_make_no_blocks() -> None:
     source = np.random.default_rng(1)
     a, b = source.integers(0, COMPONENTS, (2, EDGES))
     parent = np.arange(COMPONENTS, dtype=np.uint32)
-    assert blocks_of(pairs_of(np.sort(a), b), parent, COMPONENTS) is None
-    assert blocks_of(pairs_of(a[:1000], a[:1000] + 1), parent, COMPONENTS) is None
+    assert find_blocks(pairs_of(np.sort(a), b), parent, COMPONENTS) is None
+    assert find_blocks(pairs_of(a[:1000], a[:1000] + 1), parent, COMPONENTS) is None
 
 
 def test_blocks_of_components_do_not_overlap() -> None:
     a, b = close_edges(np.random.default_rng(2))
     parent = np.arange(COMPONENTS, dtype=np.uint32)
     unsorted = np.r_[EDGES // 2 : EDGES, 0 : EDGES // 2]
-    assert blocks_of(pairs_of(a, b)[unsorted], parent, COMPONENTS) is None
-    blocks = blocks_of(pairs_of(a, b), parent, COMPONENTS)
+    assert find_blocks(pairs_of(a, b)[unsorted], parent, COMPONENTS) is None
+    blocks = find_blocks(pairs_of(a, b), parent, COMPONENTS)
     assert blocks is not None
     assert (np.diff(blocks.component) >= 0).all() and blocks.component[0] == 0
     assert np.diff(blocks.edge).max() <= 1 << module.BLOCK_BITS

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mndmst.kernels import bordered_contraction
-from mndmst.kernels.block_contraction import BLOCK_BITS, LEAST_BLOCKS, blocks_of
-from mndmst.kernels.borders import FINAL, WAITS
+from mndmst.kernels.block_contraction import BLOCK_BITS, LEAST_BLOCKS, find_blocks
+from mndmst.kernels.borders import ACCEPTED, PENDING
 from mndmst.kernels.hooks import HALF
 from mndmst.kernels.kruskal import PairEdgeList
 from mndmst.kernels.threads import Threads
@@ -48,11 +48,11 @@ def test_growth_is_what_rounds_reach(seed: int) -> None:
     dtype = (np.uint32, np.uint64)[seed % 2]
     key = source.integers(0, (3, 1000)[seed % 3 > 0], len(a)).astype(dtype)
     pairs = (a.astype(np.uint64) << HALF) | b.astype(np.uint64)
-    found = bordered_contraction.grow(
+    found = bordered_contraction.contract_except_borders(
         PairEdgeList(key, pairs), ghost, count, Threads(1 + seed % 2)
     )
     final, name = rounds(key, a, b, ghost, count)
-    assert (found.fate == FINAL).tolist() == final.tolist()
+    assert (found.fate == ACCEPTED).tolist() == final.tolist()
     assert found.parent.tolist() == name
 
 
@@ -70,9 +70,10 @@ def test_blocks_change_nothing(dtype: type, distinct: int) -> None:
         (a.astype(np.uint64) << HALF) | b.astype(np.uint64),
     )
     alone, several = (
-        bordered_contraction.grow(edges, own, count, Threads(n)) for n in (1, 3)
+        bordered_contraction.contract_except_borders(edges, own, count, Threads(n))
+        for n in (1, 3)
     )
-    assert blocks_of(edges.pairs, alone.parent, own) is not None
+    assert find_blocks(edges.pairs, alone.parent, own) is not None
     np.testing.assert_array_equal(several.fate, alone.fate)
     np.testing.assert_array_equal(several.parent, alone.parent)
-    assert {0, FINAL, WAITS} == set(np.unique(alone.fate).tolist())
+    assert {0, ACCEPTED, PENDING} == set(np.unique(alone.fate).tolist())

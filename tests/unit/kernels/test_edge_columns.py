@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mndmst.graph.model import Rows
-from mndmst.kernels.edge_columns import PAGE, room_for
+from mndmst.kernels.edge_columns import PAGE, allocate_edges
 
 CACHE_LINE = 64
 
@@ -16,7 +16,7 @@ def test_columns_do_not_share_the_sets_of_a_cache(
     ids: type, keys: type, length: int
 ) -> None:
     rows = Rows(0, 0, np.zeros(1, np.int64), np.empty(0, ids), np.empty(0, keys))
-    columns = room_for(rows, length)
+    columns = allocate_edges(rows, length)
     assert [column.dtype for column in columns] == [ids, ids, keys]
     assert [len(column) for column in columns] == [length] * 3
     places = [column.ctypes.data % PAGE for column in columns if length]

@@ -6,9 +6,9 @@ import pytest
 from mndmst.graph.model import EdgeColumns, EdgeList
 from mndmst.graph.ordered import Ordered, places_among
 from mndmst.kernels.edge_order import in_order, in_row_order
-from mndmst.kernels.group_by_owner import by_owner, lightest_proposals
-from mndmst.kernels.pointer_jumping import leading_away
-from mndmst.kernels.reduced_edges import living, marked, used_ends
+from mndmst.kernels.group_by_owner import group_by_owner, lightest_proposals
+from mndmst.kernels.pointer_jumping import entries_leading_away
+from mndmst.kernels.reduced_edges import carry_marks, edges_between_names, renumber_ends
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])
@@ -16,7 +16,7 @@ def test_ids_are_grouped_by_home_and_keep_their_order(ids: type) -> None:
     vtxdist = np.array([0, 0, 5, 5, 9, 20, 20])
     vertices: np.ndarray = np.random.default_rng(1).integers(0, 20, 300).astype(ids)
     home = np.searchsorted(vtxdist, vertices, side="right") - 1
-    order, counts = by_owner(vertices, vtxdist)
+    order, counts = group_by_owner(vertices, vtxdist)
     np.testing.assert_array_equal(order, np.argsort(home, kind="stable"))
     np.testing.assert_array_equal(counts, np.bincount(home, minlength=6))
 
@@ -37,32 +37,32 @@ def test_the_lightest_proposal_is_chosen_by_the_order() -> None:
 def test_edges_whose_ends_get_one_name_are_dropped() -> None:
     a, b = np.array([0, 1, 2, 3], np.uint32), np.array([1, 2, 3, 0], np.uint32)
     names = np.array([5, 5, 7, 5])
-    alive, end_a, end_b = living(a, b, names)
+    alive, end_a, end_b = edges_between_names(a, b, names)
     assert alive.tolist() == [1, 2]
     assert (end_a.tolist(), end_b.tolist()) == ([5, 7], [7, 5])
     mark = np.array([True, False, False, False])
     new_a, new_b = np.array([0, 1], np.uint32), np.array([1, 0], np.uint32)
-    assert marked(mark, a, b, alive, new_a, new_b, 2).tolist() == [False, False]
+    assert carry_marks(mark, a, b, alive, new_a, new_b, 2).tolist() == [False, False]
     mark[3] = True
-    assert marked(mark, a, b, alive, new_a, new_b, 2).tolist() == [True, False]
+    assert carry_marks(mark, a, b, alive, new_a, new_b, 2).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("ends", [np.uint32, np.int64])
 def test_components_without_edges_are_left_out(ends: type) -> None:
     a, b = np.array([[1, 4, 1], [4, 5, 6]], ends)
-    used, new_a, new_b = used_ends(a, b, 8)
+    used, new_a, new_b = renumber_ends(a, b, 8)
     assert used.tolist() == [False, True, False, False, True, True, True, False]
     assert (new_a.tolist(), new_b.tolist()) == ([0, 1, 0], [1, 2, 3])
-    used, new_a, _ = used_ends(a[:0], b[:0], 2)
+    used, new_a, _ = renumber_ends(a[:0], b[:0], 2)
     assert (used.tolist(), len(new_a)) == ([False, False], 0)
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])
 def test_entries_that_point_away_from_home(ids: type) -> None:
     parent = np.array([10, 3, 13, 14, 9, 2, 12], ids)  # of the vertices 10 to 16
-    assert leading_away(parent, 10, -1).tolist() == [1, 4, 5]
-    assert leading_away(parent, 10, 9).tolist() == [1, 5]
-    assert leading_away(parent[:0], 10, -1).tolist() == []
+    assert entries_leading_away(parent, 10, -1).tolist() == [1, 4, 5]
+    assert entries_leading_away(parent, 10, 9).tolist() == [1, 5]
+    assert entries_leading_away(parent[:0], 10, -1).tolist() == []
 
 
 @pytest.mark.parametrize("ids", [np.uint32, np.int64])

@@ -10,9 +10,9 @@ from mndmst.kernels.team import (
     Member,
     Team,
     barrier,
+    member_range,
     post_count,
     prefix_and_total,
-    share_of,
 )
 from mndmst.kernels.threads import Threads
 from mndmst.native.kernel import kernel
@@ -54,7 +54,7 @@ def test_members_see_what_others_wrote_before_they_met(size: int) -> None:
 
 def test_shares_are_equal_and_follow_each_other() -> None:
     words = np.zeros(1, np.int64)
-    shares = [share_of(Member(i, 3, words), 11) for i in range(3)]
+    shares = [member_range(Member(i, 3, words), 11) for i in range(3)]
     assert shares == [(0, 3), (3, 7), (7, 11)]
 
 

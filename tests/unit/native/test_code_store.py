@@ -13,7 +13,7 @@ from mndmst.native.code_store import Code
 from mndmst.native.processor_levels import NATIVE, best_level
 
 CODE = Code("symbol", "i8", b"\x7fELF and more")
-NAME = "mndmst.kernels.hooks.rooted"
+NAME = "mndmst.kernels.hooks.count_roots"
 
 
 @pytest.fixture(autouse=True)

@@ -78,6 +78,17 @@ def test_page_needs_nothing_else(tmp_path: Path) -> None:
     assert "5,000" in text
 
 
+def test_stages_are_readable_on_a_narrow_screen(tmp_path: Path) -> None:
+    """Below 640 pixels each stage is a block, its figures named, not a wide row."""
+    page = tmp_path / "report.html"
+    with AtomicOutput() as files:
+        write_page([run()], page, files)
+    text = page.read_text()
+    narrow = text[text.index("@media (max-width: 640px)") :]
+    assert ".stages tr { display: block" in narrow and "min-width: 0" in narrow
+    assert re.search(r'<td class="number" data-name="mean s">[0-9.]+</td>', text)
+
+
 def test_page_is_in_words_that_can_be_used(tmp_path: Path) -> None:
     record = run()
     record["command"] = ["/home/me/mndmst/__main__.py", "solve", "my graph"]

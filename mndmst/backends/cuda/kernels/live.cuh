@@ -48,8 +48,8 @@ __device__ inline u32 rank_of(Key key, Key least, u32 shift) {
 
 // Lowers a slot, a rank and a place in the list of live edges, to this edge. The
 // place of no edge is ~0, so an empty slot differs from every rank. Where slots are
-// `hot`, most edges are turned away by the first level of the cache: what it holds
-// may be old, but slots only fall.
+// `hot`, the first-level cache turns most edges away: a cached slot may be old, but
+// slots only fall.
 __device__ inline void lower(
     u64* slot, const Live& edge, u32 place, const Live* list, const Edges& edges,
     bool hot)

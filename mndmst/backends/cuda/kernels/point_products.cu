@@ -122,7 +122,7 @@ __device__ void raise_threshold(List& list, const Points& p, u32 own, int k) {
 
 // Compute the float64 distances of all candidates: sums in the order of the dimensions,
 // without fused instructions. A warp loads pieces of 32 points side by side, and each
-// lane adds up those of one point.
+// lane adds up the terms of one point.
 __device__ void fill_distances(List& list, const Points& p, u32 own) {
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = list.count;
   u32 own_row = p.number[own];
@@ -276,7 +276,7 @@ struct Components {
   const u32* of_place;
   const double* cores;
   const double* reach;
-  u64* bound;  // bits of float64; those of positive numbers have their order
+  u64* bound;  // bits of float64, which order positive numbers alike
 };
 
 __device__ float threshold_within(const Points& p, u32 own, double weight) {
