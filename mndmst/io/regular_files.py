@@ -1,4 +1,4 @@
-"""Open the files a user names for reading: regular files alone, unchanged meanwhile.
+"""Open a user's files for reading: regular files only, unchanged while open.
 
 A pipe, a socket or a device may never give a byte, or bytes without end.
 """
@@ -54,7 +54,6 @@ def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
 
     Parameters
     ----------
-    path : Path
     state : State, optional
         What the file was when it was first looked at.
 
