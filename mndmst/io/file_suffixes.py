@@ -1,4 +1,4 @@
-"""What the names of outputs end in, which says the format that is written."""
+"""Suffixes of output files, which choose the format."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -55,7 +55,7 @@ PAGE = Kind("page of a report", (".html", *_PICTURE), "mndmst-report-page")
 
 
 def check_ending(path: Path, kind: Kind) -> None:
-    """Refuse a name that says another format than the output has.
+    """Refuse a file name whose suffix contradicts the output's format.
 
     Raises
     ------

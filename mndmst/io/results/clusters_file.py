@@ -68,11 +68,6 @@ def write_clusters(
         Datasets by name.
     names : NameSource, optional
         The names of vertices, for a table of text.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")
@@ -144,13 +139,7 @@ def _write_text(
 
 
 def read_labels(path: str | Path) -> np.ndarray:
-    """Return the cluster of each vertex (int64).
-
-    Raises
-    ------
-    InputError
-        If it is no cluster file, or damaged.
-    """
+    """Return the cluster of each vertex (int64)."""
     path = Path(path)
     with reading(path, "cluster again"), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT:
@@ -164,7 +153,7 @@ def read_labels(path: str | Path) -> np.ndarray:
 
 
 def describe_clusters(path: Path) -> dict[str, Any]:
-    """Return what a cluster file holds, for people to read."""
+    """Return the contents of a cluster file in readable form."""
     with reading(path, "cluster again"), open_hdf5(path) as file:
         facts = {name: _plain(value) for name, value in file.attrs.items()}
         if "labels" not in file:  # a dendrogram alone
