@@ -36,7 +36,7 @@ def write(path: Path, points: np.ndarray, forest: Forest, **config: object) -> N
 
 
 @pytest.mark.parametrize("min_samples", [0, 1, 6])
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_exact_forests_are_proved(
     kind: str, metric: str, min_samples: int, tmp_path: Path
@@ -48,6 +48,20 @@ def test_exact_forests_are_proved(
     verdict = verify_points(points, path)
     assert verdict.ok, verdict.text()
     assert verdict.m == 400 * 399 // 2 and verdict.weight == found.forest.total_weight
+
+
+@pytest.mark.parametrize("metric", ["chebyshev", "correlation", "haversine"])
+def test_a_forest_of_another_metric_is_refuted(metric: str, tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    points = generator.uniform(-1.5, 1.5, (300, 2 if metric == "haversine" else 5))
+    path = tmp_path / "forest.h5"
+    right = points_forest(points, metric, 4).forest
+    write(path, points, right, metric=metric, min_samples=4)
+    assert verify_points(points, path).ok
+    wrong = points_forest(points, "euclidean", 4).forest
+    write(path, points, wrong, metric=metric, min_samples=4)
+    verdict = verify_points(points, path)
+    assert not verdict.ok and "has weight" in verdict.problems[0]
 
 
 @pytest.mark.parametrize("min_samples", [0, 6])
