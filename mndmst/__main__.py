@@ -180,10 +180,10 @@ def command() -> NoReturn:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
+        atexit._run_exitfuncs()
         mpi = sys.modules.get("mpi4py.MPI")
         if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
             mpi.Finalize()
-        atexit._run_exitfuncs()
         os._exit(status)
     sys.exit(status)
 

@@ -92,7 +92,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     from ..host.memory import free_bytes
     from ..io.memory_limit import allow
     from ..io.partitioner import check_place, partition
-    from ..io.partitioner.builders import Alone, Builders, Ranks, run_forked
+    from ..io.partitioner.builders import Alone, Builders, RankBuilders, run_forked
 
     builders: Builders = Alone()
     processes = 1
@@ -102,7 +102,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         # Not all options: --memory has another meaning in `solve`.
         known = argparse.Namespace(timeout=arguments.timeout, quiet=arguments.quiet)
         comm = begin(known, polite=True).comm
-        builders, node = Ranks(comm), comm.node()
+        builders, node = RankBuilders(comm), comm.node()
         processes = node.size
         node.free()
     with builders.raise_on_all():

@@ -1,4 +1,4 @@
-"""What a worker computes on: rows of the graph, then a reduced graph.
+"""Data model of a worker: rows of the graph, edge lists, reduced graphs.
 
 `Rows` is a contiguous piece of the input in CSR form. `ReducedGraph` is the graph
 left of it once components have been contracted: components as vertices, and the
@@ -105,7 +105,7 @@ class Rows:
         return len(self) == self.num_vertices
 
     def count_occupied(self) -> int:
-        """Return how many rows have arcs; about how many, if a sample has enough."""
+        """Return the number of rows with arcs; an estimate if a sample has enough."""
         if len(self) > ROWS_SAMPLE:
             random = np.random.default_rng(len(self))
             picked = np.sort(random.integers(0, len(self), ROWS_SAMPLE))

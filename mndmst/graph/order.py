@@ -27,7 +27,7 @@ def key_dtype(weight_dtype: np.dtype) -> np.dtype:
 
 
 class KeyRule(NamedTuple):
-    """How the bits of weights become keys, for NumPy and for kernels.
+    """The map of weight bits to keys, for NumPy and for kernels.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class KeyRule(NamedTuple):
 
 
 def key_rule(weight_dtype: np.dtype) -> KeyRule:
-    """Return how weights of a type become keys."""
+    """Return the map of a weight type's bits to keys."""
     dtype, word = np.dtype(weight_dtype), key_dtype(weight_dtype).type
     sign, ones, zero = word(1 << (8 * dtype.itemsize - 1)), ~word(0), word(0)
     if dtype.kind == "u":

@@ -1,4 +1,4 @@
-"""Edges put among others that are in (u, v) order."""
+"""Insertion of edges into lists in (u, v) order."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Ordered:
         return EdgeList(*(column[: self.count] for column in self.columns))
 
     def add(self, more: EdgeList) -> None:
-        """Put edges, in order, among the others; quickest at the end."""
+        """Insert edges that are in order; fastest at the end of the list."""
         if len(more) == 0:
             return
         places = places_among(self.edges, more)

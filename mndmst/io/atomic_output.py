@@ -101,15 +101,9 @@ class AtomicOutput:
 
         Parameters
         ----------
-        target : Path
         kind : Kind, optional
             Decides which existing file is replaced. Without a kind the name is the
             program's own, and any ordinary file there is replaced.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be made, or would replace something else.
         """
         made = None
         with self._on_all(), writing(target):
@@ -126,13 +120,7 @@ class AtomicOutput:
 
     @contextmanager
     def file(self, target: Path, kind: Kind | None = None) -> Iterator[Path]:
-        """Give a temporary name to write to; the file is on disk after the block.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be written, or would replace something else.
-        """
+        """Give a temporary name to write to; the file is on disk after the block."""
         with writing(target):
             temporary = self.begin(target, kind)
             yield temporary
@@ -192,11 +180,6 @@ def whole_file(
     ----------
     kind, overwrite
         As `AtomicOutput` has them.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written, or would replace something else.
     """
     with AtomicOutput(None, overwrite) as output, output.file(target, kind) as name:
         yield name

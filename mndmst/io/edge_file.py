@@ -91,7 +91,7 @@ class EntryFile(ABC):
     notes: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, Any]:
-        """Return what distinguishes this list from others, as plain values.
+        """Return facts that identify this list, as plain values.
 
         A run that continues another one must have the same.
         """
@@ -167,11 +167,6 @@ class EdgeFile(EntryFile):
             About `PIECE_ENTRIES` or fewer, checked (`edges.checked_edges`). Where
             the number of vertices is not known it is that of the piece: one more
             than the largest end in it.
-
-        Raises
-        ------
-        InputError
-            If the file is damaged, or an entry is wrong.
         """
 
     def rows(self, first: int, end: int) -> Rows | None:
@@ -196,7 +191,7 @@ class EdgeFile(EntryFile):
         return None
 
     def own_sums(self, begin: int, end: int) -> Any:
-        """Return what a range has to tell `check_sums`; small."""
+        """Return a range's small contribution to `check_sums`."""
         return None
 
     def check_sums(self, sums: list[Any]) -> None:
@@ -270,7 +265,7 @@ class EdgeFileOver(EdgeFile):
         self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
-        """Return what tells the file from others."""
+        """Return facts that identify the file."""
         return self.file.identity()
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -278,11 +273,11 @@ class EdgeFileOver(EdgeFile):
         return self.file.pieces(begin, end)
 
     def check_entries(self, found: int) -> None:
-        """Let the file check how many entries there were."""
+        """Let the file check the number of entries."""
         self.file.check_entries(found)
 
     def own_sums(self, begin: int, end: int) -> Any:
-        """Let the file look at a range."""
+        """Let the file inspect a range."""
         return self.file.own_sums(begin, end)
 
     def check_sums(self, sums: list[Any]) -> None:

@@ -133,8 +133,6 @@ def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> 
     ----------
     num_vertices : int
         Of the whole list.
-    pieces : iterable of Edges
-    directed : bool
     """
     ids = id_dtype(num_vertices)
     columns: tuple[list[np.ndarray], ...] = ([], [], [])
@@ -153,7 +151,7 @@ def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> 
 
 
 def check_exact(source: object, least: int, most: int) -> None:
-    """Refuse integers, from least to most, that float64 may not hold beside fractions.
+    """Refuse integers outside float64's exact range, if fractions need float64.
 
     Raises
     ------

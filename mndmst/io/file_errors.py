@@ -28,7 +28,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 @contextmanager
 def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
-    """Turn what HDF5 and json raise on a damaged file into an InputError naming it.
+    """Turn errors of HDF5 and json on a damaged file into an InputError that names it.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def is_hdf5(head: bytes) -> bool:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the file system or HDF5 raises on writing into an OutputError."""
+    """Turn errors of the file system or HDF5 on writing into an OutputError."""
     try:
         yield
     except (OSError, RuntimeError) as error:
@@ -96,7 +96,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def flush_to_disk(path: Path) -> None:
-    """Have the system put a file or directory on disk before it is relied on.
+    """Flush a file or directory to disk (fsync).
 
     Some file systems cannot do that for directories.
 

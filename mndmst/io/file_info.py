@@ -21,13 +21,7 @@ from .shards.sharded_graph import ShardedGraph
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return what a graph or a file of results holds, for people to read.
-
-    Raises
-    ------
-    InputError
-        If it is none of these, or damaged.
-    """
+    """Return the contents of a graph or a result file in readable form."""
     if not path.is_dir():
         with reading(path), open_hdf5(path) as file:
             kind = read_attribute(file, "format")

@@ -1,4 +1,4 @@
-"""What the names of outputs end in, which says the format that is written."""
+"""Suffixes of output files, which choose the format."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -39,7 +39,7 @@ FOREST = Kind(
 # The forest as a table of edges, which the writer chooses by the ending
 FOREST_OR_TABLE = FOREST._replace(endings=(*_HDF5, ".csv", ".tsv"))
 LABELS = Kind("file of labels", (*_HDF5, ".csv", ".tsv"), "mndmst-labels")
-CLUSTERS = Kind("cluster file", (*_HDF5, ".csv"), "mndmst-clusters")
+CLUSTERS = Kind("cluster file", (*_HDF5, ".csv", ".nwk"), "mndmst-clusters")
 COLUMN = Kind("column of weights", (".h5",), "mndmst-column")
 POINTS = Kind("file of points", (".npy",))
 TABLE = Kind("table", (".csv", ".parquet", ".arrow"))
@@ -55,7 +55,7 @@ PAGE = Kind("page of a report", (".html", *_PICTURE), "mndmst-report-page")
 
 
 def check_ending(path: Path, kind: Kind) -> None:
-    """Refuse a name that says another format than the output has.
+    """Refuse a file name whose suffix contradicts the output's format.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..host.errors import ConfigError
-from ..host.memory import MIB, data_bytes, free_bytes, held_bytes
+from ..host.memory import MIB, Budget, data_bytes, free_bytes, held_bytes
 
 # Compiled kernels, buffers, and code that is loaded when it is needed.
 RESERVE = 128 * MIB
@@ -19,31 +19,26 @@ LEAST = MIB
 LEAST_OF_LIBRARIES = 64 * MIB
 
 
-class _Allowed:
-    limit = 0
+_limit = Budget(0)
 
 
 def allow(limit: int) -> None:
     """Set the limit in bytes; 0 sets none but the machine's free memory."""
-    _Allowed.limit = limit
+    _limit.limit = limit
 
 
 def room() -> int:
     """Return the bytes that readers may still take."""
-    left = free_bytes()
-    if _Allowed.limit:
-        left = min(left, _Allowed.limit - held_bytes() - RESERVE)
-    return max(left, LEAST)
+    return max(min(free_bytes(), _limit.room() - RESERVE), LEAST)
 
 
 def check_room(path: str | Path, nbytes: int, what: str) -> None:
-    """Raise an error if some memory cannot be taken.
+    """Raise an error if `nbytes` exceed the limit.
 
     Parameters
     ----------
     path : str or Path
         The file that needs it.
-    nbytes : int
     what : str
         The purpose, for the message, such as "its contents".
 
@@ -57,14 +52,14 @@ def check_room(path: str | Path, nbytes: int, what: str) -> None:
 
 
 def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> ConfigError:
-    """Return the error for what does not fit; it names a limit that suffices.
+    """Return the error for an exceeded limit; it names a limit that suffices.
 
     Parameters
     ----------
     least : str
         " at least", if more may be needed.
     """
-    if not _Allowed.limit:
+    if not _limit.limit:
         return ConfigError(
             f"{path}: {what} takes{least} {nbytes:,} bytes of memory, and "
             f"{free_bytes():,} are free. Take a machine with more memory, or unpack "
@@ -72,7 +67,7 @@ def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> Confi
         )
     enough = -(-(held_bytes() + RESERVE + nbytes) // MIB)
     return ConfigError(
-        f"{path}: --memory {_Allowed.limit:,} is too little: {what} takes{least} "
+        f"{path}: --memory {_limit.limit:,} is too little: {what} takes{least} "
         f"{nbytes:,} bytes. --memory {enough}MiB suffices for as much."
     )
 

@@ -78,11 +78,6 @@ class NamedEdgeFile(EntryFile):
         """Yield the entries that begin in [begin, end), a bounded number at a time.
 
         `EdgeFile.pieces` defines the ranges.
-
-        Raises
-        ------
-        InputError
-            If the file is damaged, or an entry is wrong.
         """
 
     def read(self) -> Edges:
@@ -124,7 +119,7 @@ class NamedEdgeFile(EntryFile):
 
 @dataclass(frozen=True)
 class EndKinds:
-    """What the ends of edges are that may be names.
+    """The kinds of edge ends in a table: numbers, texts, or both.
 
     Attributes
     ----------
@@ -146,7 +141,7 @@ class EndKinds:
     pointed: bool = False
 
     def with_other(self, other: "EndKinds") -> "EndKinds":
-        """Return what these ends and others are."""
+        """Return the kinds of these and other ends together."""
         return EndKinds(
             self.integers and other.integers,
             min(self.least, other.least),
@@ -157,7 +152,7 @@ class EndKinds:
 
     @property
     def are_names(self) -> bool:
-        """Whether they name vertices; 2.0 is a mistake if all are numbers."""
+        """Whether the ends name vertices; 2.0 is a mistake if all are numbers."""
         return self.words or not self.pointed
 
     @property
@@ -185,7 +180,7 @@ class NameableFile(EdgeFile):
 
     @abstractmethod
     def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
-        """Return what the ends of the entries that begin in [begin, end) are."""
+        """Return the kinds of the ends of entries that begin in [begin, end)."""
 
     @abstractmethod
     def named(self, kind: NameKind) -> NamedEdgeFile:

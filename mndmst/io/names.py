@@ -30,7 +30,7 @@ Key = int | bytes
 
 
 class NameKind(StrEnum):
-    """What the names of a graph are."""
+    """The kind of a graph's names."""
 
     INT64 = "int64"
     UINT64 = "uint64"
@@ -44,12 +44,7 @@ class NameKind(StrEnum):
 
 
 class NameSource(ABC):
-    """The names of vertices, by their numbers, wherever they lie.
-
-    Attributes
-    ----------
-    kind : NameKind
-    """
+    """The names of vertices, by number, in memory or on disk."""
 
     kind: NameKind
 
@@ -102,11 +97,11 @@ class Names(NameSource):
 
     @abstractmethod
     def columns(self) -> dict[str, np.ndarray]:
-        """Return the arrays that hold the names, each under a name of its own."""
+        """Return the arrays that encode the names, by the name of each array."""
 
     @abstractmethod
     def values(self) -> list[Any]:
-        """Return the names as Python's values: int, str, or whatever JSON holds."""
+        """Return the names as Python values: int, str, or a value of JSON."""
 
     @property
     @abstractmethod
@@ -125,7 +120,7 @@ class Names(NameSource):
 
     @abstractmethod
     def count_through(self, last: Key) -> int:
-        """Return how many of these names, which ascend, are `last` or below it."""
+        """Count the names up to and including `last`; the names ascend."""
 
     def texts(self) -> list[str]:
         """Return the names as a table shows them: numbers, texts, or JSON."""
@@ -185,7 +180,7 @@ class IntegerNames(Names):
         return found
 
     def count_through(self, last: Key) -> int:
-        """Return how many names are `last` or below it."""
+        """Count the names up to and including `last`."""
         key = self.integers.dtype.type(last)
         return int(np.searchsorted(self.integers, key, "right"))
 
@@ -243,7 +238,7 @@ class TextNames(Names):
         return {"text": self.text, "begins": self.begins}
 
     def values(self) -> list[Any]:
-        """Return the texts, or what their JSON says."""
+        """Return the texts, or their JSON values."""
         return list(map(json.loads, self.texts())) if self._is_json else self.texts()
 
     def find(self, wanted: Names) -> np.ndarray:
@@ -254,7 +249,7 @@ class TextNames(Names):
         return found
 
     def count_through(self, last: Key) -> int:
-        """Return how many names are `last` or below it."""
+        """Count the names up to and including `last`."""
         return bisect_right(self.keys(), last)
 
     @property

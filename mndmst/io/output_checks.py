@@ -36,7 +36,6 @@ def check_outputs(
     ----------
     inputs : iterable of path or None
         None for one that was not asked for.
-    outputs : iterable of Output
     kept : Path, optional
         The directory of checkpoints, which has neither inputs nor outputs in it.
     overwrite : bool
@@ -124,7 +123,7 @@ def check_on_all(
     kept: Path | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Do what `check_outputs` does, and what `check_writable` does. Collective.
+    """Run `check_outputs` on rank 0 and `check_writable` on all ranks. Collective.
 
     Raises
     ------

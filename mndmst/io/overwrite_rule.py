@@ -1,4 +1,4 @@
-"""The one rule for names that are taken: which file an output may replace.
+"""The rule for existing files: which file an output may replace.
 
 An output replaces an ordinary file that proves to be an earlier result of the same
 kind. It replaces any other ordinary file on request alone (`--overwrite`), and never a
@@ -45,7 +45,7 @@ def text_mark(kind: Kind) -> str:
 
 
 def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
-    """Refuse a name that is taken by anything the output may not replace.
+    """Refuse an existing file that the output may not replace.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
 
 
 def check_ordinary(target: Path) -> None:
-    """Refuse a name that is taken by anything but an ordinary file.
+    """Refuse an existing link, directory, device or pipe.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def is_earlier_result(path: Path, kind: Kind) -> bool:
 
 
 def _text_mark_of(head: bytes, tail: bytes) -> bytes:
-    """Return what a page or a picture says of its maker; empty if it says nothing."""
+    """Return the creator's mark in a page or a picture; "" if there is none."""
     if head.startswith(_PNG):
         return _software_of_png(head)
     if head.startswith(b"%PDF-"):

@@ -1,4 +1,4 @@
-"""Write a figure of Matplotlib as a file that says which program drew it."""
+"""Write a Matplotlib figure to a file that carries mndmst's mark."""
 
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,10 @@ def write_picture_file(
 
     Parameters
     ----------
-    figure : matplotlib.figure.Figure
-    files : AtomicOutput
     path : Path
         Its suffix, .png, .svg or .pdf, chooses the format.
-    kind : Kind
     **how
         Further arguments of `savefig`.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written, or would replace something else.
     """
     suffix = path.suffix[1:]
     mark = {_PLACES[suffix]: text_mark(kind)}

@@ -1,11 +1,10 @@
-"""Open the files a user names for reading: regular files alone, unchanged meanwhile.
+"""Open a user's files for reading: regular files only, unchanged while open.
 
 A pipe, a socket or a device may never give a byte, or bytes without end.
 """
 
 import os
 import stat
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
@@ -54,7 +53,6 @@ def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
 
     Parameters
     ----------
-    path : Path
     state : State, optional
         What the file was when it was first looked at.
 
@@ -105,6 +103,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     InputError
         If it is too large, or not a regular file.
     """
+    import tomllib  # only runs with a file of options need it
+
     try:
         return tomllib.loads(read_small(path).decode())
     except OSError as error:

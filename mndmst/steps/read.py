@@ -117,11 +117,6 @@ class RankRead:
         -------
         int
             Distinct undirected edges of the whole graph, without self-loops.
-
-        Raises
-        ------
-        InputError
-            If a part is damaged or the arcs are not symmetric.
         """
         comm = self.comm
         with comm.raise_on_all():
@@ -287,7 +282,7 @@ def _asymmetry(
 
 
 def _no_reverse(graph: ShardFiles, tail, head, key) -> InputError:
-    """Return the error for the first of some arcs that has no reverse among them."""
+    """Return the error for the first arc without a reverse."""
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     order = np.lexsort((tail > head, key, high, low))
     edge = np.stack([low[order], high[order], key[order].view(f"i{key.itemsize}")])

@@ -35,8 +35,6 @@ def checked_dataset(
     ----------
     path : Path
         Names the file in errors.
-    file : h5py.File
-    name : str
     length : int, optional
         What the header says.
     remake : str

@@ -1,4 +1,4 @@
-"""The filters that chunks of HDF5 datasets go through on their way to the file."""
+"""Filters of HDF5 chunks: shuffle, deflate, Fletcher-32; only these are accepted."""
 
 import zlib
 
@@ -20,7 +20,7 @@ def applied_filters(dataset: h5py.Dataset) -> tuple[int, ...]:
 
 
 def most_stored(nbytes: int) -> int:
-    """Return how many bytes a chunk of some has in the file at most."""
+    """Return the most bytes that a chunk of `nbytes` has in the file."""
     return nbytes + nbytes // 512 + 64
 
 
@@ -62,7 +62,7 @@ def undo(
 
 
 def _inflate(data: np.ndarray, most: int) -> np.ndarray:
-    """Return compressed data unpacked, if they are whole and no more than `most`."""
+    """Inflate data; ValueError if they are cut short or exceed `most` bytes."""
     stream = zlib.decompressobj()
     try:
         unpacked = stream.decompress(data.data, most)

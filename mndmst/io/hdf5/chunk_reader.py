@@ -100,13 +100,7 @@ class ChunkReader:
             self._read_part(chunk, begin, raw, width)
 
     def damage(self, entry: int) -> InputError:
-        """Return what to raise where a chunk is not what was written.
-
-        Raises
-        ------
-        OSError
-            If it cannot be read.
-        """
+        """Return the error for a damaged chunk."""
         chunk = self._chunks[entry // self._length - self._first]
         os.pread(self._handle, 1, chunk.offset)
         return _damaged(self.path, chunk)
@@ -180,7 +174,7 @@ def _chunks(
 
 
 def _infos(dataset: h5py.Dataset, firsts: range) -> dict[int, Any]:
-    """Return what HDF5 knows of the chunks that begin with some entries.
+    """Return HDF5's records of the chunks that begin with some entries.
 
     To find one it walks over all of a dataset; so it walks once if many are wanted.
     HDF5 can do that since version 1.12.3.

@@ -16,7 +16,7 @@ MODULUS = np.uint64(65535)
 
 
 class Chunks(NamedTuple):
-    """Where the chunks of a dataset are; all have a checksum, and no other filter.
+    """Offsets of a dataset's chunks, whose only filter is a checksum.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def _sum_lanes(data, plain, weighted):
 
 @kernel
 def read_chunks(chunks, begin, target):
-    """Read entries from one on, whose chunks have checksums behind them in the file.
+    """Read consecutive entries, and verify the checksum behind each chunk.
 
     A chunk is summed while it is in the cache. One of which but a part is wanted is
     read elsewhere first.
@@ -140,7 +140,7 @@ def read_chunks(chunks, begin, target):
 
 @kernel
 def _read_chunk(chunks, number, target):
-    """Return whether a chunk is what was written."""
+    """Return whether a chunk's checksum is right."""
     nbytes, offset = chunks.nbytes, chunks.offsets[number]
     if not _read_all(chunks.descriptor, offset, target, 0, nbytes):
         return False
@@ -152,7 +152,7 @@ def _read_chunk(chunks, number, target):
 
 @kernel
 def _read_all(descriptor, offset, target, begin, end):
-    """Fill target[begin:end]; return whether the file had so much."""
+    """Fill target[begin:end]; return whether the file has enough bytes."""
     while begin < end:
         done = read_file(descriptor, target, begin, end - begin, offset)
         if done <= 0:
@@ -181,7 +181,7 @@ BAD_IDS, BAD_WEIGHTS = 4, 5
 
 @kernel
 def read_arcs(ids, weights, rows, arcs, check, words):
-    """Read arcs, look at them, and note them.
+    """Read arcs, inspect them, and note the progress.
 
     Parameters
     ----------

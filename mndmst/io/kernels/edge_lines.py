@@ -30,7 +30,7 @@ PADDING = 8  # bytes after the text that may be looked at
 
 
 class Grammar(NamedTuple):
-    """What lines look like.
+    """The grammar of lines of edges.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Grammar(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """Room for what lines say.
+    """Buffers for the values parsed from lines.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def skip_blanks(table, at):
 
 @kernel
 def skip_line(table, at):
-    """Return the place behind the end of a line."""
+    """Return the position behind the end of a line."""
     while kind_of(table, at) != END:
         at += 1
     return at + 1
@@ -219,7 +219,7 @@ def read_id(table, at):
 
 @kernel
 def read_weight(table, at, mark, real):
-    """Return a weight as integer and as float, where it ends, and how it went.
+    """Return a weight as integer and as float, its end, and a status.
 
     `mark` is the byte of the decimal mark. Where weights are real an integer above
     2^53 is `INEXACT`. The last result tells whether the float is in doubt for want of

@@ -129,7 +129,7 @@ def read_digits(at, value, taken):
 
 @kernel
 def read_eight(at):
-    """Return the number that at most eight digits make, and how many there are.
+    """Return the value of up to eight digits, and their count.
 
     All at once, as in Lemire's fast_float: digits become pairs, fours and eights.
     """

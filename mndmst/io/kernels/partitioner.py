@@ -51,7 +51,7 @@ class Buckets(NamedTuple):
 
 @kernel
 def _bucket(vertex, first, guide, shift):
-    """Return the bucket of a vertex; the guide tells one that is not behind it."""
+    """Return the bucket of a vertex, searched from the guide's bucket on."""
     bucket = guide[vertex >> shift]
     while first[bucket + 1] <= vertex:
         bucket += 1
@@ -72,7 +72,7 @@ def count_arcs(src, dst, buckets, mirrored, counts):
 
 @kernel
 def route(edges, buckets, bits, mirrored, free, keys, weights):
-    """Write arcs behind those in their bucket, and the reverse arcs if mirrored.
+    """Append arcs, and reverse arcs if mirrored, to their buckets.
 
     The key of an arc is its row, counted from its bucket's first, above its head.
 
@@ -107,7 +107,7 @@ def route(edges, buckets, bits, mirrored, free, keys, weights):
 
 @kernel
 def ascending(keys):
-    """Return whether no key is below the one before it."""
+    """Return whether keys ascend."""
     for i in range(1, len(keys)):  # noqa: SIM110, Numba knows no generators
         if keys[i] < keys[i - 1]:
             return False
@@ -189,7 +189,7 @@ def _content_word(low, high, key):
 
 @kernel
 def fingerprint(indptr, heads, keys, first):
-    """Return two sums over the edges of some rows that tell graphs apart.
+    """Return two sums over the edges of rows, which identify a graph.
 
     Each edge is taken in its smaller end's row, so the sums over all rows are the
     same however these are cut. Both arcs are hashed: a branch would cost more.

@@ -27,7 +27,7 @@ SOURCE, TARGET, WEIGHT, OTHER = range(4)
 
 
 class TableGrammar(NamedTuple):
-    """What the lines of a table look like.
+    """The grammar of a table's lines.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ def copy_words(text, begins, sizes, words):
 
 @kernel
 def _count_fields(table, at):
-    """Return how many fields the rest of a line has."""
+    """Count the fields in the rest of a line."""
     fields = 1
     while kind_of(table, at) != END:
         fields += kind_of(table, at) == SEPARATOR
@@ -214,7 +214,7 @@ def _count_fields(table, at):
 
 @kernel
 def _close(table, at, by_blanks, last):
-    """Pass over what ends a field; the end of the line ends the last one."""
+    """Skip the separator after a field; the line's end is the last one."""
     first = at
     at = skip_blanks(table, at)
     kind = kind_of(table, at)
@@ -243,7 +243,7 @@ def _skip_field(table, at, by_blanks):
 
 @kernel
 def _word_end(table, at, by_blanks, quoted):
-    """Return where a word ends: at its closing quote, or before what separates words.
+    """Return the end of a word: its closing quote, or the separator after it.
 
     A quote that is doubled belongs to a quoted word. Blanks within a word belong to it,
     unless they separate words.

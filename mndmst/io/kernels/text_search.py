@@ -1,4 +1,4 @@
-"""Search in ascending texts that lie one behind the other."""
+"""Binary search in concatenated ascending texts."""
 
 from ...native.kernel import kernel
 

@@ -11,7 +11,7 @@ DIGITS = 18  # always fit 64 bits
 
 @kernel
 def read_integers(text, at, numbers):
-    """Fill an array with the next integers, whatever white space is between them.
+    """Fill an array with the next integers, separated by any white space.
 
     Parameters
     ----------

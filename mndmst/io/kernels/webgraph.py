@@ -18,7 +18,7 @@ WIDEST = 62  # bits of a number
 
 
 class Coding(NamedTuple):
-    """How a graph is written: window, shortest interval and zeta's k."""
+    """Parameters of a graph's coding: window, shortest interval, zeta's k."""
 
     window: int
     shortest: int
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 @kernel
 def decode(bits, place, num_vertices, coding, begins, dst, degrees):
-    """Write the successors of consecutive vertices, while there is room.
+    """Write the successors of consecutive vertices until the buffer is full.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _copy(blocks, source, target):
 
 @kernel
 def _read_extra(bits, at, vertex, num_vertices, coding, row, written):
-    """Append what was not copied: intervals, then single successors."""
+    """Append the successors that are not copied: intervals, then single ones."""
     shortest, k = coding.shortest, coding.k
     if written < len(row) and shortest:
         count, at = _gamma(bits, at)
@@ -167,7 +167,7 @@ def _read_extra(bits, at, vertex, num_vertices, coding, row, written):
 
 @kernel(inline="always")
 def _signed(number):
-    """Return what a number stands for: 0, -1, 1, -2, 2 and so on."""
+    """Decode a signed number: 0, -1, 1, -2, 2 and so on."""
     return number >> 1 if number % 2 == 0 else -((number + 1) >> 1)
 
 

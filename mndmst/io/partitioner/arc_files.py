@@ -13,7 +13,7 @@ from ..file_errors import writing
 
 
 class RunWriter:
-    """Arcs grouped by bucket, a batch behind the other, and where each group is.
+    """Writes batches of arcs grouped by bucket, and an index of the groups.
 
     The index is written last, under its own name, so a file that has one is whole. Used
     as a context manager, which writes the index unless the block fails.
@@ -22,7 +22,6 @@ class RunWriter:
     ----------
     path : Path
         Without suffix: `.arcs` and `.npy` are added.
-    buckets : int
     """
 
     def __init__(self, path: Path, buckets: int) -> None:
@@ -74,11 +73,6 @@ def read_buckets(
         Where the arcs of each bucket go in the columns; moved on.
     *columns : ndarray
         Filled; as given to `RunWriter.append`.
-
-    Raises
-    ------
-    OutputError
-        If the file is not what was written.
     """
     with writing(path):
         counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
@@ -103,25 +97,14 @@ def fill(file: BufferedReader, array: np.ndarray) -> None:
 
 
 class Spool:
-    """Pieces of an edge file, written by `keep` and read again by `pieces`.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Pieces of an edge file, written by `keep` and read again by `pieces`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._written: list[tuple[int, int, list[np.dtype]]] = []
 
     def keep(self, pieces: Iterator[Edges]) -> Iterator[Edges]:
-        """Yield pieces as they come, and write them, weights as narrow as they can be.
-
-        Raises
-        ------
-        OutputError
-            If they cannot be written.
-        """
+        """Yield pieces and write each, with integer weights in the narrowest type."""
         with writing(self.path), self.path.open("xb") as file:
             for piece in pieces:
                 weight = piece.weight
@@ -135,13 +118,7 @@ class Spool:
                 yield piece
 
     def pieces(self) -> Iterator[Edges]:
-        """Yield the pieces again.
-
-        Raises
-        ------
-        OutputError
-            If the file is not what was written.
-        """
+        """Yield the pieces again."""
         with writing(self.path), self.path.open("rb") as file:
             for num_vertices, length, types in self._written:
                 src, dst, weight = (np.empty(length, dtype) for dtype in types)

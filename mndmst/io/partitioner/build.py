@@ -1,4 +1,4 @@
-"""Make shards of edges, and describe what shards hold."""
+"""Make shards of edges in memory, and describe shards."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ def build_shards(
 
     Parameters
     ----------
-    edges : Edges
     out : str or Path
         Directory to make.
     num_parts : int
@@ -95,17 +94,12 @@ def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def describe(path: str | Path) -> dict[str, Any]:
-    """Return what a sharded graph holds, for people to read.
+    """Return a description of a sharded graph, in plain values.
 
     Returns
     -------
     dict
         Counts, weight type, parts and the smallest, mean and largest degree.
-
-    Raises
-    ------
-    InputError
-        If it is no graph, or damaged.
     """
     graph = open_graph(path)
     smallest, largest, isolated = graph.num_vertices, 0, 0

@@ -24,12 +24,7 @@ _PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 class Builders(ABC):
-    """Processes with a rank each. All calls are collective.
-
-    Attributes
-    ----------
-    rank, size : int
-    """
+    """Processes with a rank each. All calls are collective."""
 
     rank: int
     size: int
@@ -59,7 +54,7 @@ class Builders(ABC):
             raise errors[0]
 
 
-class Ranks(Builders):
+class RankBuilders(Builders):
     """The ranks of a communicator."""
 
     def __init__(self, comm: Comm) -> None:
@@ -93,11 +88,10 @@ class Alone(Builders):
 
 
 class Forked(Builders):
-    """This process, which has rank 0, and others that it has forked.
+    """This process, as rank 0, and its forked children.
 
     Parameters
     ----------
-    rank, size : int
     pipes : list of Connection
         To the ranks from 1 on, for rank 0; to rank 0 alone, for the others.
     processes : list of Process
@@ -139,7 +133,7 @@ class Forked(Builders):
 
 @contextmanager
 def _alive(process: Any) -> Iterator[None]:
-    """Turn what a pipe raises whose other end is gone into a ConfigError."""
+    """Turn a broken pipe to a process that has ended into a ConfigError."""
     try:
         yield
     except (EOFError, ConnectionError) as error:

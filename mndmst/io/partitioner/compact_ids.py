@@ -28,13 +28,7 @@ SLICE = 1 << 17  # entries whose ids are looked up at once
 
 
 class Bounded(EdgeFileOver):
-    """An edge file with the user's number of vertices.
-
-    Parameters
-    ----------
-    file : EdgeFile
-    num_vertices : int
-    """
+    """An edge file with the user's number of vertices."""
 
     def __init__(self, file: EdgeFile, num_vertices: int) -> None:
         super().__init__(file)
@@ -136,7 +130,7 @@ def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> 
 def _own_ids(
     builders: Builders, file: EdgeFile, work: Path, most: int
 ) -> tuple[int, int]:
-    """Write the ids of this rank's share; return how many files, and the largest."""
+    """Write the ids of this rank's share; return the file count and the largest id."""
     held: list[np.ndarray] = []
     runs, largest = 0, -1
     for named in _named_ids(builders, file):

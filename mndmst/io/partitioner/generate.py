@@ -68,10 +68,6 @@ def generate(
     **parameters
         What the kind needs; see `open_random`.
 
-    Returns
-    -------
-    ShardedGraph
-
     Raises
     ------
     ConfigError

@@ -76,7 +76,7 @@ def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
 
 
 def _take(path: Path, name: Path, kind: int, making: int = 0) -> int:
-    """Open the file, locked. The name may go to another file meanwhile."""
+    """Open and lock the file; try again if another file takes its name meanwhile."""
     while True:
         file = _open(path, making)
         try:

@@ -40,7 +40,6 @@ class Numbered(EdgeFile):
 
     Parameters
     ----------
-    file : NamedEdgeFile
     work : Path
         The directory that `save_names` has put the names in.
     """
@@ -55,7 +54,7 @@ class Numbered(EdgeFile):
         self.num_vertices: int = len(self.names)
 
     def identity(self) -> dict[str, object]:
-        """Return what distinguishes the file from others."""
+        """Return facts that identify the file."""
         return self.file.identity()
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -206,7 +205,7 @@ def _run(work: Path, rank: int, run: int) -> Path:
 
 
 def _save(path: Path, lists: Iterator[Names] | list[Names], kind: NameKind) -> None:
-    """Write lists of names one behind the other, each array to a file of its own."""
+    """Write concatenated lists of names, each array to its own file."""
     empty = no_names(kind).columns()
     files = {name: _array_file(path, name).open("xb") for name in empty}
     total = 0

@@ -1,4 +1,4 @@
-"""How to partition."""
+"""Options of `mndmst partition`."""
 
 import os
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ..edges import MAX_VERTICES
 
 @dataclass(frozen=True)
 class Options:
-    """How to partition.
+    """Options of `mndmst partition`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Options:
         return self.place.with_name(f"{self.place.name}.partition-work")
 
     def check(self) -> None:
-        """Raise ConfigError for options that make no sense."""
+        """Raise ConfigError for an invalid option."""
         if self.parts < 1:
             raise ConfigError(f"--parts {self.parts}: give 1 or more")
         if not self.place.name:

@@ -111,7 +111,7 @@ def _prepare_any(
     options: Options,
     progress: Progress,
 ) -> Prepared:
-    """Number the vertices and look at all edges; ends of tables may be names."""
+    """Number the vertices and survey all edges; ends in tables may be names."""
     if isinstance(file, NamedEdgeFile):
         return _prepare(
             builders, _named(builders, file, options, progress), options, progress
@@ -131,7 +131,7 @@ def _prepare_any(
 def _kinds_of_ends(
     builders: Builders, file: NameableFile, options: Options
 ) -> EndKinds:
-    """Return what the ends of all edges are; forget what has been noted of numbers."""
+    """Return the kinds of all ends, and remove files of a numbering by ids."""
     with builders.raise_on_all():
         remove_numbers(options.work, builders.rank)
         own = file.kinds_of_ends(*share(builders, file))
@@ -144,7 +144,7 @@ def _kinds_of_ends(
 def _prepare(
     builders: Builders, file: EdgeFile, options: Options, progress: Progress
 ) -> Prepared:
-    """Number the vertices and look at all edges."""
+    """Number the vertices and survey all edges."""
     if options.reorder != "none" and _may_be_sparse(file, options):
         options = _compact_if_sparse(builders, file, options, progress)
     numbered = _numbered(builders, file, options, progress)
@@ -161,7 +161,7 @@ def _prepare(
 def _prepared_before(
     builders: Builders, file: EdgeFile | NamedEdgeFile, options: Options
 ) -> Prepared:
-    """Return what a run that was killed has prepared."""
+    """Return the edge list that a killed run has prepared."""
     with builders.raise_on_all():
         if isinstance(file, NameableFile) and (options.work / NAMES_KIND).exists():
             file = file.named(saved_kind(options.work))
@@ -267,7 +267,7 @@ def _room(builders: Builders, options: Options) -> int:
 
 
 def _may_be_sparse(file: EdgeFile, options: Options) -> bool:
-    """Return whether ids may be taken for names, without a word of user or header."""
+    """Return whether neither user nor header has set the number of vertices."""
     stated = options.num_vertices is not None or file.num_vertices is not None
     return not (options.compact_ids or stated or file.vertices_asked)
 
@@ -289,7 +289,7 @@ def _compact_if_sparse(
 
 
 def _compact(file: EdgeFile, options: Options, progress: Progress) -> Options:
-    """Return options for a graph of the vertices that occur, and say so."""
+    """Return options with `compact_ids`, and print a message."""
     progress.say(
         f"{file.name}: its ids are far apart, so they are names, which the graph keeps "
         "(--num-vertices N makes a vertex of every number)"
@@ -311,7 +311,7 @@ def _told(
 def _survey(
     builders: Builders, file: EdgeFile, options: Options, progress: Progress
 ) -> tuple[Spool, Survey]:
-    """Look at all edges; return the copy that was made of them, and what was found."""
+    """Survey all edges; return a copy of them and the survey."""
     spool = Spool(options.work / f"spool-{builders.rank}")
 
     def reading(pieces: Iterator[Any]) -> Iterator[Any]:
@@ -361,7 +361,7 @@ def _tell_size(
     options: Options,
     progress: Progress,
 ) -> None:
-    """Say what will be made, and make sure that there is room for it."""
+    """Print the plan, and check that the disk has room for it."""
     arcs, size = built_size(found, options.parts)
     progress.say(
         f"{file.name}: makes {counted(found.num_vertices, 'vertex')} and at most "

@@ -23,7 +23,6 @@ def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
     ----------
     load : ndarray of int64, shape (places,)
         The load before each place at which a cut may be; from 0, ascending.
-    num_parts : int
 
     Returns
     -------
@@ -54,7 +53,7 @@ TIMES_ALLOWED, ENTRY_BYTES = 1000, 16
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are cut up, the same on every rank.
+    """The division of rows into parts and buckets, the same on every rank.
 
     Attributes
     ----------
@@ -94,7 +93,7 @@ class Plan:
 
     @property
     def head_bits(self) -> int:
-        """How many bits of a sort key hold the neighbour."""
+        """Bits of a sort key that hold the neighbour."""
         return max(1, (self.num_vertices - 1).bit_length())
 
     def buckets(self) -> Buckets:
@@ -133,7 +132,7 @@ def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
 
 
 def built_size(survey: Survey, num_parts: int) -> tuple[int, int]:
-    """Return how many arcs a graph has at most, and the bytes that these take."""
+    """Return an upper bound of a graph's arcs, and of their bytes."""
     n = survey.num_vertices
     arcs = int(survey.counts.sum()) // (2 if survey.symmetric else 1)
     # Every part tells where all of them begin.

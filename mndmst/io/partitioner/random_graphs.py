@@ -34,7 +34,6 @@ class RandomEdges(EdgeFile):
 
     Parameters
     ----------
-    kind : str
     seed : int
         From 0 to 2^31 - 1.
     dtype : dtype
@@ -56,7 +55,7 @@ class RandomEdges(EdgeFile):
         self.parameters = parameters
 
     def identity(self) -> dict[str, Any]:
-        """Return what tells the graph from others."""
+        """Return facts that identify the graph."""
         named = {name: float(value) for name, value in self.parameters.items()}
         weights = self.weight_dtype.name
         return {"kind": self.kind, "seed": self.seed, "weights": weights} | named
@@ -197,7 +196,7 @@ KAGEN_KINDS: dict[str, dict[str, Any]] = {
 
 
 class KaGenEdges(RandomEdges):
-    """What KaGen makes of some parameters; made when it is read."""
+    """A graph that KaGen generates when it is read."""
 
     seekable = False
     rereadable = False

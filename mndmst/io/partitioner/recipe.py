@@ -1,4 +1,4 @@
-"""Recipes of graphs: where they come from or how they are made, and known facts.
+"""Recipes of graphs: a source or a generator, and facts that must hold.
 
 A recipe is a TOML file; `partitions/README.md` lists its entries. One that says where
 a graph comes from does not fetch it: it checks the file that it is given.
@@ -37,7 +37,7 @@ _TOP: dict[str, type | tuple[type, ...]] = {"parts": int, "uuid": str}
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe says.
+    """A parsed recipe.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """What the graph is called."""
+        """The graph's name."""
         return self.path.stem
 
 
@@ -112,7 +112,6 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
 
     Parameters
     ----------
-    recipe : Recipe
     file : str or Path, optional
         Where the file is that `source` names.
 

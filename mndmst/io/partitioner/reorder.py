@@ -57,7 +57,7 @@ class Renumbered(EdgeFileOver):
 
 
 def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> None:
-    """Put vertices in one of `ORDERS` and save the maps. Collective.
+    """Compute one of `ORDERS` of the vertices, and save its maps. Collective.
 
     Raises
     ------
@@ -128,13 +128,7 @@ def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
 
 
 def _check_room(name: str, counts: int, num_vertices: int) -> None:
-    """Check that the memory limit allows an array of degrees.
-
-    Raises
-    ------
-    ConfigError
-        Names the largest id so far: a wrong one is more likely than such a graph.
-    """
+    """Check that the memory limit allows an array of degrees."""
     free = free_bytes()
     if counts * DEGREE_BYTES > free:
         raise ConfigError(

@@ -27,7 +27,7 @@ from .work_directory import NAMING, PLAN, make_work, read_token, remove_work
 
 
 class RunProgress(Enum):
-    """How far an earlier, killed run has come."""
+    """The progress of an earlier, killed run."""
 
     NOTHING = "nothing"
     PLAN = "plan"
@@ -171,7 +171,7 @@ def _naming(work: Path) -> str | None:
 
 
 def _record_in(out: Path) -> Any:
-    """Return the record of a whole graph; None if there is none."""
+    """Return the record in a finished graph's index, or None."""
     with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
         return read_attribute(file, MADE_FROM)
     return None

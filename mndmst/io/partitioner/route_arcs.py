@@ -1,4 +1,4 @@
-"""The second pass: every arc goes to the bucket of its row."""
+"""Second pass: write every arc to the bucket of its row."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -13,7 +13,7 @@ from ..file_errors import writing
 from ..kernels.partitioner import fingerprint
 from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import ShardWriter, VertexIds
-from .builders import Ranks
+from .builders import RankBuilders
 from .graph_lock import locked
 from .write_parts import name_by_content
 
@@ -85,7 +85,7 @@ def write_rows(
     """
     vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
     own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()
-    with own, locked(Ranks(comm), out.resolve(), out):
+    with own, locked(RankBuilders(comm), out.resolve(), out):
         target = None
         with comm.raise_on_all():
             if comm.rank == 0:

@@ -41,11 +41,6 @@ def stored(out: Path, format: str | None) -> Iterator[Path]:
     ------
     Path
         Of the copy. Errors in the block name standard input in its place.
-
-    Raises
-    ------
-    OutputError
-        If the copy cannot be written.
     """
     source = sys.stdin.buffer
     first = source.read(_PIECE)
@@ -65,13 +60,7 @@ def stored(out: Path, format: str | None) -> Iterator[Path]:
 
 @contextmanager
 def _own_directory(work: Path, out: Path) -> Iterator[Path]:
-    """Make a directory for this run; remove it after the block.
-
-    Raises
-    ------
-    OutputError
-        If another run uses it, or it holds anything that no run has made.
-    """
+    """Make a directory for this run; remove it after the block."""
     before = read_token(work)
     if before is not None:
         os.close(_locked(mark_of(work, before), out))
@@ -89,13 +78,7 @@ def _own_directory(work: Path, out: Path) -> Iterator[Path]:
 
 
 def _locked(mark: Path, out: Path) -> int:
-    """Open a file and lock it, where the file system has locks.
-
-    Raises
-    ------
-    OutputError
-        If another process has locked it.
-    """
+    """Open a file and lock it, where the file system has locks."""
     with writing(mark):
         file = os.open(mark, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -29,7 +29,7 @@ NARROW = np.iinfo(np.int32)
 
 @dataclass(frozen=True)
 class Survey:
-    """What a list of edges holds, the same on every rank.
+    """Facts about a list of edges, the same on every rank.
 
     Attributes
     ----------
@@ -107,11 +107,6 @@ def survey_edges(
         See `own_pieces`.
     told : callable
         Passes an iterator on, and reports progress.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, or holds less than its header says.
     """
     with builders.raise_on_all():
         own_sums = file.own_sums(*share(builders, file))
@@ -133,7 +128,7 @@ def survey_edges(
 
 
 class _Found:
-    """What one rank has found; counts are kept as fine as they can be."""
+    """Facts found by one rank; blocks of vertices are as small as possible."""
 
     def __init__(self, num_vertices: int, as_rows: bool) -> None:
         self.bound = num_vertices
@@ -183,7 +178,7 @@ class _Found:
         self._follow(in_order, tails, piece.heads)
 
     def _add_weights(self, weight: np.ndarray) -> np.ndarray:
-        """Note how many weights there are and of which type; return their bits."""
+        """Record the number and type of weights; return their bits."""
         self.entries += len(weight)
         self.types.add(weight.dtype)
         if weight.dtype == np.int64 and len(weight):
@@ -194,7 +189,7 @@ class _Found:
         return weight.view(key_dtype(weight.dtype))
 
     def _follow(self, in_order: bool, tails: np.ndarray, heads: np.ndarray) -> None:
-        """See whether arcs, which are in order, go on with rows."""
+        """Check that arcs in order continue the rows before them."""
         outer = [(int(tails[k]), int(heads[k])) for k in (0, -1) if len(heads)]
         ends = [*self.outer, *outer]
         self.in_rows = in_order and _ascends(ends[1:3])
@@ -202,12 +197,12 @@ class _Found:
 
 
 def block_shift(num_vertices: int) -> int:
-    """Return how many vertices a block has, as a power of two."""
+    """Return the base-2 logarithm of a block's vertices."""
     return max(0, (num_vertices - 1).bit_length() - BLOCK_BITS)
 
 
 def _look(file: EdgeFile, pieces: Iterator[RowPiece | Edges], as_rows: bool) -> _Found:
-    """Look at a rank's share; if as rows, no longer than it seems to be rows."""
+    """Survey a rank's share, as rows for as long as the file looks like rows."""
     found = _Found(file.num_vertices or 0, as_rows)
     for piece in pieces:
         found.add(piece)

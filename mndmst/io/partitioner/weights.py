@@ -1,4 +1,4 @@
-"""Weights for edges whose file has none, or not those wanted.
+"""Rules that give edges other weights than their file.
 
 =========================  =====================================================
 `file`                     the file's weights; 1 where it has none
@@ -48,7 +48,6 @@ class WeighedFile(EdgeFileOver):
 
     Parameters
     ----------
-    file : EdgeFile
     rule : callable
         Takes the ends (two arrays) and gives their weights.
     """
@@ -60,7 +59,7 @@ class WeighedFile(EdgeFileOver):
         self.weight_dtype = rule(empty, empty).dtype
 
     def identity(self) -> dict[str, Any]:
-        """Return what tells the file and its weights from others."""
+        """Return facts that identify the file and its weights."""
         return self.file.identity() | {"weights": repr(self.rule)}
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -70,13 +69,7 @@ class WeighedFile(EdgeFileOver):
 
 
 class EvenlyWeighed(NamedEdgeFile):
-    """A file of named vertices with one weight for all edges.
-
-    Parameters
-    ----------
-    file : NamedEdgeFile
-    rule : Constant
-    """
+    """A file of named vertices with one weight for all edges."""
 
     def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
         self.file, self.rule, self.kind = file, rule, file.kind
@@ -86,7 +79,7 @@ class EvenlyWeighed(NamedEdgeFile):
         self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
-        """Return what tells the file and its weights from others."""
+        """Return facts that identify the file and its weights."""
         return self.file.identity() | {"weights": repr(self.rule)}
 
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
@@ -108,7 +101,6 @@ def open_weighed(
 
     Parameters
     ----------
-    path : Path
     rule : str
         See the table above.
     format, columns

@@ -34,7 +34,7 @@ def part_note(work: Path, part: int) -> Path:
 
 
 def mark_of(work: Path, token: str) -> Path:
-    """Return the empty file that says which run has made a directory."""
+    """Return the path of the empty file that marks a run's directory."""
     return work / f"mndmst-work-{token}"
 
 
@@ -66,13 +66,7 @@ def make_work(work: Path, token: str) -> None:
 
 
 def remove_numbers(work: Path, rank: int) -> None:
-    """Remove what a rank has noted of the numbers of vertices, which are names.
-
-    Raises
-    ------
-    OutputError
-        If a file cannot be removed.
-    """
+    """Remove a rank's files of ids, which have proved to be names."""
     with writing(work):
         (work / f"spool-{rank}").unlink(missing_ok=True)
         for path in work.glob(f"vertices-{rank}-*.npy"):
@@ -83,7 +77,7 @@ def remove_numbers(work: Path, rank: int) -> None:
 
 
 def remove_work(work: Path, token: str) -> None:
-    """Remove what the run with a token has put into a directory, and the directory.
+    """Remove the files of the run with a token, and then the directory.
 
     The plan goes first, for a restart needs all that comes with it, and the mark last.
     """

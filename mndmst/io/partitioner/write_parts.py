@@ -38,10 +38,6 @@ def write_part(
 ) -> tuple[int, int]:
     """Write the rows of a part, bucket by bucket.
 
-    Parameters
-    ----------
-    rows_of : RowsOf
-
     Returns
     -------
     tuple of int
@@ -177,7 +173,7 @@ def write_parts(
 
 
 def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
-    """Give the files of a graph their names, which others have written, too.
+    """Publish the parts that all ranks have written.
 
     Parameters
     ----------
@@ -194,7 +190,7 @@ def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
 
 
 def _noted(work: Path, part: int) -> list[int] | None:
-    """Return what a part adds to the sums that identify a graph; None if not done."""
+    """Return a part's sums, which identify the graph; None if it is not written."""
     with suppress(OSError, ValueError):
         sums: list[int] = json.loads(part_note(work, part).read_text())
         return sums
@@ -207,7 +203,7 @@ def name_by_content(
     sums: np.ndarray,
     original: VertexIds | None,
 ) -> str:
-    """Return a uuid that only the same rows and ids have, whatever the parts.
+    """Return a uuid computed from rows and ids, independent of the parts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Digest and total weight of a forest, the same however its edges are spread.
+"""Digest and exact total weight of a forest, for any distribution of its edges.
 
 The digest is the SHA-256 of the sorted (src, dst) pairs. The total is exact:
 Python integers carry it, for floats as multiples of the smallest step there is
@@ -87,7 +87,7 @@ class ExactSum:
             self.units += part << max(exponent - 1, 0)
 
     def join(self, other: "ExactSum") -> None:
-        """Add what another sum has."""
+        """Add another sum."""
         self.units += other.units
         self.special += other.special
 
@@ -163,7 +163,7 @@ def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
 def total_of_keys(
     comm: Comm, lists: Sequence[np.ndarray], dtype: np.dtype, threads: Threads
 ) -> int | float:
-    """Return what `exact_total` does, of the weights that lists of keys stand for.
+    """Return the exact total of weights given as lists of keys.
 
     Threads turn pieces that stay in the cache into weights, and add them.
     """

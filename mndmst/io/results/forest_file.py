@@ -1,4 +1,4 @@
-"""The forest file: what a run computes, readable with plain h5py.
+"""The forest file: a run's result, readable with plain h5py.
 
 One HDF5 file::
 
@@ -67,7 +67,7 @@ class NamesPlace:
 
 @dataclass(frozen=True)
 class ForestHeader:
-    """What a forest file says about the whole forest.
+    """Attributes of a forest file that describe the whole forest.
 
     Attributes
     ----------
@@ -117,13 +117,7 @@ class ForestFile:
     has_labels: bool
 
     def read(self, begin: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return src, dst (int64) and weight of the edges [begin, end).
-
-        Raises
-        ------
-        InputError
-            If that part of the file is damaged.
-        """
+        """Return src, dst (int64) and weight of the edges [begin, end)."""
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             src, dst, weight = (
                 self._dataset(file, name, begin, end)
@@ -132,13 +126,7 @@ class ForestFile:
         return src, dst, weight
 
     def read_labels(self, begin: int, end: int) -> np.ndarray:
-        """Return the labels (int64) of the vertices [begin, end).
-
-        Raises
-        ------
-        InputError
-            If that part of the file is damaged, or there are no labels.
-        """
+        """Return the labels (int64) of the vertices [begin, end)."""
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             return self._dataset(file, "labels", begin, end)
 
@@ -153,13 +141,7 @@ class ForestFile:
 
 
 def read_forest(path: str | Path) -> ForestFile:
-    """Open a forest file and check that its header fits its datasets.
-
-    Raises
-    ------
-    InputError
-        If it is missing, damaged, or not a forest file of this version.
-    """
+    """Open a forest file and check that its header fits its datasets."""
     path = Path(path)
     with reading(path, REMAKE), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT:
@@ -186,7 +168,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def describe_forest(path: str | Path) -> dict[str, Any]:
-    """Return what a forest file holds, with digest and total computed again.
+    """Return a forest file's attributes, with digest and total recomputed.
 
     Returns
     -------

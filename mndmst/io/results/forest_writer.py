@@ -35,7 +35,6 @@ def write_forest(
     ----------
     outputs : AtomicOutput
         Of all ranks.
-    path : Path
     edges : EdgeList
         This rank's edges; all are sorted by (u, v), also from rank to rank.
     weights : ndarray, shape (edges,)
@@ -45,12 +44,6 @@ def write_forest(
     labels : ndarray of any integer type, optional
         This rank's slice, in rank order, of the labels of all vertices; given by
         every rank or by none.
-    threads : Threads
-
-    Raises
-    ------
-    OutputError
-        On every rank, if any of them could not write.
     """
     columns = {"forest/src": edges.u, "forest/dst": edges.v, "forest/weight": weights}
     if labels is not None:
@@ -107,17 +100,9 @@ def write_forest_in(
 
     Parameters
     ----------
-    files : AtomicOutput
-    path : Path
     edges : tuple of ndarray, shape (edges,)
         src and dst as int64, sorted, src < dst; and the weights.
-    header : ForestHeader
     labels : ndarray of int64, shape (num_vertices,), optional
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
     """
     names = ("forest/src", "forest/dst", "forest/weight")
     columns = dict(zip(names, edges, strict=True))

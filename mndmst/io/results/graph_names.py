@@ -60,7 +60,7 @@ class GraphNames(NameSource):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold all names in memory inside the block, if there is room for them."""
+        """Hold all names in memory inside the block, if they fit."""
         if self._most_bytes() <= memory_limit.room() // 2:
             self._all = self._read(0, len(self))
         try:
@@ -91,7 +91,7 @@ class GraphNames(NameSource):
         return np.where(found < 0, -1, vertices[found])[places]
 
     def _most_bytes(self) -> int:
-        """Return an upper bound of the bytes of all names: their files hold them."""
+        """Return an upper bound of the bytes of all names, from file sizes."""
         if self.kind.is_integer:
             return 8 * len(self)
         return sum(part.stat().st_size for part in self.graph.parts)
@@ -118,20 +118,14 @@ def vertex_ids(graph: ShardedGraph) -> VertexIds | None:
 
 
 def names_place(graph: ShardedGraph) -> NamesPlace | None:
-    """Return what a forest of a graph says of the names; None where there are none."""
+    """Return a forest's reference to the graph's names; None if there are none."""
     if not graph.has_names:
         return None
     return NamesPlace(graph.uuid, str(graph.place))
 
 
 def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
-    """Open the graph that a forest is of, or the one that keeps its names.
-
-    Raises
-    ------
-    InputError
-        If it is of another one, or a file is damaged.
-    """
+    """Open the graph that a forest is of, or the one that keeps its names."""
     opened, header = open_graph(graph), read_forest(forest).header
     known = {header.graph_uuid} | ({header.names.uuid} if header.names else set())
     if opened.uuid not in known:
@@ -147,7 +141,6 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | Non
 
     Parameters
     ----------
-    forest : Path
     graph : Path, optional
         The forest's graph, where it is not where the forest says it is.
 

@@ -34,7 +34,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class LabelsHeader:
-    """What a file of labels says about all of them."""
+    """Attributes of a file of labels."""
 
     graph_uuid: str
     num_components: int
@@ -50,14 +50,8 @@ def write_labels(
     ----------
     outputs : AtomicOutput
         Of all ranks.
-    path : Path
     labels : ndarray of any integer type
         This rank's slice, in rank order, of the labels of all vertices.
-
-    Raises
-    ------
-    OutputError
-        On every rank, if any of them could not write.
     """
     attributes = {
         "format": FORMAT,
@@ -96,18 +90,13 @@ def write_labels_table(
 
 
 def describe_labels(path: Path) -> dict[str, Any]:
-    """Return what a file of labels holds, its digest computed again.
+    """Return a labels file's attributes, with the digest recomputed.
 
     Returns
     -------
     dict
         The attributes; `damage` is a list of texts that say where the labels differ
         from them.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged or of another version.
     """
     digest, components = PairDigest(), 0
     with reading(path, "compute it again"), open_hdf5(path) as file:

@@ -43,8 +43,6 @@ def write_columns(
     ----------
     outputs : AtomicOutput
         Of all ranks.
-    path : Path
-    kind : Kind
     columns : dict of str to ndarray
         Under the name of each dataset this rank's part, in rank order; names and
         types are the same on every rank.
@@ -55,11 +53,6 @@ def write_columns(
         The types to store, where they are not the arrays'.
     threads : Threads
         Convert the columns to these types, sum them up and write them.
-
-    Raises
-    ------
-    OutputError
-        On every rank, if any of them could not write.
     """
     comm = outputs.ranks
     kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
@@ -178,7 +171,7 @@ class Layout:
     def leading_entries(
         self, rank: int, column: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many entries a rank sends to each other rank, and the entries."""
+        """Return a rank's leading entries, and the count for each receiving rank."""
         counts = np.zeros(len(self.starts) - 1, np.int64)
         begin = int(self.starts[rank])
         leading = column[: self._first_own(rank) - begin]

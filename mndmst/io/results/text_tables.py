@@ -121,11 +121,6 @@ def write_table(
         The names of vertices; None for numbers.
     kind : Kind
         Decides which existing file is replaced.
-
-    Raises
-    ------
-    OutputError
-        On every rank, if any of them could not write.
     """
     comm, separator = outputs.ranks, SEPARATORS[path.suffix]
     vertices = name_cells(names)

@@ -1,4 +1,4 @@
-"""The small graph that comes with the program."""
+"""The demo graph that is installed with the program."""
 
 import sysconfig
 from pathlib import Path

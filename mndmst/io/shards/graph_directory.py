@@ -129,11 +129,6 @@ class Destination:
             The index is the last one. Files that have their names already stay.
         uuid : str
             Of the graph.
-
-        Raises
-        ------
-        OutputError
-            If a file cannot be renamed.
         """
         path, index = self.path, self.path / INDEX_NAME
         with writing(path):
@@ -173,7 +168,7 @@ class Destination:
                 self.path.rmdir()
 
     def abandon(self) -> None:
-        """Remove what a run with this token has left, which has ended.
+        """Remove the files of a run with this token, which has ended.
 
         If the run had begun to remove an older graph, its rest gets its index back.
         """
@@ -236,11 +231,6 @@ def remove_shards(path: Path) -> None:
     """Remove the shards in a directory, whole or not, and the directory.
 
     Other files stay, and then the directory does.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be removed.
     """
     for file in list(path.iterdir()):
         own = file.name == INDEX_NAME or part_of_name(file.name) is not None
@@ -251,7 +241,7 @@ def remove_shards(path: Path) -> None:
 
 
 def _is_part(path: Path, uuid: str) -> bool:
-    """Return whether a file is a part of a graph, and no link to one."""
+    """Return whether a file is a part of a graph, and not a link."""
     if path.is_symlink() or not path.is_file():
         return False
     with suppress(*MALFORMED), open_hdf5(path) as file:

@@ -17,11 +17,8 @@ class ColumnWriter:
 
     Parameters
     ----------
-    group : h5py.Group
-    name : str
     most : int
         No more entries will be appended.
-    dtype : dtype
     compress : bool
         Shuffle and gzip it.
     """
@@ -85,7 +82,6 @@ class PartWriter:
 
     Parameters
     ----------
-    group : h5py.Group
     rows : int
         How many there will be.
     most_arcs : int

@@ -39,12 +39,10 @@ PIECE_BYTES = 4 << 20  # of a column, at the least
 
 
 class PartArcs:
-    """Arcs in the open file of a part, and where they go.
+    """Arcs in the open file of a part, and their destination in memory.
 
     Parameters
     ----------
-    path : Path
-    file : h5py.File
     csr : Csr
         The requested rows of the part, with the ids and keys of all parts.
     arcs : (int, int)
@@ -59,11 +57,6 @@ class PartArcs:
     chunks : (Chunks, Chunks) or None
         Where ids and weights are, numbered as arcs, if they need no other type and no
         unpacking.
-
-    Raises
-    ------
-    InputError
-        If a chunk is missing.
     """
 
     def __init__(
@@ -90,13 +83,7 @@ class PartArcs:
         return list(pairwise([self._arcs[0], *self.seams, self._arcs[1]]))
 
     def read(self, low: int, high: int, num_vertices: int) -> None:
-        """Read the ids and the weights of the arcs [low, high).
-
-        Raises
-        ------
-        InputError
-            If a chunk is damaged, or an id has no room in the type of the rows.
-        """
+        """Read the ids and the weights of the arcs [low, high)."""
         ids, weights = self.csr.indices[low:high], self.csr.keys[low:high]
         self._weights.read(low + self._shift, weights)
         stored = self._ids.dataset.dtype
@@ -111,7 +98,7 @@ class PartArcs:
         ids[:] = signed
 
     def check(self, found: tuple) -> None:
-        """Raise what `read_arcs` or `inspect_rows` has found, unless all is fine."""
+        """Raise an error for a fault that `read_arcs` or `inspect_rows` reports."""
         status, vertex, arc, *_ = found
         if status in (BAD_IDS, BAD_WEIGHTS):
             column = self._ids if status == BAD_IDS else self._weights
@@ -127,7 +114,7 @@ class PartArcs:
             raise self._wrong(what[status])
 
     def repeats(self) -> int:
-        """Return how many edges were counted on both sides of a seam.
+        """Count the edges that were counted on both sides of a seam.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The files of a sharded graph: where rows are, row pointers, and what headers say.
+"""The files of a sharded graph: headers, bounds of parts, row pointers, names.
 
 The files are described in `shard_layout`: each undirected edge stands twice,
 in the rows of both its ends, and the ids within a row ascend. What a header says
@@ -88,7 +88,6 @@ class ShardFiles:
 
         Parameters
         ----------
-        begin, end : int
         threads : Threads
             Read with these.
 
@@ -96,11 +95,6 @@ class ShardFiles:
         -------
         ndarray of int64, shape (end - begin + 1,)
             Arc numbers counted over the whole graph; differences are degrees.
-
-        Raises
-        ------
-        InputError
-            If a part is damaged or its row pointers do not ascend.
         """
         indptr = np.empty(end - begin + 1, np.int64)
         for part, low, high in self.overlap(begin, end):
@@ -126,11 +120,6 @@ class ShardFiles:
         -------
         ndarray of int64, shape (end - begin,)
             Their present ids, where they were not.
-
-        Raises
-        ------
-        InputError
-            If a part is damaged or an id is out of range.
         """
         ids = np.arange(begin, end)
         for part, low, high in self.overlap(begin, end) if self.reordered else ():
@@ -148,13 +137,7 @@ class ShardFiles:
         return ids
 
     def read_names(self, begin: int, end: int) -> Names:
-        """Return the names of the vertices [begin, end) of a graph that keeps names.
-
-        Raises
-        ------
-        InputError
-            If a part is damaged, or a name is not text, empty or too long.
-        """
+        """Return the names of the vertices [begin, end) of a graph that keeps names."""
         if self.names is None:
             raise ValueError("the graph keeps no names")
         found = [
@@ -288,7 +271,7 @@ class ShardFiles:
 
 
 def _is_utf8(text: np.ndarray, begins: np.ndarray) -> bool:
-    """Return whether texts, one behind the other, are UTF-8, each for itself."""
+    """Return whether each of the concatenated texts is UTF-8."""
     first = text[begins[:-1]]
     if ((first & 0xC0) == 0x80).any():  # the middle of a letter
         return False

@@ -58,7 +58,7 @@ def part_name(part: int) -> str:
 
 
 def part_of_name(name: str) -> int | None:
-    """Return the number of the part whose file has a name; None if there is none."""
+    """Return the number of the part with a file name; None for other names."""
     digits = name.removeprefix("part-").removesuffix(".h5")
     if digits.isdecimal() and name == part_name(int(digits)):
         return int(digits)

@@ -67,7 +67,6 @@ class ShardWriter:
     target : Destination, str or Path
         The directory. A destination has been claimed; a path is claimed here, and the
         directory is made if it is not there.
-    num_vertices : int
     weight_dtype : dtype
         One of `order.WEIGHT_DTYPES`.
     vtxdist : ndarray of int64, shape (parts + 1,)
@@ -125,17 +124,11 @@ class ShardWriter:
 
         Parameters
         ----------
-        part : int
         indptr : ndarray of int64, shape (rows + 1,)
             Starts at 0.
         indices : ndarray of integers, shape (arcs,)
             Global ids, ascending within a row; each edge stands in both rows.
         weights : ndarray of `weight_dtype`, shape (arcs,)
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
         """
         with self.part(part, len(indices)) as file:
             file.append(indptr, indices, weights)
@@ -146,14 +139,8 @@ class ShardWriter:
 
         Parameters
         ----------
-        part : int
         most_arcs : int
             No more will be appended.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
         """
         begin, end = self.vtxdist[part : part + 2].tolist()
         header = {"vertex_begin": begin, "vertex_end": end, "part": part}
@@ -192,11 +179,6 @@ class ShardWriter:
             In place of the one given at first, where that was not known yet.
         record : str, optional
             What tells that the graph is the one that a run would make.
-
-        Raises
-        ------
-        OutputError
-            If a part was not written or a file cannot be renamed.
         """
         names = [part_name(part) for part in range(self.num_parts)]
         self.uuid = uuid or self.uuid

@@ -38,7 +38,6 @@ class ShardedGraph(ShardFiles):
 
         Parameters
         ----------
-        begin, end : int
         threads : Threads
             Read and check with these.
 
@@ -69,14 +68,9 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
 
     Parameters
     ----------
-    path : str or Path
     check : bool
         Open every part once and compare it with the index. Of many ranks one is
         enough to do so: a part is always checked when it is read.
-
-    Returns
-    -------
-    ShardedGraph
 
     Raises
     ------

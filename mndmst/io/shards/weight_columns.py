@@ -37,27 +37,14 @@ _ROWS, _ARCS = 1 << 20, 1 << 22
 
 @dataclass(frozen=True)
 class WeightColumn:
-    """A column on disk.
-
-    Attributes
-    ----------
-    path : Path
-    dtype : dtype
-    num_edges : int
-    """
+    """A column on disk."""
 
     path: Path
     dtype: np.dtype
     num_edges: int
 
     def read(self, begin: int, end: int) -> np.ndarray:
-        """Return the weights of the edges [begin, end).
-
-        Raises
-        ------
-        InputError
-            If the file is damaged, or of another number of edges.
-        """
+        """Return the weights of the edges [begin, end)."""
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             dataset = checked_dataset(self.path, file, "weight", self.num_edges)
             if dataset.dtype != self.dtype or end > self.num_edges:
@@ -96,7 +83,6 @@ def write_column(
     ----------
     name : str
         Letters, digits and underscores, as expressions name columns.
-    dtype : dtype, one of `WEIGHT_DTYPES`
     weights : iterable of ndarray
         In the order of edges, piece by piece.
     overwrite : bool

@@ -1,0 +1,41 @@
+"""A process that has loaded CuPy ends at once, with its output and its status."""
+
+import subprocess
+import sys
+
+import pytest
+from processes import ROOT
+
+PROGRAM = """
+import atexit, sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+sys.modules["cupy"] = ModuleType("cupy")
+sys.modules["cupy"].__spec__ = ModuleSpec("cupy", None)
+atexit.register(print, "registered function", flush=True)
+class Late:
+    def __del__(self):
+        print("teardown", flush=True)
+late = Late()
+from mndmst.__main__ import command
+command()
+"""
+DEMO = str(ROOT / "partitions" / "demo")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "printed"),
+    [
+        (("solve", DEMO, "-q", "--backend", "cpu"), 0, "RESULT n="),
+        (("solve", "nowhere", "-q", "--backend", "cpu"), 1, "nowhere"),
+    ],
+)
+def test_output_and_status_are_complete(
+    arguments: tuple[str, ...], status: int, printed: str
+) -> None:
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    assert printed in done.stdout + done.stderr
+    assert "registered function" in done.stdout
+    assert "teardown" not in done.stdout
