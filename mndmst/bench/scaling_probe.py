@@ -25,7 +25,7 @@ from .peak_memory import peak, reset_peak
 
 
 @dataclass(frozen=True)
-class Turn:
+class MethodTurn:
     """How one solution went.
 
     Attributes
@@ -88,7 +88,7 @@ def anew(run: Run, config: Config) -> Run:
     return replace(run, config=config, state=state, report=report)
 
 
-def solve(comm: Comm, run: Run, method: str) -> Turn:
+def solve(comm: Comm, run: Run, method: str) -> MethodTurn:
     """Solve and take the time."""
     reset_peak()
     comm.barrier()
@@ -98,7 +98,7 @@ def solve(comm: Comm, run: Run, method: str) -> Turn:
     sent, highest = comm.sum(comm.bytes_sent - sent), comm.max(peak())
     forest = send_to_owners(run.directory, run.state.forest_edges)
     record = run.report.gather()
-    return Turn(
+    return MethodTurn(
         method,
         run.config.group_size,
         comm.gather(seconds) or [],

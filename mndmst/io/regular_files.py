@@ -5,7 +5,6 @@ A pipe, a socket or a device may never give a byte, or bytes without end.
 
 import os
 import stat
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
@@ -104,6 +103,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     InputError
         If it is too large, or not a regular file.
     """
+    import tomllib  # only runs with a file of options need it
+
     try:
         return tomllib.loads(read_small(path).decode())
     except OSError as error:

@@ -1,0 +1,40 @@
+"""The packages that a rank of `solve` loads; each module costs it a file."""
+
+import json
+import sys
+
+from processes import ROOT, finish, start
+
+LIMIT = 300
+PROGRAM = """
+import json, sys
+from mndmst.__main__ import main
+assert main(["solve", sys.argv[1], "--quiet"]) == 0
+print(json.dumps(sorted(sys.modules)))
+"""
+# Rooms whose modules take part in an ordinary run.
+ROOMS = {
+    "__main__", "backends", "cli", "comm", "graph", "host", "io", "kernels", "merging",
+    "native", "pipeline", "run", "steps",
+}  # fmt: skip
+PACKAGES = {"numpy", "h5py", "mpi4py"}
+
+
+def loaded() -> list[str]:
+    command = [sys.executable, "-c", PROGRAM, str(ROOT / "partitions/demo")]
+    run = finish(start(command), LIMIT)
+    assert run.returncode == 0, run
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def test_a_rank_loads_only_what_an_ordinary_run_needs() -> None:
+    modules = loaded()
+    ours = [name for name in modules if name.startswith("mndmst.")]
+    assert {name.split(".")[1] for name in ours} <= ROOMS
+    readers = ("mndmst.io.formats", "mndmst.io.partitioner")
+    assert not [name for name in ours if name.startswith(readers)]
+    tops = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names)
+    ignored = {"mndmst", "sitecustomize", "_distutils_hack", "cython_runtime"}
+    installed = {name for name in tops - ignored if not name.startswith("_")}
+    assert installed <= PACKAGES
+    assert not {"tomllib", "numpy.testing", "asyncio", "xml"} & set(modules)
