@@ -307,7 +307,7 @@ def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
     Raises
     ------
     ConfigError
-        If the forest cannot have so many clusters.
+        If the count is below the number of trees or above that of vertices.
     """
     from .cluster.linkage import clusters_by_count as divide
 

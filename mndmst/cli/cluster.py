@@ -39,7 +39,8 @@ def add_cluster(commands: Any) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="cluster file, .h5, or labels, .csv; without it, nothing is kept",
+        help="cluster file, .h5; labels, .csv; or the dendrogram as Newick trees, "
+        ".nwk; without it, nothing is kept",
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
     rule.add_argument(
@@ -120,7 +121,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         points = table.points
     file = read_forest(arguments.forest)
     names = None
-    if arguments.output is not None and arguments.output.suffix == ".csv":
+    if arguments.output is not None and arguments.output.suffix in (".csv", ".nwk"):
         names = _names(arguments)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)
@@ -138,7 +139,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
             columns["linkage"] = linkage
             write_clusters(arguments.output, facts, columns, files, names)
         if points is not None:
-            from ..cluster.picture import draw
+            from ..cluster.scatter_plot import draw
 
             draw(points, labels, arguments.plot, files, str(arguments.points))
     if not arguments.quiet:

@@ -82,8 +82,8 @@ def add_points(parser: Parser, output: str) -> None:
         "--metric",
         default="euclidean",
         metavar="NAME",
-        help="euclidean, manhattan, cosine, or haversine of latitude and longitude in "
-        "radians",
+        help="euclidean, manhattan, chebyshev, cosine, correlation, or haversine of "
+        "latitude and longitude in radians",
     )
     parser.add_argument(
         "--approximate",
@@ -311,7 +311,7 @@ def write(
     facts, columns : dict
         Attributes and datasets of the cluster file.
     """
-    from ..cluster.picture import draw
+    from ..cluster.scatter_plot import draw
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import ForestHeader
@@ -378,7 +378,9 @@ def add_linkage(commands: Any) -> None:
         "points, exactly, and the single-linkage dendrogram, as SciPy's linkage "
         "returns it. Under mpirun or alone.",
     )
-    add_points(linkage, "file to write with the dendrogram: .h5, or .csv")
+    add_points(
+        linkage, "file to write with the dendrogram: .h5, .csv, or .nwk (Newick)"
+    )
     linkage.set_defaults(process=_linkage, plot=None)
 
 
@@ -412,7 +414,10 @@ def add_hdbscan(commands: Any) -> None:
         "distances between all points, exactly, and the clusters of HDBSCAN*. Options "
         "are named as in hdbscan. Under mpirun or alone.",
     )
-    add_points(hdbscan, "cluster file to write, .h5, or the labels as .csv")
+    add_points(
+        hdbscan,
+        "cluster file to write, .h5; the labels as .csv; the dendrogram as .nwk",
+    )
     hdbscan.add_argument(
         "--min-cluster-size",
         type=whole(2),

@@ -15,8 +15,8 @@ from ..kernels.threads import Threads
 from .kernels.linkage import link
 
 
-class Forest(Protocol):
-    """What is asked of a spanning forest here; `mndmst.Forest` has it."""
+class SpanningForest(Protocol):
+    """The interface of a spanning forest; `mndmst.Forest` implements it."""
 
     def __len__(self) -> int: ...
     @property
@@ -33,14 +33,14 @@ class Forest(Protocol):
 
     @property
     def num_vertices(self) -> int:
-        """How many vertices there are."""
+        """Number of vertices."""
 
     @property
     def num_trees(self) -> int:
-        """How many trees there are."""
+        """Number of trees."""
 
 
-def single_linkage(forest: Forest) -> np.ndarray:
+def single_linkage(forest: SpanningForest) -> np.ndarray:
     """Return the single-linkage dendrogram of a graph from its spanning forest.
 
     Trees of a forest that is not connected are joined last, at an infinite distance.
@@ -48,7 +48,7 @@ def single_linkage(forest: Forest) -> np.ndarray:
 
     Parameters
     ----------
-    forest : Forest
+    forest : SpanningForest
         At least one vertex.
 
     Returns
@@ -82,7 +82,7 @@ def single_linkage(forest: Forest) -> np.ndarray:
     return link(src[order], dst[order], distance[order], _all_cores())
 
 
-def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
+def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarray:
     """Return the clusters joined by edges no heavier than a threshold.
 
     Integer weights are compared exactly.
@@ -104,7 +104,7 @@ def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
     return component_labels(forest.src, forest.dst, kept, forest.num_vertices)
 
 
-def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
+def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
     """Return a given number of clusters: the last edges in the order are cut.
 
     Raises
@@ -128,7 +128,7 @@ def numbered(labels: np.ndarray) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def ascending(forest: Forest) -> np.ndarray:
+def ascending(forest: SpanningForest) -> np.ndarray:
     """Return the positions of the edges in ascending order."""
     keys = weights_to_keys(forest.weight.copy())
     return sort_positions(keys, _all_cores())

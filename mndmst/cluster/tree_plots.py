@@ -6,7 +6,7 @@ import numpy as np
 
 from ..host.errors import ConfigError, optional
 from .condensed import CondensedTree
-from .linkage import Forest
+from .linkage import SpanningForest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def icicles(
 ) -> Icicles:
     """Return the bars of a condensed tree.
 
-    Infinite lambdas, those of equal points, are drawn a tenth above the largest other.
+    Infinite lambdas (of equal points) are drawn a tenth above the largest finite one.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def plot_dendrogram(
 
 
 def plot_spanning_tree(
-    forest: Forest,
+    forest: SpanningForest,
     points: np.ndarray | None,
     axis: "Axes | None" = None,
     node_size: float = 40,

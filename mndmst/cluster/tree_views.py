@@ -9,7 +9,7 @@ from ..host.errors import optional
 from ..kernels.kruskal import component_labels
 from .condensed import CondensedTree
 from .density import number_clusters
-from .linkage import Forest
+from .linkage import SpanningForest
 
 if TYPE_CHECKING:
     import networkx
@@ -155,12 +155,12 @@ class SpanningTree:
 
     Attributes
     ----------
-    forest : Forest
+    forest : SpanningForest
     points : ndarray of float64, shape (points, dimensions), or None
         None for precomputed distances: these have no picture.
     """
 
-    forest: Forest
+    forest: SpanningForest
     points: np.ndarray | None
 
     def to_numpy(self) -> np.ndarray:

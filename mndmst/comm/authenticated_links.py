@@ -1,8 +1,8 @@
-"""How the ranks of a ring connect: each with the next, and with no stranger.
+"""Authenticated TCP connections between neighbouring ranks of a ring.
 
-A rank listens where only the rank before it can reach it: on the loopback interface if
-both are on one host, else on the address that leads to that rank's host. A stranger
-may connect there, too; only ranks know the token, which MPI distributes.
+A rank listens on the loopback interface if the rank before it is on the same host, else
+on the address towards that rank's host. Other programs may connect there, too; only
+ranks know the token, which MPI distributes.
 """
 
 import contextlib
@@ -17,17 +17,17 @@ from typing import NamedTuple
 CONNECT_SECONDS = 10
 PROGRESS_SECONDS = 0.01
 TOKEN_BYTES = 16
-# Who connects says the token at once; a stranger is given as long, and no longer.
+# A rank sends the token at once. Other connections are closed after this time.
 TOKEN_SECONDS = 5.0
-# Of more strangers than this the one that came first has to go.
-MOST_STRANGERS = 64
+# Connections without a token; if there are more, the oldest is closed.
+MOST_UNAUTHENTICATED = 64
 # Connections that the kernel keeps until they are accepted.
 BACKLOG = 1024
 LOOPBACK = "127.0.0.1"
 
 
 class RankAddress(NamedTuple):
-    """A rank and its host; `address` leads there from others, if it is not empty."""
+    """A rank, its process and host; `address` is the host's, empty if unknown."""
 
     host: str
     rank: int
@@ -71,15 +71,15 @@ def _route(name: str) -> str | None:
     return None
 
 
-def connect(place: tuple[str, int], token: bytes) -> socket.socket:
-    """Connect to where a rank listens, and show it the token.
+def connect(address: tuple[str, int], token: bytes) -> socket.socket:
+    """Connect to a listening rank, and send the token.
 
     Raises
     ------
     OSError
-        If it cannot be reached.
+        If the rank cannot be reached.
     """
-    link = socket.create_connection(place, CONNECT_SECONDS)
+    link = socket.create_connection(address, CONNECT_SECONDS)
     link.sendall(token)
     link.settimeout(None)
     return link
@@ -90,79 +90,79 @@ def accept(
 ) -> socket.socket:
     """Return the connection of the rank before, and close the listener.
 
-    That rank may still wait for a message of this one, which some MPI libraries
-    deliver only while the sender is in a call of theirs: so `progress` between looks.
+    That rank may still wait for a message of this one, which some MPI libraries deliver
+    only while the sender calls them: so `progress` is called between polls.
 
     Raises
     ------
     OSError
-        If it does not come.
+        If the rank does not connect in time.
     """
     deadline = time.monotonic() + 2 * CONNECT_SECONDS
     listener.setblocking(False)
     with listener, selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
-        strangers = _Strangers(selector)
+        pending = _Unauthenticated(selector)
         try:
             while time.monotonic() < deadline:
                 for key, _ in selector.select(PROGRESS_SECONDS):
                     if key.fileobj is listener:
-                        strangers.come(listener)
+                        pending.admit(listener)
                         continue
                     link = key.data
-                    if hmac.compare_digest(strangers.hear(link), token):
-                        return strangers.let_go(link)
-                strangers.end(time.monotonic())
+                    if hmac.compare_digest(pending.receive(link), token):
+                        return pending.release(link)
+                pending.expire(time.monotonic())
                 progress()
         finally:
-            strangers.end(math.inf)
-    raise TimeoutError("it has not come in time")
+            pending.expire(math.inf)
+    raise TimeoutError("the neighbour has not connected in time")
 
 
-class _Strangers:
-    """Connections that have not shown the token yet: few, each for a limited time."""
+class _Unauthenticated:
+    """Connections without a token yet: few, each for a limited time."""
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self._selector = selector
         self._until: dict[socket.socket, float] = {}  # in the order they came
-        self._said: dict[socket.socket, bytes] = {}
+        self._received: dict[socket.socket, bytes] = {}
 
-    def come(self, listener: socket.socket) -> None:
-        """Let one come; if there are too many the first one has to go."""
+    def admit(self, listener: socket.socket) -> None:
+        """Accept a connection; close the oldest if there are too many."""
         try:
             link, _ = listener.accept()
         except OSError:
-            return  # it has gone again
-        if len(self._until) == MOST_STRANGERS:
-            self.let_go(next(iter(self._until))).close()
+            return  # closed meanwhile
+        if len(self._until) == MOST_UNAUTHENTICATED:
+            self.release(next(iter(self._until))).close()
         link.setblocking(False)
         self._until[link] = time.monotonic() + TOKEN_SECONDS
-        self._said[link] = b""
+        self._received[link] = b""
         self._selector.register(link, selectors.EVENT_READ, link)
 
-    def hear(self, link: socket.socket) -> bytes:
+    def receive(self, link: socket.socket) -> bytes:
         """Return the bytes received on a link; drop the link if no more can follow."""
-        if link not in self._said:
-            return b""  # has gone meanwhile
-        said = self._said[link]
+        if link not in self._received:
+            return b""  # closed meanwhile
+        received = self._received[link]
         with contextlib.suppress(OSError):
-            said += link.recv(TOKEN_BYTES - len(said))
-        if self._said[link] == said:
-            self.let_go(link).close()
+            received += link.recv(TOKEN_BYTES - len(received))
+        if self._received[link] == received:
+            self.release(link).close()
         else:
-            self._said[link] = said
-            if len(said) == TOKEN_BYTES:
-                self._until[link] = 0.0  # goes next, unless this is the token
-        return said
+            self._received[link] = received
+            if len(received) == TOKEN_BYTES:
+                self._until[link] = 0.0  # closed next, unless this is the token
+        return received
 
-    def end(self, now: float) -> None:
-        """Close the connections of those whose time is over."""
+    def expire(self, now: float) -> None:
+        """Close the connections whose time is over."""
         for link in [link for link, until in self._until.items() if until < now]:
-            self.let_go(link).close()
+            self.release(link).close()
 
-    def let_go(self, link: socket.socket) -> socket.socket:
-        """Forget one, and return the connection as a blocking one."""
+    def release(self, link: socket.socket) -> socket.socket:
+        """Forget a connection, and return it in blocking mode."""
         self._selector.unregister(link)
-        del self._until[link], self._said[link]
+        del self._until[link], self._received[link]
         link.setblocking(True)
         return link

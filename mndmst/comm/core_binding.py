@@ -1,8 +1,8 @@
-"""Give ranks the cores that their launcher's default binding keeps from them.
+"""Widen the core binding of ranks beyond their launcher's default.
 
 Open MPI binds each rank to one core if it starts one or two on a host, and to a part of
-the host otherwise. A rank has threads for all of its cores, so it would leave most of
-the host idle. What a user has asked for is kept.
+the host otherwise. A rank has threads for all of its cores, so most of the host would
+be idle. A binding that the user chose stays.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import Any
 from ..host.cores import own_cores
 from ..host.launcher import by_open_mpi, launcher_of_this_host
 
-# Words on Open MPI's command line, and settings, that say where ranks are to run.
+# Words in options of Open MPI, and settings, by which users bind ranks.
 _WORDS = (
     "bind-to", "map-by", "cpu-set", "cpu-list", "cpus-per", "rankfile", "-rf",
     "bycore", "bysocket", "binding_policy", "mapping_policy",
@@ -27,8 +27,8 @@ _SETTINGS = (
 def widen_binding(comm: Any) -> None:
     """Let ranks use all cores that their launcher has, if most of them were idle.
 
-    Collective; `comm` is all ranks. The launcher's own cores are what a control group,
-    Slurm or `taskset` has left it. One line says what has been done, or what could be.
+    Collective over all ranks. The launcher's own cores are the ones that its control
+    group, Slurm or `taskset` allows. A warning tells the user of the change.
     """
     if not by_open_mpi():
         return
@@ -36,7 +36,7 @@ def widen_binding(comm: Any) -> None:
     node = comm.node()
     bound = node.cores()
     allowed = _cores_of(launcher) if launcher else set()
-    asked = bool(launcher) and _asked_for(launcher)
+    asked = bool(launcher) and _user_has_bound(launcher)
     idle = 2 * len(bound) <= len(allowed)
     wanted = bool(comm.max(int(asked)))
     if idle and not wanted:
@@ -60,8 +60,8 @@ def _cores_of(process: int) -> set[int]:
         return set()
 
 
-def _asked_for(launcher: int) -> bool:
-    """Return whether the user has said where ranks are to run."""
+def _user_has_bound(launcher: int) -> bool:
+    """Return whether the user has chosen a binding."""
     if any(os.environ.get(name) for name in _SETTINGS):
         return True
     try:

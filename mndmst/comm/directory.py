@@ -1,4 +1,4 @@
-"""The component of every vertex, in a directory that is spread over the ranks.
+"""The distributed directory: the present component of every vertex.
 
 The entry of a vertex is on its owner, the rank that has its row. A rank that contracts
 components notifies the owners of renamed components; a rank that holds a ghost
@@ -27,11 +27,11 @@ from ..kernels.varint_ids import (
 )
 from .communicator import Coded, Comm
 
-# Names asked for in one phase, so that requests never need much memory.
+# Names in one lookup phase, which bounds the memory for requests.
 PHASE = 1 << 22
-# Names here that are followed at once.
+# Entries of one call of pointer jumping.
 STEP = 1 << 16
-# No component is called so.
+# The name of no component.
 NO_OWNER = -1
 
 
@@ -61,11 +61,11 @@ class Directory:
         return np.arange(self.first, self.last, dtype=self.id_dtype)
 
     def count_by_owner(self, ids: np.ndarray) -> np.ndarray:
-        """Return how many of some ascending ids each rank owns."""
+        """Return the number of ascending ids that each rank owns."""
         return np.diff(np.searchsorted(ids, self.vtxdist))
 
     def record_here(self, old: np.ndarray | range, new: np.ndarray) -> None:
-        """Note that components of this rank are now part of others of this rank.
+        """Record new names of components, both owned by this rank.
 
         If these are all vertices of this rank, `new` is kept and not copied.
         """
@@ -78,7 +78,7 @@ class Directory:
             self.parent[old - self.first] = new
 
     def note(self, old: np.ndarray, new: np.ndarray) -> None:
-        """Keep new names of components until `publish` tells their owners.
+        """Keep new names of components until `publish` notifies their owners.
 
         Parameters
         ----------
@@ -90,23 +90,23 @@ class Directory:
             self._noted.append((old, new))
 
     def publish(self) -> None:
-        """Notify the owners of components of what these are part of now. Collective."""
+        """Notify the owners of the new names of components. Collective."""
         none = np.empty(0, np.int64)
         old, new = self._noted[0] if self._noted else (none, none)
         if len(self._noted) > 1:
             old, new = (np.concatenate(c) for c in zip(*self._noted, strict=True))
-            # What has kept its name in one contraction may have lost it in another.
+            # A name kept in one contraction may be given up in another.
             old, new = old[old != new], new[old != new]
             order = np.argsort(old)
             old, new = old[order], new[order]
-            # A name may have been given up since then: ghosts ask for one step only.
+            # Follow names given up since: ghosts ask for one step only.
             while ((newer := present_names(new, old, new)) != new).any():
                 new = newer
         self._noted.clear()
         self.record(old, new)
 
     def lookup_here(self, ids: np.ndarray) -> np.ndarray:
-        """Return what this rank alone knows of the components of some ids (int64)."""
+        """Return the components of ids (int64), as far as this rank owns the path."""
         inside = (ids >= self.first) & (ids < self.last)
         places = ids[inside] - self.first
         jump_to_representatives(self.parent, self.first, places)
@@ -115,9 +115,9 @@ class Directory:
         return names
 
     def record(self, old: np.ndarray, new: np.ndarray) -> None:
-        """Notify the owners of components that they are now part of others.
+        """Notify the owners of components of new names. Collective.
 
-        Collective. `old` must be ascending.
+        `old` must be ascending.
         """
         counts, here = self._away_and_here(old)
         if here.stop - here.start == len(self.parent):
@@ -126,40 +126,41 @@ class Directory:
             self.parent[old[here] - self.first] = new[here]
         old, new = without(old, here), without(new, here)
         names = Coded(*encode_near(new, old, counts))
-        _, vertices, (data,) = self._tell(counts, old, names)
+        _, vertices, (data,) = self._send_ids(counts, old, names)
         self.parent[vertices - self.first] = decode_near(data, vertices)
 
     def lookup(self, ids: np.ndarray) -> np.ndarray:
         """Return the parents of some ascending ids (int64). Collective."""
         phases = self.comm.max(-(-len(ids) // PHASE))
         answers = [
-            self._ask(ids[phase * PHASE : (phase + 1) * PHASE])
+            self._look_up(ids[phase * PHASE : (phase + 1) * PHASE])
             for phase in range(phases)
         ]
         return np.concatenate(answers) if answers else np.empty(0, np.int64)
 
-    def _ask(self, ids: np.ndarray) -> np.ndarray:
+    def _look_up(self, ids: np.ndarray) -> np.ndarray:
         counts, here = self._away_and_here(ids)
         mine = self.parent[ids[here] - self.first]
         away = without(ids, here)
-        received, asked, _ = self._tell(counts, away)
+        received, asked, _ = self._send_ids(counts, away)
         parents = self.parent[asked - self.first]
         names = Coded(*encode_near(parents, asked, received))
         _, (data,) = self.comm.reply(counts, received, names)
-        told = decode_near(data, away)
-        return np.concatenate([told[: here.start], mine, told[here.start :]])
+        names_away = decode_near(data, away)
+        before, after = names_away[: here.start], names_away[here.start :]
+        return np.concatenate([before, mine, after])
 
     def _away_and_here(self, ids: np.ndarray) -> tuple[np.ndarray, slice]:
-        """Return how many ascending ids others own, each, and which this rank owns."""
+        """Return the number of ids each other rank owns, and the range of own ids."""
         counts = self.count_by_owner(ids)
         before, mine = counts[: self.comm.rank].sum(), counts[self.comm.rank]
         counts[self.comm.rank] = 0
         return counts, slice(before, before + mine)
 
-    def _tell(
+    def _send_ids(
         self, counts: np.ndarray, ids: np.ndarray, *columns: Coded
     ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Send ascending ids to their owners; return what has come, and how many."""
+        """Send ascending ids to their owners; return counts, ids and columns."""
         sent = Coded(*encode_ascending(ids, counts, self.vtxdist[:-1]))
         received, (data, *others) = self.comm.alltoallv(counts, sent, *columns)
         bases = np.full(self.comm.size, self.first)
@@ -174,7 +175,7 @@ class Directory:
         """Point some entries of this rank to their representatives. Collective.
 
         Pointer jumping: every round at least halves the paths. Steps that stay on the
-        rank cost no message; an entry that has met its representative asks no more.
+        rank cost no message; an entry that points to its representative is finished.
         """
         while self.comm.max(len(positions)):
             positions = jump_to_representatives(self.parent, self.first, positions)
@@ -192,13 +193,13 @@ class Directory:
         Parameters
         ----------
         excluding : int
-            A component that is not asked about, or NO_OWNER.
+            A component to leave out, or NO_OWNER.
         """
         foreign = self.parent[entries_leading_away(self.parent, self.first, excluding)]
         asked, _ = distinct(foreign.astype(np.int64))
-        _, told, _ = self._tell(self.count_by_owner(asked), asked)
+        _, received, _ = self._send_ids(self.count_by_owner(asked), asked)
         shared = np.zeros(len(self.parent), np.bool_)
-        shared[told - self.first] = True
+        shared[received - self.first] = True
         return shared
 
     def resolve(self) -> None:

@@ -1,4 +1,4 @@
-"""The hosts of a job: the ranks of one are a team, and one of them talks to others."""
+"""The hosts of a job: each host's ranks are a team, and one leader communicates."""
 
 from collections.abc import Sequence
 
@@ -55,7 +55,7 @@ class Hosts:
     comm : Comm
         All ranks.
     each_rank : bool
-        Take every rank for a host of its own.
+        Whether to treat every rank as a host of its own.
 
     Attributes
     ----------
@@ -83,12 +83,12 @@ class Hosts:
         return HostTeam(self.here, threads) if self.here.size > 1 else Team(threads)
 
     def complete(self, team: Team, array: np.ndarray, bounds: Sequence[int]) -> None:
-        """Fill in what the ranks of other hosts have. Collective.
+        """Fill in the parts of other hosts' ranks. Collective.
 
         Parameters
         ----------
         team : Team
-            Of this host.
+            The team of this host.
         array : ndarray
             The team's. The part of each of its ranks has been written.
         bounds : sequence of int, of all ranks and one

@@ -50,7 +50,7 @@ def start() -> Any:
     prepare_environment()
     mpi = load()
     if not mpi.Is_initialized():
-        remove_leftovers()  # it may be the room, or the name, that is missing
+        remove_leftovers()  # their space, or names, may be missing
         choose_network(mpi.Get_library_version())
         with without_networks():
             mpi.Init_thread(mpi.THREAD_MULTIPLE)
@@ -58,17 +58,17 @@ def start() -> Any:
 
 
 def forgo_memory_events() -> None:
-    """Keep MPI, before it starts, from noting all memory that is mapped and given back.
+    """Keep MPI, before it starts, from tracking memory maps.
 
-    UCX notes it for memory registered with a network, and drops the notes when
-    it registers more. A process that serves requests has threads that come and go, each
+    UCX tracks them for memory registered with a network, and drops its records when it
+    registers more. A process that serves requests has threads that come and go, each
     with a stack of its own, and would grow by half a kilobyte for each request.
     """
     os.environ.setdefault("UCX_MEM_EVENTS", "no")
 
 
 def choose_network(library: str) -> None:
-    """Keep an MPI library, named by its own description, off what fails to start.
+    """Choose a network with which an MPI library starts, given its description.
 
     MPICH with UCX (seen with 5.0.2) publishes 4 KiB of memory from the UCX address on,
     whatever lies behind it. What has no zeros to leave out makes a line longer than

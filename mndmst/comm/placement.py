@@ -1,4 +1,4 @@
-"""Where ranks run, and which cores and GPUs of their machine each of them has."""
+"""Placement of ranks: the host, cores and GPUs of each."""
 
 import platform
 from collections import Counter, defaultdict
@@ -18,15 +18,15 @@ class RankPlacement(NamedTuple):
     rank : int
     host : str
     local_rank, local_size : int
-        Which of the ranks on its machine it is.
+        Its number among the ranks of its machine, and their number.
     cores : frozenset of int
-        The cores it may use; other ranks may have the same.
+        The cores it may use; ranks may share cores.
     share : int
-        How many of them it can count on.
+        Number of cores for this rank if ranks divide shared ones.
     threads : int
         Threads of its CPU worker; 0 while they have not been chosen.
     gpus : tuple of str
-        What identifies each of the GPUs it sees.
+        Identifiers of the visible GPUs.
     """
 
     rank: int
@@ -41,13 +41,13 @@ class RankPlacement(NamedTuple):
     def equipped(
         self, gpus: Sequence[str], threads: int | None = None
     ) -> "RankPlacement":
-        """Return the place with GPUs, and threads beside the one that drives a GPU."""
+        """Return the placement with GPUs, and threads beside the GPU's."""
         chosen = threads or max(1, self.share - bool(gpus))
         return self._replace(gpus=tuple(gpus), threads=chosen)
 
     @property
     def device(self) -> int:
-        """Which of the GPUs it sees is this rank's: they are assigned round robin."""
+        """Index of this rank's GPU among the visible ones, assigned round robin."""
         return self.local_rank % len(self.gpus)
 
     @property
@@ -57,7 +57,7 @@ class RankPlacement(NamedTuple):
 
     @property
     def sharers(self) -> int:
-        """How many ranks of the machine have this rank's GPU."""
+        """Number of the machine's ranks with this rank's GPU."""
         return len(range(self.device, self.local_size, len(self.gpus)))
 
     def line(self) -> str:
@@ -71,7 +71,7 @@ class RankPlacement(NamedTuple):
 
 
 def locate(comm: Comm) -> RankPlacement:
-    """Return where this rank runs. Collective."""
+    """Return the placement of this rank. Collective."""
     node = comm.node()
     cores = frozenset(own_cores())
     masks = node.bcast(node.gather(cores))
@@ -88,7 +88,7 @@ def locate(comm: Comm) -> RankPlacement:
 
 
 def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
-    """Return how many cores a rank can count on, at least 1.
+    """Return a rank's share of the cores, at least 1.
 
     Launchers bind each rank to cores of its own, or to the same ones as others: a
     core that several ranks may use is divided between them.
@@ -108,8 +108,8 @@ def warnings(places: Sequence[RankPlacement]) -> list[str]:
 
     Parameters
     ----------
-    places : sequence of Place
-        Those of all ranks, with threads and GPUs.
+    places : sequence of RankPlacement
+        The placements of all ranks, with threads and GPUs.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Arrays that the ranks of one host have in common.
+"""Arrays shared by the ranks of one host.
 
 They are in files without names, which ranks open through the process that has made
 them. So the size of /dev/shm does not limit them, and they disappear with the last
@@ -22,8 +22,8 @@ from ..kernels.edge_columns import PAGE, STAGGER, Shape, read_pages
 from ..kernels.threads import ALONE, Threads
 from .communicator import Comm
 
-# There are no more parts, and they are no smaller: to map a file takes as long as to
-# touch some pages.
+# Largest number of parts, and smallest size: mapping a file takes as long as touching
+# some pages.
 PARTS, PART_BYTES = 8, 1 << 20
 # A constant of the system that the module `mmap` does not have.
 _MAP_FIXED = 0x10
@@ -36,7 +36,7 @@ class SharedMemory:
     ----------
     comm : Comm
     threads : Threads
-        Of this rank; they touch its share.
+        Threads of this rank, which touch its part of the pages.
     """
 
     def __init__(self, comm: Comm, threads: Threads = ALONE) -> None:
@@ -53,8 +53,8 @@ class SharedMemory:
             On every rank, if the system gives none. Ranks of one host may not share if
             they are in containers that hide their processes from each other.
         """
-        places = _places(shapes)
-        return _carved(self._new_block(places[-1]), shapes, places)
+        places = _offsets(shapes)
+        return _views(self._new_block(places[-1]), shapes, places)
 
     def _new_block(self, nbytes: int) -> mmap.mmap:
         block = self._block(nbytes)
@@ -65,11 +65,11 @@ class SharedMemory:
             )
             error.ranks = self.comm.size
             raise error
-        self._touch_share(block)
+        self._touch_part(block)
         return block
 
-    def _touch_share(self, block: mmap.mmap) -> None:
-        """Have the system give this rank's share of the pages."""
+    def _touch_part(self, block: mmap.mmap) -> None:
+        """Make the system map this rank's part of the pages."""
         pages = -(-len(block) // PAGE)
         begin, end = (pages * (self.comm.rank + i) // self.comm.size for i in (0, 1))
         share = np.frombuffer(block, np.uint8)[begin * PAGE : end * PAGE]
@@ -77,7 +77,7 @@ class SharedMemory:
         self.threads.map(read_pages, [(share, *bounds) for bounds in ranges])
 
     def _block(self, nbytes: int) -> mmap.mmap | None:
-        """Return zeros that all ranks see, or None on all of them. Collective."""
+        """Return zeroed memory shared by all ranks, or None on all. Collective."""
         part = max(PART_BYTES, -(-nbytes // (PARTS * PAGE)) * PAGE)
         parts, size = -(-nbytes // part), self.comm.size
         # The first file reaches over all, so that the others find room to lie over it.
@@ -159,8 +159,8 @@ def _lay_over(block: mmap.mmap, place: int, nbytes: int, descriptor: int) -> Non
         raise OSError(ctypes.get_errno(), "mmap")
 
 
-def _places(shapes: Sequence[Shape]) -> list[int]:
-    """Return where arrays begin that lie one after the other, and the end.
+def _offsets(shapes: Sequence[Shape]) -> list[int]:
+    """Return the offsets of consecutive arrays, and the end of the last.
 
     They begin at different offsets of a page; see `allocate_staggered`.
     """
@@ -171,7 +171,7 @@ def _places(shapes: Sequence[Shape]) -> list[int]:
     return places
 
 
-def _carved(
+def _views(
     block: mmap.mmap, shapes: Sequence[Shape], places: list[int]
 ) -> list[np.ndarray]:
     return [

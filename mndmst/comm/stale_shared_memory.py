@@ -1,4 +1,4 @@
-"""Shared memory that MPI libraries have left behind, because a job was killed.
+"""Removal of shared memory files that MPI libraries leave behind in killed jobs.
 
 MPICH's ranks on a machine share a file in /dev/shm, which keeps its name until the last
 of them ends normally; UCX, on which it is built, removes its names at once. A few
@@ -79,7 +79,7 @@ def _lease(handle: int) -> None:
 
 
 def _left_behind(facts: os.stat_result, age: float) -> bool:
-    """Return whether a file is this user's, of the kind that is meant, and old."""
+    """Return whether a file is this user's, regular, and old."""
     return (
         stat.S_ISREG(facts.st_mode)
         and facts.st_uid == os.geteuid()

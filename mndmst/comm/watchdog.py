@@ -1,13 +1,15 @@
-"""Ends a job that has lost a host or a rank: MPI would wait for it for ever.
+"""The watchdog: ends a job that has lost a host or a rank, where MPI would hang.
 
 The ranks, ordered by host, form a ring of TCP connections, and a thread of each waits
 for news of its two neighbours. The kernel of a machine answers keep-alive probes
 whatever its processes do. So a rank that computes for an hour is not lost, but a rank
 whose host or network has failed is, and the connection of a killed rank closes. The
-rank that learns of it first says so and tells its neighbours, which pass it on: the job
-ends everywhere, whatever the launcher does.
+rank that learns of it first prints the error and notifies its neighbours, which pass it
+on: the job ends everywhere, whatever the launcher does.
 
-A rank that was suspended may continue later, and does not end the job (`heartbeat.py`).
+Every few seconds the thread also sends a heartbeat. A suspended process (SIGSTOP, or by
+a scheduler) sends none, but may continue later: the job waits, and the rank before it
+names it to the user.
 """
 
 import atexit
@@ -33,7 +35,7 @@ from .authenticated_links import (
 )
 from .communicator import Comm
 
-# A launcher that has noticed by itself ends the job before a word of ours is needed.
+# A launcher that notices by itself ends the job within this time.
 GRACE_SECONDS = 2.0
 # What the kernel takes between two probes, in seconds.
 LONGEST_PAUSE = 32767
@@ -54,13 +56,12 @@ Link = tuple[socket.socket, RankAddress]
 
 
 class Heartbeat:
-    """What the neighbours of a rank have said of themselves.
+    """Heartbeats to and from the neighbours of a rank.
 
     Parameters
     ----------
-    links : list of (socket, Peer)
-        Connections to the rank after this one, which is told of, and to the one
-        before.
+    links : list of (socket, RankAddress)
+        Connections to the rank after this one, which is watched, and to the one before.
     """
 
     def __init__(self, links: list[Link]) -> None:
@@ -78,11 +79,11 @@ class Heartbeat:
         return max(0.0, self._due - time.monotonic())
 
     def hear(self, number: int) -> None:
-        """Note that a neighbour runs."""
+        """Record a heartbeat of a neighbour."""
         self._heard[number] = time.monotonic()
         if self._missed and number == 0:
             self._missed = False
-            _say(f"rank {self._links[0][1].rank} runs again")
+            _print(f"rank {self._links[0][1].rank} runs again")
 
     def beat(self) -> None:
         """Send a heartbeat if one is due, and report ranks without heartbeats."""
@@ -93,15 +94,14 @@ class Heartbeat:
             self._begin()  # this process was stopped, and received nothing
         self._due = time.monotonic() + BEAT_SECONDS
         for number, (link, _) in enumerate(self._links):
-            # Unread heartbeats would stay in the network, and the kernel's patience
-            # with that has an end.
+            # The kernel would buffer unread heartbeats, and give up in the end.
             if not self._quiet(number):
                 with contextlib.suppress(OSError):
                     link.send(RUNNING)
         if self._quiet(0) and not self._missed:
             self._missed = True
             peer = self._links[0][1]
-            _say(
+            _print(
                 f"rank {peer.rank} on {peer.host} has not run for {QUIET_SECONDS:g} s: "
                 "it was stopped, or its machine is busy with something else. The other "
                 f"ranks wait for it; there, kill -CONT {peer.process} lets it go on"
@@ -111,7 +111,7 @@ class Heartbeat:
         return time.monotonic() - self._heard[number] > QUIET_SECONDS
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     with contextlib.suppress(OSError):
         os.write(sys.stderr.fileno(), f"mndmst: {text}\n".encode())
 
@@ -127,7 +127,7 @@ def watch(comm: Comm, seconds: int) -> str:
     Returns
     -------
     str
-        Why there is no watchdog, or nothing.
+        The reason why there is no watchdog; empty if there is one.
     """
     if comm.size == 1 or seconds == 0:
         return ""
@@ -178,8 +178,8 @@ class Watchdog:
 
     Parameters
     ----------
-    own : Peer
-    links : list of (socket, Peer)
+    own : RankAddress
+    links : list of (socket, RankAddress)
         Connections to the rank after this one and to the one before.
     seconds : int
         How long a host may be out of reach.
@@ -206,12 +206,12 @@ class Watchdog:
     def dismiss(self) -> None:
         """Tell the neighbours that this rank ends normally."""
         self._dismissed = True
-        self._tell(LEAVING)
+        self._send(LEAVING)
         for link, _ in self.links:
             with contextlib.suppress(OSError):
                 link.shutdown(socket.SHUT_RDWR)
 
-    def _tell(self, news: bytes) -> None:
+    def _send(self, news: bytes) -> None:
         for link, _ in self.links:
             with contextlib.suppress(OSError):
                 link.send(news)
@@ -229,7 +229,7 @@ class Watchdog:
                     continue
                 message = self._reason(key.data, news)
                 if message is not None and not self._dismissed:
-                    self._tell(LOST)
+                    self._send(LOST)
                     self._end(message)
                 selector.unregister(key.fileobj)
             heartbeat.beat()
@@ -240,8 +240,8 @@ class Watchdog:
         if news == LEAVING:
             return None
         if news == LOST:
-            return ""  # another rank has told the user
-        # One neighbour speaks; the other one only where the first cannot.
+            return ""  # another rank has printed the error
+        # One neighbour prints the error; the other one only if the first cannot.
         time.sleep(GRACE_SECONDS * (number + (news != SILENT)))
         if news == SILENT:
             return (
@@ -256,7 +256,7 @@ class Watchdog:
 
 
 def _next_news(link: socket.socket) -> bytes:
-    """Return what a neighbour says, nothing if it has gone without a word."""
+    """Return a neighbour's next message; empty if its connection closed."""
     try:
         return link.recv(1)
     except ConnectionResetError:
@@ -269,7 +269,7 @@ _AGAIN = "start again, with --resume where there is a checkpoint."
 
 
 def keep_alive(link: socket.socket, seconds: int) -> None:
-    """Let the kernel ask the other end for a sign of life, and give it some time."""
+    """Enable keep-alive probes that give up after some seconds."""
 
     def pause(wished: float) -> int:
         return int(min(max(1, wished), LONGEST_PAUSE))

@@ -39,7 +39,7 @@ FOREST = Kind(
 # The forest as a table of edges, which the writer chooses by the ending
 FOREST_OR_TABLE = FOREST._replace(endings=(*_HDF5, ".csv", ".tsv"))
 LABELS = Kind("file of labels", (*_HDF5, ".csv", ".tsv"), "mndmst-labels")
-CLUSTERS = Kind("cluster file", (*_HDF5, ".csv"), "mndmst-clusters")
+CLUSTERS = Kind("cluster file", (*_HDF5, ".csv", ".nwk"), "mndmst-clusters")
 COLUMN = Kind("column of weights", (".h5",), "mndmst-column")
 POINTS = Kind("file of points", (".npy",))
 TABLE = Kind("table", (".csv", ".parquet", ".arrow"))

@@ -1,7 +1,7 @@
 """Measures of flat clusters: centroids, medoids, exemplars and validity (DBCV).
 
 Validity: Moulavi, Jaskowiak, Campello, Zimek and Sander, SDM 2014. The estimate is
-hdbscan's: its density sparseness and separation are those of the tree's edges.
+hdbscan's: it takes density sparseness and separation from the tree's edges.
 """
 
 from collections.abc import Mapping

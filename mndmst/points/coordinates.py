@@ -13,6 +13,8 @@ from .metrics import METRICS, Norm, check_metric, prepared
 from .scale import Scale, extremes, scale_for
 
 ROWS = 1 << 14  # points that are looked at together
+# Of fewer coordinates a float64 copy takes little memory and spares later divisions.
+COPIED = 1 << 24
 # Types whose numbers are all float32 numbers, too.
 SMALL = ("b1", "i1", "u1", "i2", "u2", "f2", "f4")
 
@@ -63,7 +65,7 @@ def point_coordinates(points: np.ndarray, metric: str) -> PointCoordinates:
         span = [extremes(divided.of(part)) for part in _parts(len(points))]
         smallest, largest = min(s for s, _ in span), max(x for _, x in span)
         scale = scale_for(Norm.EUCLIDEAN, smallest, largest)
-        if scale.factor == 1:
+        if scale.factor == 1 and points.size > COPIED:
             return divided
         return PointCoordinates(scale.scaled(divided.all()), none, none, scale)
     values = _typed(points) if metric == "euclidean" else points.astype(np.float64)

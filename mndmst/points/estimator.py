@@ -115,7 +115,7 @@ core_dist_n_jobs, prediction_data, copy
     cluster_selection_method : {"eom", "leaf"}
         Clusters of most excess of mass, or the leaves of the condensed tree.
     allow_single_cluster : bool
-        Allow one cluster of all points but those that leave it first.
+        Allow one cluster of all points except the first to leave it.
     cluster_selection_epsilon_max : float
         Do not select clusters born at a larger distance, with "eom".
     metric_params : dict, optional
@@ -235,8 +235,8 @@ core_dist_n_jobs, prediction_data, copy
         ----------
         X : array-like or sparse matrix of numbers, shape (points, dimensions)
             With metric "precomputed" distances: a square matrix, in which infinity is a
-            missing distance; those of SciPy's `pdist`; or a sparse matrix, in which all
-            others are missing.
+            missing distance; the result of SciPy's `pdist`; or a sparse matrix, in
+            which all others are missing.
         y : None
             Ignored.
 
@@ -316,8 +316,13 @@ core_dist_n_jobs, prediction_data, copy
         probabilities : ndarray of float64, shape (points,)
         """
         joined, clusters = self._connected(X)[1], self._clusters
-        flat = clusters.tree, clusters.chosen, clusters.flat.labels
-        return predicted_labels(*flat, float(self.cluster_selection_epsilon), joined)
+        return predicted_labels(
+            clusters.tree,
+            clusters.chosen,
+            clusters.flat.labels,
+            float(self.cluster_selection_epsilon),
+            joined,
+        )
 
     def approximate_predict_scores(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return the outlier scores (GLOSH) of new points, float64, 0 to 1."""
@@ -403,8 +408,8 @@ core_dist_n_jobs, prediction_data, copy
             If there is no such cluster.
         """
         with _value_errors():
-            members = self._members(cluster_id)
-            return medoid_of(*members, self.metric, self._metric_parameters())
+            points, strength = self._members(cluster_id)
+            return medoid_of(points, strength, self.metric, self._metric_parameters())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -601,9 +606,9 @@ core_dist_n_jobs, prediction_data, copy
         chosen = clusters_by_label(tree, clusters.chosen, clusters.flat.labels)
         result = np.zeros((len(points), len(chosen)))
         known = np.isfinite(points).all(axis=1)
-        facts = self.metric, self._metric_parameters()
+        metric, parameters = self.metric, self._metric_parameters()
         nearness = [
-            nearest_distances(points[known], exemplars, *facts)
+            nearest_distances(points[known], exemplars, metric, parameters)
             for exemplars in self.exemplars_
         ]
         if nearness:

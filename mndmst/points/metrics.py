@@ -93,7 +93,7 @@ def prepared(points: np.ndarray, metric: str, first: int = 0) -> np.ndarray:
 
 
 def shown(distance: np.ndarray, metric: str) -> np.ndarray:
-    """Return distances of a metric from those of its norm."""
+    """Return distances of a metric from distances of its norm."""
     return METRICS[metric].shown(distance)
 
 
@@ -130,8 +130,8 @@ def _on_globe(points: np.ndarray, first: int) -> np.ndarray:
     """Return the points of a unit sphere at latitudes and longitudes."""
     if points.shape[1] != 2 or (np.abs(points[:, 0]) > POLE + BEYOND_POLE).any():
         raise InputError(
-            "haversine distances are those of points with a latitude and a "
-            "longitude, in radians; np.radians turns degrees into these."
+            "haversine distances take points with a latitude and a longitude, in "
+            "radians; np.radians converts degrees."
         )
     latitude, longitude = np.clip(points[:, 0], -POLE, POLE), points[:, 1]
     ring = np.cos(latitude)

@@ -13,7 +13,7 @@ class Neighbours(NamedTuple):
     weight : ndarray of float64, shape (points, k)
         Distances, or mutual reachability distances, in the order of distances.
     positions : ndarray of uint32, shape (points, k)
-        See `remote_points` for those of other ranks.
+        See `remote_points` for positions on other ranks.
     cores : ndarray of float64, shape (points,)
         Distances to the `min_samples`-th neighbour; zeros for plain distances.
     reach : ndarray of float64, shape (points,)

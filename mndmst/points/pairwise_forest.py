@@ -228,8 +228,8 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
         cores[enough] = distance[order][place[enough]]
     distance = np.maximum(np.maximum(distance / alpha, cores[src]), cores[dst])
     near = np.isfinite(distance)
-    columns = src[near].astype(np.int64), dst[near].astype(np.int64), distance[near]
-    forest = minimum_spanning_forest(*columns, n)
+    src, dst = src[near].astype(np.int64), dst[near].astype(np.int64)
+    forest = minimum_spanning_forest(src, dst, distance[near], n)
     return PointForest(forest, len(forest), True)
 
 
@@ -244,8 +244,8 @@ def square_of_condensed(distances: np.ndarray) -> np.ndarray:
     n = round((1 + np.sqrt(1 + 8 * len(distances))) / 2)
     if n * (n - 1) // 2 != len(distances):
         raise InputError(
-            f"{counted(len(distances), 'distance')} in one dimension are not those of "
-            "all pairs of points; give as many as SciPy's pdist returns"
+            f"{counted(len(distances), 'distance')} in one dimension are not one for "
+            "each pair of points; give the result of SciPy's pdist"
         )
     square = np.zeros((n, n))
     upper = np.triu_indices(n, 1)

@@ -10,7 +10,7 @@ and Lebrun-Grandié (ICPP 2022), after the dual-tree one of March, Ram and Gray 
 need, too.
 
 Several ranks distribute the points by space. Each finds the neighbours of its points
-among those of all ranks, and joins along certified edges inside the rank that also
+among the points of all ranks, and joins along certified edges inside the rank that also
 precede all edges to other ranks.
 
 Edges are compared by (distance, smaller point, larger point), and all distances have
@@ -42,7 +42,7 @@ from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
 from .search_choice import check_search, choose_search, make_search
 from .search_reporter import SearchReporter
 
-# Neighbours listed beyond those of core distances, and at least. More take longer to
+# Neighbours listed in addition to `min_samples`, and at least. More take longer to
 # find; with fewer, fewer edges are certified.
 BEYOND, LEAST = 4, 6
 # Neighbours listed on a device, at least: there they cost less than later rounds.
@@ -190,7 +190,7 @@ def distributed_forest(
     Parameters
     ----------
     part : ndarray of float64, shape (points, dimensions)
-        The points of this rank, numbered after those of the ranks before it.
+        The points of this rank, numbered after the points of the ranks before it.
     metric, min_samples, neighbours
         See `points_forest`.
     threads : int
@@ -312,8 +312,8 @@ def _split_by_owner(
     position, j = np.nonzero(found.positions >= n)
     far = found.positions[position, j]
     key = key_of(rows[position], search.remote.gather_values(rows, far))
-    ends = position.astype(np.uint32), far
-    listed = PointEdges(*ends, found.weight[position, j], key)
+    near, weight = position.astype(np.uint32), found.weight[position, j]
+    listed = PointEdges(near, far, weight, key)
     outside = equal.b >= n
     cut = PointEdges.concatenate([listed, equal.take(outside)])
     return equal.take(~outside), cut

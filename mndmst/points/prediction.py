@@ -157,8 +157,8 @@ class TrainingPoints:
 class SearchOnDemand:
     """Training points whose search is prepared at the first prediction.
 
-    Parameters are those of `TrainingPoints`. Preparing changes this object, and not the
-    estimator that holds it.
+    See `TrainingPoints` for the parameters. Preparing changes this object, not the
+    estimator that owns it.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 The positions of the ranks' trees are numbered consecutively. Rank r owns the global
 positions [bounds[r], bounds[r + 1]). A rank counts positions from its own first one,
-modulo 2^32: its own are 0, 1, ..., and those of other ranks are larger.
+modulo 2^32: its own are 0, 1, ...; positions on other ranks are larger.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +36,7 @@ def key_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return low.astype(np.uint64) << np.uint64(32) | high
 
 
-class Ranks(Protocol):
+class RankReductions(Protocol):
     """The collective operations on small arrays that a search needs; see `Comm`."""
 
     @property
@@ -77,12 +77,12 @@ class RemotePoints(Protocol):
 
     Attributes
     ----------
-    ranks : Ranks
+    ranks : RankReductions
     total : int
         Number of points on all ranks.
     """
 
-    ranks: Ranks
+    ranks: RankReductions
     total: int
 
     def gather_values(self, column: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -142,7 +142,7 @@ class NoRemotePoints:
     """The remote points of a process that owns all points: none."""
 
     def __init__(self, total: int) -> None:
-        self.ranks: Ranks = OneRank()
+        self.ranks: RankReductions = OneRank()
         self.total = total
 
     def gather_values(self, column: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -218,7 +218,7 @@ class MpiPoints:
         self, comm: Comm, owned: OwnedTree, threads: Threads, batch: int
     ) -> None:
         self.comm, self.owned, self.threads, self.batch = comm, owned, threads, batch
-        self.ranks: Ranks = comm
+        self.ranks: RankReductions = comm
         tree = owned.tree
         self.bounds = np.append(0, np.cumsum(comm.allgather(len(tree.rows))))
         self.first, self.total = int(self.bounds[comm.rank]), int(self.bounds[-1])

@@ -38,7 +38,7 @@ class Scale:
     factor : float
         A power of two; 1 for nearly all points.
     wide : bool
-        Whether coordinates span so many powers of ten that some squares may be zero
+        Whether coordinates span powers of ten so different that squares may be zero
         for any factor.
     """
 

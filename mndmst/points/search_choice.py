@@ -23,6 +23,7 @@ from .kernels.visits import count_visited
 from .metrics import METRICS, Norm, check_metric
 from .point_search import PointSearch, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
+from .scale import Scale
 from .search_reporter import SearchReporter
 
 SEARCHES = ("auto", "tree", "product")
@@ -128,6 +129,23 @@ def make_search(
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")
     return ProductSearch(HostProducts(arrays, threads), rows, threads, report)
+
+
+def visits_most(points: np.ndarray, neighbours: int) -> bool:
+    """Return whether products of the host find neighbours sooner than a tree.
+
+    Parameters
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+        Distances between them are Euclidean.
+    """
+    count, dimensions = points.shape
+    if dimensions <= FEW_DIMENSIONS or count < FEW_POINTS:
+        return False
+    none = np.empty(0)
+    computed = PointCoordinates(points, none, none, Scale())
+    worth = (1 + FIXED / dimensions) / VISIT
+    return visits(computed, neighbours) / count > worth
 
 
 def visits(points: PointCoordinates, neighbours: int) -> float:

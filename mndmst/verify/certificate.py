@@ -24,7 +24,7 @@ from ..io.shards.sharded_graph import ShardedGraph
 from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine, unlike
 from .rows import KINDS, Findings, check_rows, merge, pieces
 
-# A vertex in a problem: an end of an edge (u, v), or one of those of a wrong label
+# A vertex in a problem: an end of an edge (u, v), or a vertex with a wrong label
 _VERTEX = re.compile(
     r"(?<=\()\d+(?=, \d+\))|(?<=, )\d+(?=\))"
     r"|(?<=^vertex )\d+(?= has label)|(?<= has label )\d+|(?<=, but )\d+(?= is the)"

@@ -6,8 +6,8 @@ largest claim that their lightest tree edge is the lightest of all edges that le
 point of the component: against its nearest neighbours, and if these do not reach as far
 as the claimed edge, against all points of other components within that distance.
 Two components differ in a bit of their numbers, so a tree of the points with that bit
-and one of those without find all of them. Trees and searches are SciPy's, and they only
-propose: distances are computed here.
+and one of those without find all of them. In many dimensions products of all pairs find
+them (`product_index`). Trees and products only propose: distances are computed here.
 
 Equal points are as far from all others, so of the equal points in one component only
 the smallest number can have the first edge in the order (`Distinct`). Where most points
@@ -26,8 +26,10 @@ from ..io.results.forest_file import ForestFile, read_forest
 from ..points.metrics import METRICS, Norm, prepared, shown
 from ..points.point_files import uuid_of
 from ..points.scale import extremes, scale_for
+from ..points.search_choice import visits_most
 from .candidate import LIMIT, Examination, examine, unlike
 from .certificate import Verdict
+from .product_index import ProductIndex
 
 FIRST_FOUND = 8  # points of other components that a search asks for at first
 PAIRS = 1 << 21  # that are held at a time
@@ -184,6 +186,10 @@ class Claims:
         far = (distinct.reach[of] <= bound) & (distinct.cores[of] <= bound)
         pairs = of[far] * len(component) + component[testing[far]]
         asking = testing[far][np.unique(pairs, return_index=True)[1]]
+        if distinct.products is not None:
+            return texts or self._search_products(
+                distinct.products, asking, second, claim, component, edges
+            )
         for bit in range(int(component.max()).bit_length()):
             for side in (0, 1):
                 if texts or len(asking) == 0:
@@ -193,6 +199,33 @@ class Claims:
                 here = asking[~of_side[asking]]
                 texts = self._search(here, others, claim, edges)
         return texts
+
+    def _search_products(
+        self,
+        products: ProductIndex,
+        asking: np.ndarray,
+        second: np.ndarray,
+        claim: np.ndarray,
+        component: np.ndarray,
+        edges: tuple[np.ndarray, ...],
+    ) -> list[str]:
+        """Compare points with all others as near as the claimed edges are long."""
+        distinct = self.distinct
+        first = distinct.first
+        radius = edges[2][claim[asking]] * (1 + SLACK)
+        for block, may in products.within(distinct.of[asking], radius):
+            asked = asking[block]
+            own = component[asked][:, None]
+            may &= (own != component[first]) | (own != component[second])
+            row, place = np.nonzero(may)
+            a, one, other = asked[row], first[place], second[place]
+            b = np.where(component[a] != component[one], one, other)
+            for begin in range(0, len(a), PAIRS):
+                part = slice(begin, begin + PAIRS)
+                texts = self._compare(a[part], b[part], claim, edges)
+                if texts:
+                    return texts
+        return []
 
     def _search(
         self,
@@ -296,6 +329,8 @@ class Distinct:
         The nearest ones, itself among them.
     reach : ndarray of float64, shape (distinct,)
         No other is nearer than that.
+    products : ProductIndex or None
+        In place of a tree where that would visit most points.
     """
 
     def __init__(self, points: np.ndarray, norm: Norm, min_samples: int) -> None:
@@ -306,12 +341,18 @@ class Distinct:
         self.of = of.reshape(-1)
         count = len(self.places)
         listed = min(count, min_samples + 1 + MORE)
-        self._tree: Any = optional("scipy.spatial", "formats").cKDTree(self.places)
-        each = [*range(1, listed + 1)]
-        far, self.near = self._tree.query(self.places, each, p=norm.p, workers=-1)
+        self.products: ProductIndex | None = None
+        if norm == Norm.EUCLIDEAN and visits_most(self.places, listed):
+            self.products = ProductIndex(self.places)
+            self.near, reach = self.products.nearest(listed)
+        else:
+            self._tree: Any = optional("scipy.spatial", "formats").cKDTree(self.places)
+            each = [*range(1, listed + 1)]
+            far, self.near = self._tree.query(self.places, each, p=norm.p, workers=-1)
+            reach = far[:, -1]
         self.reach = np.full(count, np.inf)
         if listed < count:
-            self.reach = far[:, -1] * (1 - SLACK)
+            self.reach = reach * (1 - SLACK)
         self.cores = np.zeros(count)
         if min_samples:
             self._find_cores(min_samples)
@@ -331,12 +372,20 @@ class Distinct:
         every = np.arange(len(self.places))[:, None]
         self.cores = self._kth(every, self.near, min_samples)
         # One that is not listed may be nearer by a rounding.
-        for row in np.flatnonzero(self.cores >= self.reach):
+        for row in np.flatnonzero(self.cores >= self.reach).tolist():
             radius = self.cores[row] * (1 + SLACK)
-            ball = self._tree.query_ball_point(self.places[row], radius, p=self.norm.p)
-            self.cores[row] = self._kth(
-                np.array([[row]]), np.array([ball]), min_samples
-            )[0]
+            ball = self._within(row, radius)
+            self.cores[row] = self._kth(np.array([[row]]), ball[None, :], min_samples)[
+                0
+            ]
+
+    def _within(self, row: int, radius: float) -> np.ndarray:
+        """Return all distinct points that may be within a radius of one."""
+        if self.products is None:
+            place = self.places[row]
+            return np.array(self._tree.query_ball_point(place, radius, p=self.norm.p))
+        ((_, may),) = self.products.within(np.array([row]), np.array([radius]))
+        return np.flatnonzero(may[0])
 
     def _kth(self, a: np.ndarray, b: np.ndarray, k: int) -> np.ndarray:
         """Return the distance from each `a` to the k-th of the points equal to `b`.

@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
+from mndmst.backends.cuda import unavailable
 from mndmst.points import search_choice
 from mndmst.points.point_forest import points_forest
+
+reason = unavailable()
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(reason is not None, reason=str(reason)),
+]
 
 SHAPES = {
     "line": lambda r: np.outer(np.arange(700.0), np.ones(7)),

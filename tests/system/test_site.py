@@ -20,7 +20,7 @@ def build(root: Path, site: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(site),
          "-f", str(root / "launch/mkdocs.yml")],
-        capture_output=True, text=True, timeout=120, check=False, cwd=root,
+        capture_output=True, text=True, timeout=280, check=False, cwd=root,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
     )  # fmt: skip
 

@@ -7,9 +7,9 @@ vertex that are lighter than its lightest edge, and have not been so on a level 
 are a chain of the dendrogram: each is the parent of the one before, and that lightest
 edge the parent of the last (Sao, Prokopenko and Lebrun-Grandié, "PANDORA", ICPP 2024).
 
-Vertices of all levels have one numbering, level by level, fewer than twice as many as
-there are vertices. Where threads own ranges of vertices each reads all edges: streams
-are cheap, and nothing has to be atomic.
+Vertices of all levels have one numbering, level by level, with fewer than 2n numbers.
+Where threads own ranges of vertices each reads all edges: streams are cheap, and
+nothing has to be atomic.
 """
 
 import numpy as np

@@ -15,9 +15,11 @@ One HDF5 file::
         condensed                of HDBSCAN*: parent, child, lambda, size
 
 What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
-ids, labels and probabilities as text, or that dendrogram.
+ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
+`.nwk` has the dendrogram as Newick trees.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from ..hdf5.checked_datasets import checked_dataset, read_dataset
 from ..hdf5.hdf5_writer import hdf5_file
 from ..memory_limit import check_room
 from ..names import NameSource
+from .newick import write_newick
 from .text_tables import (
     Cells,
     name_cells,
@@ -70,6 +73,13 @@ def write_clusters(
         id_name = attributes.get("ids-name", "id")
         _write_text(path, id_name, columns, files, names)
         return
+    if path.suffix == ".nwk":
+        with (
+            files.file(path, CLUSTERS) as temporary,
+            temporary.open("w", encoding="utf-8") as text,
+        ):
+            write_newick(text, columns["linkage"], _leaf_names(columns, names))
+        return
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(header | attributes)
@@ -81,6 +91,18 @@ def write_clusters(
             chunked = {"chunks": (rows, *column.shape[1:]), "fletcher32": True}
             # HDF5 cannot chunk a dataset without elements, such as one point's linkage.
             file.create_dataset(name, data=column, **(chunked if rows else {}))
+
+
+def _leaf_names(
+    columns: dict[str, np.ndarray], names: NameSource | None
+) -> Callable[[int], str]:
+    """Return the function that names the leaves of a dendrogram."""
+    if names is not None:
+        return lambda vertex: names.take(np.array([vertex])).texts()[0]
+    if "ids" in columns:
+        ids = columns["ids"]
+        return lambda vertex: str(ids[vertex])
+    return str
 
 
 def _write_text(

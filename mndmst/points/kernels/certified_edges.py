@@ -11,21 +11,21 @@ from .boruvka_steps import NO_EDGE
 def first_listed(found, rows, of_position, active, first):
     """Find the first listed edge, in the order, that leaves each component.
 
-    Only the lists of its own points count. An edge is a position in the lists.
+    Only the lists of its own points count. An edge is an index in the flat lists.
 
     Parameters
     ----------
     found : Neighbours
     active : ndarray of uint32
-        The positions whose lists may leave their component; those that do come to the
-        front.
+        The positions whose lists may leave their component; the positions whose
+        lists do leave it move to the front.
     first : ndarray of int64, shape (components,)
         Becomes an edge, or NO_EDGE.
 
     Returns
     -------
     int
-        How many positions are in front.
+        Number of positions in front.
     """
     first[:] = NO_EDGE
     bound = np.full(len(first), np.inf)

@@ -69,7 +69,7 @@ def fill_blocks(points, tree, first, last):
 
 @kernel
 def fill_boxes(tree):
-    """Compute the boxes of inner nodes from those of the leaves."""
+    """Compute the boxes of inner nodes from the boxes of the leaves."""
     for node in range(len(tree.left) - 1, -1, -1):  # children come after their parent
         left = tree.left[node]
         if left >= 0:

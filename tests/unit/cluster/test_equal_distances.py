@@ -31,8 +31,7 @@ from mndmst.cluster.density import (
     outlier_scores,
 )
 from mndmst.cluster.linkage import single_linkage
-from mndmst.cluster.selection import ClusterSelection, select_clusters
-from mndmst.cluster.stable import most_stable
+from mndmst.cluster.selection import ClusterSelection, most_stable, select_clusters
 from mndmst.points.point_files import example_points
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ class Pair:
         self.now = 1000.0
         self.said: list[str] = []
         monkeypatch.setattr(watchdog.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(watchdog, "_say", self.said.append)
+        monkeypatch.setattr(watchdog, "_print", self.said.append)
         self.ends = [socket.socketpair() for _ in range(2)]
         peers = RankAddress("there", 2, "", 77), RankAddress("yonder", 0, "", 78)
         self.pulse = Heartbeat(

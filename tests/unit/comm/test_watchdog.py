@@ -107,7 +107,7 @@ def test_who_says_nothing_is_told_of_once(
     said: queue.Queue[str] = queue.Queue()
     monkeypatch.setattr(watchdog, "BEAT_SECONDS", 0.05)
     monkeypatch.setattr(watchdog, "QUIET_SECONDS", 0.4)
-    monkeypatch.setattr(watchdog, "_say", said.put)
+    monkeypatch.setattr(watchdog, "_print", said.put)
     trio = trio_after()
     assert "rank 2 on there has not run" in said.get(timeout=5)
     assert trio.messages.empty()  # which ends nothing
@@ -141,7 +141,7 @@ def test_strangers_delay_nobody(listener: socket.socket) -> None:
     with contextlib.ExitStack() as stack:
         strangers = [
             stack.enter_context(socket.create_connection(place))
-            for _ in range(2 * authenticated_links.MOST_STRANGERS)
+            for _ in range(2 * authenticated_links.MOST_UNAUTHENTICATED)
         ]
         for stranger in strangers[::3]:
             stranger.send(b"x")

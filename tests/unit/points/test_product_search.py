@@ -86,7 +86,11 @@ def test_all_searches_find_the_forest_of_prim(shape, min_samples):
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i4"])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_points_of_any_type_have_the_forest_of_their_float64_values(metric, dtype):
+@pytest.mark.parametrize("copied", [0, 1 << 24])
+def test_points_of_any_type_have_the_forest_of_their_float64_values(
+    metric, dtype, copied, monkeypatch
+):
+    monkeypatch.setattr("mndmst.points.coordinates.COPIED", copied)
     points = (9 * np.random.default_rng(5).standard_normal((300, 16))).astype(dtype)
     points[:, 0] += 30  # no point is zero
     found = edges_of(points, metric, 4, search="product")

@@ -36,7 +36,7 @@ def write(path: Path, points: np.ndarray, forest: Forest, **config: object) -> N
 
 
 @pytest.mark.parametrize("min_samples", [0, 1, 6])
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_exact_forests_are_proved(
     kind: str, metric: str, min_samples: int, tmp_path: Path
@@ -48,6 +48,20 @@ def test_exact_forests_are_proved(
     verdict = verify_points(points, path)
     assert verdict.ok, verdict.text()
     assert verdict.m == 400 * 399 // 2 and verdict.weight == found.forest.total_weight
+
+
+@pytest.mark.parametrize("metric", ["chebyshev", "correlation", "haversine"])
+def test_a_forest_of_another_metric_is_refuted(metric: str, tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    points = generator.uniform(-1.5, 1.5, (300, 2 if metric == "haversine" else 5))
+    path = tmp_path / "forest.h5"
+    right = points_forest(points, metric, 4).forest
+    write(path, points, right, metric=metric, min_samples=4)
+    assert verify_points(points, path).ok
+    wrong = points_forest(points, "euclidean", 4).forest
+    write(path, points, wrong, metric=metric, min_samples=4)
+    verdict = verify_points(points, path)
+    assert not verdict.ok and "has weight" in verdict.problems[0]
 
 
 @pytest.mark.parametrize("min_samples", [0, 6])
@@ -122,3 +136,48 @@ def test_damages_are_named(tmp_path: Path) -> None:
     write(path, points, forest)
     with pytest.raises(InputError, match="which distances"):
         verify_points(points, path)
+
+
+@pytest.mark.parametrize("min_samples", [0, 4])
+def test_products_prove_and_refute_as_trees_do(
+    min_samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points of many dimensions, and equal ones, are proved by products."""
+    from mndmst.points.point_forest import points_forest
+    from mndmst.verify import point_certificate
+    from mndmst.verify.point_certificate import Claims
+
+    generator = np.random.default_rng(4)
+    points = generator.standard_normal((300, 40))
+    points[generator.integers(0, 300, 60)] = points[7]
+    monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: True)
+    claims = Claims(points, "euclidean", min_samples)
+    assert claims.distinct.products is not None
+    forest = points_forest(points, "euclidean", min_samples).forest
+    columns = forest.src, forest.dst, forest.weight
+    assert claims.problems(*columns) == []
+    # The heaviest edge, replaced by another between the same two trees, is refuted.
+    heaviest = int(np.argmax(forest.weight))
+    rest = np.delete(np.arange(len(forest.src)), heaviest)
+    side = points_side(forest.src[rest], forest.dst[rest], 300, forest.src[heaviest])
+    one, other = np.flatnonzero(side)[-1], np.flatnonzero(~side)[-1]
+    ends = np.sort([one, other])
+    src, dst = forest.src.copy(), forest.dst.copy()
+    src[heaviest], dst[heaviest] = ends
+    weight = forest.weight.copy()
+    weight[heaviest] = claims.weight(ends[:1], ends[1:])[0]
+    if weight[heaviest] > forest.weight[heaviest]:
+        assert any("comes before" in text for text in claims.problems(src, dst, weight))
+
+
+def points_side(src: np.ndarray, dst: np.ndarray, count: int, start: int) -> np.ndarray:
+    """Return which points edges join with one."""
+    inside = np.zeros(count, bool)
+    inside[start] = True
+    while True:
+        grown = inside.copy()
+        grown[dst[inside[src]]] = True
+        grown[src[inside[dst]]] = True
+        if (grown == inside).all():
+            return inside
+        inside = grown

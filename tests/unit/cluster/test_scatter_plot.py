@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mndmst.cluster.picture import draw
+from mndmst.cluster.scatter_plot import draw
 from mndmst.host.errors import ConfigError
 from mndmst.io.atomic_output import AtomicOutput
 
