@@ -56,6 +56,7 @@ COMMANDS = {
     "column": "column",
     "convert": "convert",
     "verify": "verify",
+    "draw": "draw",
     "info": "info",
     "report": "report",
     "compile": "compile",

@@ -50,6 +50,9 @@ BENCH_RECORD = Kind("record of bench", (".json", ""), "mndmst-bench-record")
 ADDRESS = Kind("file of an address", (), "mndmst-address")
 _PICTURE = (".png", ".svg", ".pdf")
 PICTURE = Kind("picture of clusters", _PICTURE, "mndmst-clusters-picture")
+FOREST_PICTURE = Kind(
+    "picture of a forest", (*_PICTURE, ".geojson"), "mndmst-forest-picture"
+)
 BENCH_PICTURE = Kind("picture of bench", _PICTURE, "mndmst-bench-picture")
 PAGE = Kind("page of a report", (".html", *_PICTURE), "mndmst-report-page")
 

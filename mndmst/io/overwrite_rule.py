@@ -8,7 +8,7 @@ The proof is a mark inside the file, which every writer sets and the reader find
 without reading all of it:
 
 - HDF5: the attribute `format` of the root;
-- JSON: the first two entries, `format` and `creator`;
+- JSON and GeoJSON: the first two entries, `format` and `creator`;
 - HTML: `<meta name="generator">`; PNG: the text `Software`; SVG: the creator's title;
   PDF: `Creator` of the document information.
 
@@ -29,7 +29,7 @@ from .file_suffixes import Kind
 from .regular_files import opened
 
 # Names whose files have a place for a mark.
-MARKED = (".h5", ".hdf5", ".json", ".html", ".png", ".svg", ".pdf", "")
+MARKED = (".h5", ".hdf5", ".json", ".geojson", ".html", ".png", ".svg", ".pdf", "")
 _HEAD_BYTES, _TAIL_BYTES = 1 << 16, 1 << 18
 _PNG = b"\x89PNG\r\n\x1a\n"
 

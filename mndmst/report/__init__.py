@@ -1,5 +1,6 @@
-"""Pictures of runs, drawn from the JSON reports that `--report` writes.
+"""Pictures of runs, from the JSON reports that `--report` writes, and of forests.
 
-One function for each chart, which draws on axes of Matplotlib; `page` puts them on one
-self-contained page, `trace` writes what timeline viewers of browsers read.
+`draw` has one function for each chart, which draws on axes of Matplotlib; `page` puts
+them on one self-contained page, `trace` writes what timeline viewers of browsers read.
+`forest_picture` draws a forest at the positions of points or of a `forest_layout`.
 """

@@ -40,6 +40,7 @@ PROVED = [
     ("hdbscan {}/p.csv -q --plot", "h.pdf"),
     ("linkage {}/p.csv -q -o", "l.h5"),
     ("linkage {}/p.csv -q --forest", "lf.hdf5"),
+    ("draw {}/f.h5 -q -o", "d.png"),
     ("report {}/r.json -o", "page.html"),
     ("report {}/r.json -o", "page.svg"),
     ("report {}/r.json --trace", "trace.json"),

@@ -1,0 +1,224 @@
+"""A picture of a forest: edges in the colours of their weights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..api.forest import Forest
+from ..host.errors import optional
+from ..host.formatting import counted
+from ..io.atomic_output import AtomicOutput
+from ..io.file_suffixes import FOREST_PICTURE
+from ..io.picture_file import write_picture_file
+
+MOST_LINES = 1_000_000  # edges or vertices; more are added up pixel by pixel
+MOST_VECTORS = 20_000  # edges or vertices; more become pixels of .svg and .pdf, too
+INCHES = 9
+PIXELS_PER_INCH = 150
+GRID = 1_350  # pixels of an accumulated image, along its longer side
+MOST_SAMPLES = 100_000_000  # pixels of edges that an image adds up
+SAMPLES_AT_ONCE = 1 << 22
+COLOURS = "viridis"
+
+
+@dataclass(frozen=True)
+class PlacedForest:
+    """A forest whose vertices have positions.
+
+    Attributes
+    ----------
+    forest : Forest
+    positions : ndarray of float64, shape (vertices, 2)
+    axis_names : tuple of str, or None
+        The names of the two coordinates; None if they have no meaning.
+    equal_scale : bool
+        Whether a unit across is a unit up, in every picture that stays readable.
+    """
+
+    forest: Forest
+    positions: np.ndarray
+    axis_names: tuple[str, str] | None = None
+    equal_scale: bool = True
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the picture is an image that is accumulated."""
+        most = max(len(self.forest), self.forest.num_vertices)
+        return most > MOST_LINES
+
+    @property
+    def is_square(self) -> bool:
+        """Whether the picture has one scale for both axes."""
+        extent = self.positions.max(axis=0) - self.positions.min(axis=0)
+        return self.equal_scale and bool(extent.min() > 0.2 * extent.max())
+
+
+def write_forest_picture(
+    placed: PlacedForest,
+    path: Path,
+    files: AtomicOutput,
+    names: Sequence[str] | None = None,
+) -> None:
+    """Write a picture of a forest as .png, .svg or .pdf.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        The names of all vertices, to write beside them.
+
+    Raises
+    ------
+    OutputError
+        If the picture cannot be written.
+    MissingExtraError
+        If Matplotlib is not installed.
+    """
+    figure = optional("matplotlib.figure", "plot").Figure(figsize=(INCHES, INCHES))
+    axes = figure.add_subplot()
+    forest = placed.forest
+    colours = _colours(forest.weight)
+    draw = _draw_image if placed.is_large else _draw_lines
+    draw(axes, placed, colours)
+    if len(forest):
+        figure.colorbar(colours, ax=axes, label="weight", shrink=0.7)
+    for name, (x, y) in zip(names or (), placed.positions.tolist(), strict=False):
+        # A dollar sign would begin a formula.
+        axes.annotate(
+            name.replace("$", r"\$"),
+            (x, y),
+            xytext=(3, 3),
+            textcoords="offset points",
+            fontsize=7,
+        )
+    if placed.axis_names is None:
+        axes.set_axis_off()
+    else:
+        axes.set_xlabel(placed.axis_names[0])
+        axes.set_ylabel(placed.axis_names[1])
+    axes.set_title(
+        f"{counted(forest.num_vertices, 'vertex')}, {counted(len(forest), 'edge')}, "
+        f"{counted(forest.num_trees, 'tree')}"
+    )
+    how = {"dpi": PIXELS_PER_INCH, "bbox_inches": "tight"}
+    write_picture_file(figure, files, path, FOREST_PICTURE, **how)
+
+
+def _colours(weight: np.ndarray) -> Any:
+    """Return the map from weights to colours."""
+    finite = weight[np.isfinite(weight)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0, 1)
+    normalize = optional("matplotlib.colors", "plot").Normalize(low, high)
+    return optional("matplotlib.cm", "plot").ScalarMappable(normalize, COLOURS)
+
+
+def _draw_lines(axes: Any, placed: PlacedForest, colours: Any) -> None:
+    """Draw each edge as a line and each vertex as a dot."""
+    forest, positions = placed.forest, placed.positions
+    count = max(len(forest), len(positions))
+    raster = count > MOST_VECTORS
+    width = float(np.clip(40 / np.sqrt(count + 1), 0.2, 1.5))
+    lines = optional("matplotlib.collections", "plot").LineCollection(
+        np.stack([positions[forest.src], positions[forest.dst]], axis=1),
+        colors=colours.to_rgba(forest.weight.astype(np.float64)),
+        linewidths=width,
+        rasterized=raster,
+    )
+    axes.add_collection(lines, autolim=False)
+    axes.scatter(
+        *positions.T, (2 * width) ** 2, "0.3", linewidths=0, zorder=2, rasterized=raster
+    )
+    if placed.is_square:
+        axes.set_aspect("equal")
+
+
+def _draw_image(axes: Any, placed: PlacedForest, colours: Any) -> None:
+    """Draw an image whose pixels show the mean weight of the edges through them.
+
+    The more edges cross a pixel, the more opaque it is. Isolated vertices are grey.
+    """
+    low, high = placed.positions.min(axis=0), placed.positions.max(axis=0)
+    extent = np.maximum(high - low, 1e-12 * max(float(np.abs(high).max()), 1e-300))
+    square = placed.is_square
+    scale = (GRID - 1) / (extent.max() if square else extent)
+    shape = np.floor(extent * scale).astype(np.int64) + 1
+    pixels = (placed.positions - low) * scale
+    total, crossings = accumulated(placed.forest, pixels, shape)
+    image = np.zeros((*shape[::-1], 4))
+    crossed = crossings > 0
+    mean = np.zeros(len(total))
+    np.divide(total, crossings, out=mean, where=crossed)
+    flat = image.reshape(-1, 4)
+    flat[crossed] = colours.to_rgba(mean[crossed])
+    most = np.log1p(crossings.max(initial=0)) or 1.0
+    flat[crossed, 3] = 0.3 + 0.7 * np.log1p(crossings[crossed]) / most
+    alone = np.ones(len(pixels), np.bool_)
+    alone[placed.forest.src] = alone[placed.forest.dst] = False
+    places = _pixel_numbers(pixels[alone], shape)
+    flat[places[~crossed[places]]] = (0.6, 0.6, 0.6, 1)
+    top = low + extent
+    axes.imshow(
+        image,
+        origin="lower",
+        extent=(low[0], top[0], low[1], top[1]),
+        aspect="equal" if square else "auto",
+        interpolation="antialiased",
+    )
+
+
+def accumulated(
+    forest: Forest, pixels: np.ndarray, shape: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sum of weights and the number of edge samples of each pixel.
+
+    An edge has a sample for every pixel along it, or fewer at random if all edges
+    together would have more than `MOST_SAMPLES`.
+
+    Parameters
+    ----------
+    pixels : ndarray of float64, shape (vertices, 2)
+        Positions, from 0 to `shape` - 1.
+    shape : ndarray of int64, shape (2,)
+        Pixels across and up.
+
+    Returns
+    -------
+    tuple of ndarray of float64, shape (up * across,)
+    """
+    total, crossings = (np.zeros(int(shape.prod())) for _ in range(2))
+    samples = np.empty(len(forest), np.int64)
+    for low in range(0, len(forest), SAMPLES_AT_ONCE):
+        part = slice(low, low + SAMPLES_AT_ONCE)
+        along = pixels[forest.dst[part]] - pixels[forest.src[part]]
+        samples[part] = np.abs(along).max(axis=1).astype(np.int64) + 1
+    if (every := samples.sum()) > MOST_SAMPLES:
+        samples = np.maximum(samples * MOST_SAMPLES // every, 1)
+    random = np.random.default_rng(1)
+    bounds = np.cumsum(samples)
+    begin = 0
+    while begin < len(forest):
+        before = bounds[begin] - samples[begin]
+        end = max(
+            int(np.searchsorted(bounds, before + SAMPLES_AT_ONCE, "right")), begin + 1
+        )
+        count = samples[begin:end]
+        edge = np.repeat(np.arange(begin, end), count)
+        step = np.arange(len(edge)) - np.repeat(
+            bounds[begin:end] - count - before, count
+        )
+        fraction = ((step + random.random(len(edge))) / samples[edge])[:, None]
+        from_, to = pixels[forest.src[edge]], pixels[forest.dst[edge]]
+        number = _pixel_numbers(from_ + fraction * (to - from_), shape)
+        weight = forest.weight[edge].astype(np.float64)
+        total += np.bincount(number, np.nan_to_num(weight), len(total))
+        crossings += np.bincount(number, minlength=len(total))
+        begin = end
+    return total, crossings
+
+
+def _pixel_numbers(places: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """Return the numbers of the pixels nearest to some places, row by row."""
+    column, row = np.rint(places).astype(np.int64).T
+    return row * shape[0] + column
