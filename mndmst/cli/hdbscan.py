@@ -474,6 +474,12 @@ def add_hdbscan(commands: Any) -> None:
         help="do not select larger clusters; with eom only, 0 for no limit",
     )
     hdbscan.add_argument(
+        "--prediction-data",
+        action="store_true",
+        help="also store the points and the selected clusters in the cluster file, for "
+        "mndmst predict",
+    )
+    hdbscan.add_argument(
         "--plot",
         type=Path,
         metavar="FILE",
@@ -484,9 +490,23 @@ def add_hdbscan(commands: Any) -> None:
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
     def samples() -> int:
+        if arguments.prediction_data:
+            _check_prediction_file(arguments.output)
         return _density_rule(arguments).samples
 
     return with_forest(arguments, samples, partial(_write_hdbscan, arguments))
+
+
+def _check_prediction_file(output: Path | None) -> None:
+    """Raise ConfigError unless prediction data have a cluster file to go into."""
+    from ..host.errors import ConfigError
+
+    if output is None or output.suffix in (".csv", ".nwk"):
+        given = "no file is named" if output is None else f"{output} is a table or tree"
+        raise ConfigError(
+            f"--prediction-data goes into a cluster file, and {given}. Give -o a name "
+            "in .h5."
+        )
 
 
 def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
@@ -512,6 +532,7 @@ def _write_hdbscan(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
     from ..points.density_clusters import clusters_of
+    from ..points.prediction_file import prediction_columns, prediction_facts
 
     rule = _density_rule(arguments)
     clusters = clusters_of(found, rule)
@@ -530,6 +551,9 @@ def _write_hdbscan(
         "linkage": clusters.linkage,
         **clusters.tree.columns(),
     }
+    if arguments.prediction_data:
+        facts |= prediction_facts(table.points, rule)
+        columns |= prediction_columns(table.points, clusters)
     if not arguments.quiet:
         print_sizes(flat.labels)
     write(arguments, table, found, rule.samples, facts, columns)

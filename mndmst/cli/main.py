@@ -48,6 +48,7 @@ COMMANDS = {
     "cluster": "cluster",
     "hdbscan": "hdbscan",
     "linkage": "hdbscan",
+    "predict": "predict",
     "serve": "serve",
     "client": "client",
     "partition": "partition",

@@ -40,6 +40,9 @@ FOREST = Kind(
 FOREST_OR_TABLE = FOREST._replace(endings=(*_HDF5, ".csv", ".tsv"))
 LABELS = Kind("file of labels", (*_HDF5, ".csv", ".tsv"), "mndmst-labels")
 CLUSTERS = Kind("cluster file", (*_HDF5, ".csv", ".nwk"), "mndmst-clusters")
+PREDICTIONS = CLUSTERS._replace(
+    name="file of predicted labels", endings=(*_HDF5, ".csv")
+)
 COLUMN = Kind("column of weights", (".h5",), "mndmst-column")
 POINTS = Kind("file of points", (".npy",))
 TABLE = Kind("table", (".csv", ".parquet", ".arrow"))

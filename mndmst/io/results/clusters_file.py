@@ -13,6 +13,11 @@ One HDF5 file::
         persistence              float64 [clusters], of hdbscan
         linkage                  float64 [vertices - 1, 4], as SciPy's
         condensed                of HDBSCAN*: parent, child, lambda, size
+        prediction               of hdbscan --prediction-data, see
+                                 `points.prediction_file`
+
+The file of `predict` has the labels and probabilities of new points, whose labels may
+exceed their number.
 
 What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
 ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
@@ -29,7 +34,7 @@ from h5py import string_dtype
 from ...host import __version__
 from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_errors import open_hdf5, reading
+from ..file_errors import open_hdf5, read_attribute, reading
 from ..file_suffixes import CLUSTERS
 from ..hdf5.checked_datasets import checked_dataset, read_dataset
 from ..hdf5.hdf5_writer import hdf5_file
@@ -147,7 +152,11 @@ def read_labels(path: str | Path) -> np.ndarray:
         labels = checked_dataset(path, file, "labels", remake="Cluster again")
         check_room(path, 3 * labels.dtype.itemsize * len(labels), "the list of labels")
         found = read_dataset(path, labels)
-    if found.dtype != np.int64 or (found >= len(found)).any():
+        clusters = read_attribute(file, "num_clusters")
+    limit = len(found)
+    if isinstance(clusters, np.integer):
+        limit = max(limit, int(clusters))
+    if found.dtype != np.int64 or (found >= limit).any():
         raise InputError(f"{path}: a label is out of range. Cluster again.")
     return found
 
@@ -159,8 +168,9 @@ def describe_clusters(path: Path) -> dict[str, Any]:
         if "labels" not in file:  # a dendrogram alone
             return facts
     labels = read_labels(path)
-    sizes = np.bincount(labels[labels >= 0], minlength=1)
-    return facts | {"largest": int(sizes.max()), "noise": int((labels < 0).sum())}
+    _, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    largest = int(sizes.max(initial=0))
+    return facts | {"largest": largest, "noise": int((labels < 0).sum())}
 
 
 def _plain(value: Any) -> Any:

@@ -26,6 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory, mndmst: Callable) -> Path:
     np.savetxt(folder / "p.csv", np.random.default_rng(1).random((40, 2)), "%.9f", ",")
     made = ("solve", folder / "g", "-o", folder / "f.h5", "-q")
     assert mndmst(*made, "--report", folder / "r.json").returncode == 0
+    made = ("hdbscan", folder / "p.csv", "-o", folder / "model.h5", "-q")
+    assert mndmst(*made, "--prediction-data").returncode == 0
     return folder
 
 
@@ -39,6 +41,7 @@ PROVED = [
     ("hdbscan {}/p.csv -q --plot", "h.svg"),
     ("hdbscan {}/p.csv -q --plot", "h.pdf"),
     ("linkage {}/p.csv -q -o", "l.h5"),
+    ("predict {0}/model.h5 {0}/p.csv -q -o", "predicted.h5"),
     ("linkage {}/p.csv -q --forest", "lf.hdf5"),
     ("report {}/r.json -o", "page.html"),
     ("report {}/r.json -o", "page.svg"),
@@ -49,6 +52,7 @@ UNPROVED = [
     ("hdbscan {}/p.csv -q -o", "h.csv"),
     ("hdbscan rings --count 40 -q --save", "rings.npy"),
     ("linkage {}/p.csv -q -o", "l.csv"),
+    ("predict {0}/model.h5 {0}/p.csv -q -o", "predicted.csv"),
     ("convert {}/f.h5", "f.csv"),
     ("convert {}/f.h5", "f.gr"),
     ("convert {}/g", "g.txt"),
@@ -90,6 +94,7 @@ def test_a_file_of_others_stays_and_an_earlier_result_is_replaced(
     ("command", "name"),
     [
         ("hdbscan {}/missing.csv -o", "h.csv"),
+        ("predict {0}/missing.h5 {0}/missing.csv -o", "predicted.csv"),
         ("cluster {}/missing.h5 --count 2 -o", "c.csv"),
         ("convert {}/missing.gr", "f.csv"),
         ("report {}/missing.json -o", "page.html"),
