@@ -137,8 +137,9 @@ def plot_condensed_tree(
             colour = palette[number % len(palette)]
             height = ends[cluster] - starts[cluster]
             centre = bars.centre[cluster], starts[cluster] + height / 2
-            size = 1.4 * width[cluster], 1.4 * height
-            frame = patches.Ellipse(centre, *size, ec=colour, fc="none", lw=2)
+            frame = patches.Ellipse(
+                centre, 1.4 * width[cluster], 1.4 * height, ec=colour, fc="none", lw=2
+            )
             axes.add_patch(frame)
             if label_clusters:
                 label = str(_label_of(tree, cluster, labels))

@@ -58,8 +58,14 @@ class CondensedTreeView:
         """
         networkx = optional("networkx", "networkx")
         graph, tree = networkx.DiGraph(), self.tree
-        edges = tree.parent.tolist(), tree.child.tolist(), tree.scale.tolist()
-        graph.add_weighted_edges_from(zip(*edges, strict=True))
+        graph.add_weighted_edges_from(
+            zip(
+                tree.parent.tolist(),
+                tree.child.tolist(),
+                tree.scale.tolist(),
+                strict=True,
+            )
+        )
         sizes = {tree.num_points: tree.num_points}
         sizes |= dict(zip(tree.child.tolist(), tree.size.tolist(), strict=True))
         networkx.set_node_attributes(graph, sizes, "size")
@@ -183,8 +189,14 @@ class SpanningTree:
         networkx = optional("networkx", "networkx")
         graph, forest = networkx.Graph(), self.forest
         graph.add_nodes_from(range(forest.num_vertices))
-        edges = forest.src.tolist(), forest.dst.tolist(), forest.weight.tolist()
-        graph.add_weighted_edges_from(zip(*edges, strict=True))
+        graph.add_weighted_edges_from(
+            zip(
+                forest.src.tolist(),
+                forest.dst.tolist(),
+                forest.weight.tolist(),
+                strict=True,
+            )
+        )
         return graph
 
     def plot(self, **options: Any) -> "Axes":

@@ -263,8 +263,8 @@ def read_file(typingctx, descriptor, target, begin, count, offset):
         pread = cgutils.get_or_insert_function(builder.module, kind, "pread")
         return builder.call(pread, [number, address, args[3], args[4]])
 
-    integers = types.int64, target, types.intp, types.int64, types.int64
-    return types.int64(*integers), codegen
+    signature = types.int64(types.int64, target, types.intp, types.int64, types.int64)
+    return signature, codegen
 
 
 @intrinsic

@@ -198,8 +198,13 @@ class QueuedCall:
     def __init__(self, entry: CompiledKernel, words: list, arguments: tuple) -> None:
         self._entry, self._arguments = entry, arguments
         self._memory, self._fault = entry._result.layout(), ctypes.c_void_p()
-        pointers = ctypes.addressof(self._memory), ctypes.addressof(self._fault)
-        self._block = _Block(0, entry._address, *pointers, *words)
+        self._block = _Block(
+            0,
+            entry._address,
+            ctypes.addressof(self._memory),
+            ctypes.addressof(self._fault),
+            *words,
+        )
         self.address = ctypes.addressof(self._block)
 
     def result(self) -> Any:

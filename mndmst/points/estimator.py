@@ -448,6 +448,11 @@ core_dist_n_jobs, prediction_data, copy
                 f"precomputed is not a valid metric for algorithm {self.algorithm}, "
                 "which searches points; leave algorithm out"
             )
+        if self.metric == "precomputed" and self.search != "auto":
+            raise ConfigError(
+                f"search {self.search!r} searches points, and precomputed has none; "
+                "leave search out"
+            )
         if self.non_finite not in NON_FINITE:
             raise ConfigError(
                 f"non_finite {self.non_finite!r}: give noise, codes or error"

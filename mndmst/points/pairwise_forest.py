@@ -325,7 +325,8 @@ def metric_forest(
     Raises
     ------
     ConfigError
-        If there is no such metric, or it is not offered with `approximate`.
+        If there is no such metric, or it is not offered with `approximate` or with the
+        given `search`.
     InputError
         If the points do not suit the metric.
     """
@@ -348,6 +349,11 @@ def metric_forest(
     elif approximate:
         raise ConfigError(
             f"approximate takes the metrics {', '.join(METRICS)} with alpha 1"
+        )
+    elif search != "auto":
+        raise ConfigError(
+            f"search {search!r} takes the metrics {', '.join(METRICS)} with alpha 1; "
+            "leave it out to compute all distances"
         )
     else:
         rows = rows_of(kept.astype(np.float64, copy=False), name, further)

@@ -51,8 +51,11 @@ def write(
 def fail_to_write(
     comm: Comm, path: Path, graph: ShardedGraph, forest: dict[str, np.ndarray]
 ) -> str:
-    """Write while the last rank may write few bytes only; return the common error."""
-    if comm.rank == comm.size - 1:
+    """Write while rank 0 may write few bytes only; return the common error.
+
+    The forest is shorter than a chunk, so rank 0 writes all of it.
+    """
+    if comm.rank == 0:
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
     try:

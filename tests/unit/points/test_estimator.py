@@ -331,6 +331,9 @@ def test_parameters_without_effect_are_named_in_one_line() -> None:
             "precomputed is not a valid",
         ),
         ({"metric": "canberra", "approximate": True}, "approximate takes the metrics"),
+        ({"metric": "canberra", "search": "tree"}, "search 'tree' takes the metrics"),
+        ({"alpha": 1.3, "search": "product"}, "search 'product' takes the metrics"),
+        ({"metric": "precomputed", "search": "tree"}, "search 'tree' searches points"),
     ],
 )
 def test_values_out_of_range_are_value_errors(options, message: str) -> None:
