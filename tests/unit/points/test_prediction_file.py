@@ -22,8 +22,8 @@ CASES = [
     ("--cluster-selection-epsilon 0.3", {"cluster_selection_epsilon": 0.3}),
     ("--cluster-selection-persistence 0.2", {"cluster_selection_persistence": 0.2}),
     (
-        "--allow-single-cluster --cluster-selection-epsilon 0.5",
-        {"allow_single_cluster": True, "cluster_selection_epsilon": 0.5},
+        "--allow-single-cluster --cluster-selection-epsilon 3",
+        {"allow_single_cluster": True, "cluster_selection_epsilon": 3},
     ),
 ]
 
