@@ -44,8 +44,8 @@ SUITES = {
     "hdbscan": Suite(
         "hdbscan.tests.test_hdbscan",
         {
-            "test_hdbscan_approximate_predict": "clusters have other numbers: those of "
-            "their smallest points",
+            "test_hdbscan_approximate_predict": "clusters are numbered by their "
+            "smallest points",
             "test_hdbscan_approximate_predict_score": "predictions need no "
             "preparation, so there is no error without it",
             "test_hdbscan_all_points_membership_vectors": INTERNALS,

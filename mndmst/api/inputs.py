@@ -234,10 +234,10 @@ def _missing(values: Any) -> int:
 
 def _of_table(values: Any, name: str) -> Any:
     """Return a column of pandas, Polars or PyArrow as an array of NumPy."""
+    of_arrow = not callable(getattr(values, "null_count", len))  # Polars: a method
+    options = {"zero_copy_only": False} if of_arrow else {}  # PyArrow copies bits then
     try:
-        return values.to_numpy(zero_copy_only=False)  # of PyArrow, also with bits
-    except TypeError:
-        return values.to_numpy()
+        return values.to_numpy(**options)
     except (NotImplementedError, ValueError) as error:
         kind = getattr(values, "type", type(values).__name__)
         raise InputTypeError(f"{name} has values of type {kind}; cast them") from error

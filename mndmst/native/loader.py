@@ -21,10 +21,15 @@ _loaded: list[tuple[str, str]] = []
 _announce: Callable[[str], object] | None = None
 
 
-def announce_compiling(say: Callable[[str], object]) -> None:
-    """Have this process say once that it compiles, before its next compilation."""
+@contextmanager
+def announcing_compilation(say: Callable[[str], object]) -> Iterator[None]:
+    """Announce the first compilation of this process, if it is in the block."""
     global _announce
     _announce = say
+    try:
+        yield
+    finally:
+        _announce = None
 
 
 def load(name: str, function: Callable[..., Any], signature: str) -> Callable:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..api.forest import Forest, labels_of
 from ..api.inputs import as_column
-from ..host.errors import ConfigTypeError, InputError, optional, shown
+from ..host.errors import ConfigTypeError, InputError, MndmstError, optional, shown
 from ..io.regular_files import read_small
 from .access import read_pem, read_token
 from .connection import (
@@ -110,6 +110,8 @@ def read_address(file: Path) -> tuple[str, str | None]:
             f"{file}: there is no such file. The service has ended, or is not ready "
             "yet: give the file of serve --address-file."
         ) from None
+    except MndmstError:
+        raise
     except (OSError, ValueError, LookupError, TypeError) as error:
         reason = str(error)
     raise InputError(

@@ -17,7 +17,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from ...host.progress import Progress
-from ...native.loader import announce_compiling
+from ...native.loader import announcing_compilation
 from ..edge_file import EdgeFile
 from ..named_edge_file import NamedEdgeFile
 from ..shards.graph_directory import no_new_folders
@@ -58,10 +58,12 @@ def partition(
     with builders.raise_on_all():
         options.check()
     progress = Progress(builders.rank == 0 and not options.quiet)
-    if progress.active:
-        announce_compiling(progress.say)
     own = no_new_folders(options.place) if builders.rank == 0 else nullcontext()
-    with own, locked(builders, options.place, options.out) as has_locks:
+    with (
+        announcing_compilation(progress.say),
+        own,
+        locked(builders, options.place, options.out) as has_locks,
+    ):
         if not has_locks:
             progress.say(
                 f"{options.out}: its file system has no locks, so another run that "

@@ -140,7 +140,7 @@ def test_a_copy_of_standard_input_is_swept(tmp_path, end):
     (work / "notes").write_text("theirs")
     other = partition(EDGES, out)
     assert other.returncode == 1
-    assert "holds something" in other.stderr
+    assert "holds files that mndmst has not made" in other.stderr
     assert [path.name for path in work.iterdir()] == ["notes"]
     (work / "notes").unlink()
     assert partition(EDGES, out).returncode == 0
@@ -207,7 +207,10 @@ def test_csv_without_edges_is_read_again(tmp_path):
         ("generate gnm {}/taken", "taken: is not empty"),
         ("neighbours {}/none.npy {}/taken --save {}/new.npy", "taken: is not empty"),
         ("neighbours {}/none.npy {}/file --save {}/new.npy", "file: is a file"),
-        ("neighbours {}/none.npy {}/empty --save {}/empty/new.npy", "graph alone"),
+        (
+            "neighbours {}/none.npy {}/empty --save {}/empty/new.npy",
+            "which holds only the graph",
+        ),
         ("convert {}/none.txt {}/out.xyz", "out.xyz: cannot write .xyz"),
         ("convert {}/none.txt {}/away/out.csv", "cannot be written (No such"),
         ("report {}/none.json -o {}/out.doc", "out.doc: give a name in .html"),

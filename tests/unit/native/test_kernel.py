@@ -185,10 +185,10 @@ def test_of_several_processes_one_compiles(tmp_path: Path) -> None:
     code = """if True:
         import sys
         import numpy as np
-        from mndmst.kernels.hooks import ROOT, rooted
+        from mndmst.kernels.hooks import ROOT, count_roots
         print("ready", flush=True)
         sys.stdin.readline()
-        assert rooted(np.array([ROOT, 0, ROOT], np.uint32), 0, 3) == 2
+        assert count_roots(np.array([ROOT, 0, ROOT], np.uint32), 0, 3) == 2
         print("mndmst.native.compiler" in sys.modules)
     """
     own = {"MNDMST_CACHE_DIR": str(tmp_path / "own"), "MNDMST_KERNELS": ""}
