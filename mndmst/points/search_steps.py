@@ -10,8 +10,9 @@ from ..kernels.threads import Threads
 
 # Seconds that a step is to take; the time of each sets the length of the next, which
 # grows by at most GROWTH.
-STEP, GROWTH = 0.2, 8
-PIECES = 32  # of a step for each thread; some take longer than others
+STEP, GROWTH = 0.2, 64
+SHORT = 0.05  # seconds of a step that needs no thread of its own
+PIECES = 8  # of a step for each thread; some take longer than others
 
 # Takes how many elements of a search are done, and how many there are.
 Report = Callable[[int, int], object]
@@ -36,16 +37,21 @@ def in_steps(
     least : int
         Elements that are worth a piece of their own.
     """
-    begin, size = 0, least * threads.count * GROWTH
+    # The first step is small enough for the slowest search.
+    begin, size, expected = 0, least * threads.count * 2, 0.0
     while begin < length:
         report(begin, length)
         end = min(begin + size, length)
         started = time.perf_counter()
         ranges = threads.ranges(end - begin, least, each=PIECES)
         pieces = [(*given, begin + b, begin + e) for b, e in ranges]
-        heard(partial(threads.map, function, pieces))
+        if expected > SHORT:
+            heard(partial(threads.map, function, pieces))
+        else:
+            threads.map(function, pieces)
         seconds = max(time.perf_counter() - started, 1e-6)
         size = max(least, int((end - begin) * min(STEP / seconds, GROWTH)))
+        expected = seconds * min(size, length - end) / (end - begin)
         begin = end
     report(length, length)
 
