@@ -181,3 +181,46 @@ def points_side(src: np.ndarray, dst: np.ndarray, count: int, start: int) -> np.
         if (grown == inside).all():
             return inside
         inside = grown
+
+
+@pytest.mark.parametrize("min_samples", [0, 9])
+@pytest.mark.parametrize("dimensions", [2, 24])
+def test_a_later_edge_of_equal_weight_is_refuted(
+    dimensions: int, min_samples: int, tmp_path: Path
+) -> None:
+    """Among equal points only the order of their numbers tells edges apart."""
+    generator = np.random.default_rng(dimensions)
+    points = np.zeros((60, dimensions))
+    points[:, :2] = generator.integers(0, 3, (60, 2))
+    right = points_forest(points, "euclidean", min_samples).forest
+    path = tmp_path / "forest.h5"
+    write(path, points, right, metric="euclidean", min_samples=min_samples)
+    assert verify_points(points, path).ok
+    distance = np.linalg.norm(points[:, None] - points, axis=2)
+    cores = np.sort(distance, axis=1)[:, min_samples]
+    distance = np.maximum(distance, np.maximum(cores, cores[:, None]))
+    refuted = 0
+    for edge in range(len(right.src)):
+        rest = np.delete(np.arange(len(right.src)), edge)
+        side = np.zeros(60, bool)
+        side[right.src[edge]] = True
+        while True:  # the vertices on the side of src
+            touched = side[right.src[rest]] | side[right.dst[rest]]
+            grown = side.copy()
+            grown[right.src[rest][touched]] = grown[right.dst[rest][touched]] = True
+            if (grown == side).all():
+                break
+            side = grown
+        u, v = np.nonzero(np.triu(side[:, None] != side, 1))
+        equal = np.isclose(distance[u, v], right.weight[edge])
+        if equal.sum() < 2:
+            continue
+        last = np.flatnonzero(equal)[-1]
+        src, dst = right.src.copy(), right.dst.copy()
+        src[edge], dst[edge] = u[last], v[last]
+        wrong = Forest(src, dst, right.weight, right.labels)
+        path.unlink()
+        write(path, points, wrong, metric="euclidean", min_samples=min_samples)
+        assert not verify_points(points, path).ok
+        refuted += 1
+    assert refuted > 20
