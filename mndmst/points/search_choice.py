@@ -79,12 +79,11 @@ def choose_search(
     """
     check_search(search, metric)
     count, dimensions = points.values.shape
-    device = _device_for(count, neighbours)
-    product = "product" if device is None else "device"
-    if search == "product":
-        return SearchChoice(product, "asked for")
     if search == "tree":
         return SearchChoice("tree", "asked for")
+    if search == "product":
+        device = _device_for(count, neighbours)
+        return SearchChoice("product" if device is None else "device", "asked for")
     if METRICS[metric].norm != Norm.EUCLIDEAN:
         return SearchChoice("tree", f"{metric} distances are not inner products")
     if dimensions <= FEW_DIMENSIONS:
@@ -92,13 +91,18 @@ def choose_search(
     if count < FEW_POINTS:
         return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
     share = visits(points, neighbours) / count
-    worth = (1 + FIXED / dimensions) / VISIT
-    if device is not None:
-        worth = (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
+    product, worth = "product", _worth(dimensions)
+    if _device_for(count, neighbours) is not None:
+        product, worth = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
     name = product if share > worth else "tree"
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
     text += f"worth it from {worth:.1%} on"
     return SearchChoice(name, text)
+
+
+def _worth(dimensions: int) -> float:
+    """Return the share of points visited by a tree from which host products win."""
+    return (1 + FIXED / dimensions) / VISIT
 
 
 def _device_for(count: int, neighbours: int) -> Accelerator | None:
@@ -144,8 +148,7 @@ def visits_most(points: np.ndarray, neighbours: int) -> bool:
         return False
     none = np.empty(0)
     computed = PointCoordinates(points, none, none, Scale())
-    worth = (1 + FIXED / dimensions) / VISIT
-    return visits(computed, neighbours) / count > worth
+    return visits(computed, neighbours) / count > _worth(dimensions)
 
 
 def visits(points: PointCoordinates, neighbours: int) -> float:

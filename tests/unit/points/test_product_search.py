@@ -6,6 +6,7 @@ import pytest
 from mndmst.backends.point_products import PointArrays
 from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
+from mndmst.points import search_choice
 from mndmst.points.coordinates import point_coordinates
 from mndmst.points.point_forest import points_forest
 from mndmst.points.product_search import HostProducts, random_order
@@ -162,3 +163,18 @@ def test_a_search_that_does_not_suit_is_refused():
         points_forest(np.eye(3), search="hash")
     with pytest.raises(ConfigError, match="manhattan"):
         points_forest(np.eye(3), "manhattan", search="product")
+
+
+@pytest.mark.parametrize(("dimensions", "search"), [(3, "auto"), (40, "tree")])
+def test_no_device_is_looked_for_where_the_tree_is_certain(
+    dimensions, search, monkeypatch
+):
+    """Loading the library of a device takes longer than many searches."""
+
+    def look(kind):
+        raise AssertionError("looked for a device")
+
+    monkeypatch.setattr(search_choice, "find_accelerator", look)
+    points = np.random.default_rng(2).random((1 << 15, dimensions))
+    coordinates = point_coordinates(points, "euclidean")
+    assert choose_search(coordinates, "euclidean", search, 9).name == "tree"
