@@ -95,6 +95,20 @@ def writing(path: Path) -> Iterator[None]:
         ) from error
 
 
+def write_at(descriptor: int, data: bytes | memoryview, offset: int) -> None:
+    """Write all data at an offset of an open file; a system call may write less.
+
+    Raises
+    ------
+    OSError
+        If it has failed.
+    """
+    rest = memoryview(data)
+    while rest:
+        done = os.pwrite(descriptor, rest, offset)
+        rest, offset = rest[done:], offset + done
+
+
 def flush_to_disk(path: Path) -> None:
     """Flush a file or directory to disk (fsync).
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
-from ..file_errors import flush_to_disk, writing
+from ..file_errors import flush_to_disk, write_at, writing
 from ..file_suffixes import Kind
 from ..hdf5.chunk_filters import SUM_BYTES, checksum
 from ..hdf5.hdf5_writer import hdf5_file, reserving_file
@@ -229,10 +229,7 @@ def write_chunks(path: Path, chunks: list[ReservedChunk], threads: Threads) -> N
     descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
     def write(chunk: ReservedChunk) -> None:
-        rest, offset = chunk.encoded().data, chunk.offset
-        while len(rest):
-            done = os.pwrite(descriptor, rest, offset)
-            rest, offset = rest[done:], offset + done
+        write_at(descriptor, chunk.encoded().data, chunk.offset)
 
     try:
         threads.map(write, [(chunk,) for chunk in chunks])

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, OutputError
-from ...io.file_errors import writing
+from ...io.file_errors import write_at, writing
 from ...io.overwrite_rule import check_ordinary
 from .manifest import MANIFEST, check_own, tokens_of
 
@@ -121,9 +121,7 @@ class Folder:
         return {line for line in lines if _TOKEN.fullmatch(line)}
 
     def _append(self, data: bytes, place: int) -> None:
-        while data:
-            count = os.pwrite(self._lock, data, place)
-            data, place = data[count:], place + count
+        write_at(self._lock, data, place)
         os.fsync(self._lock)
 
     def new_token(self) -> str:
