@@ -15,7 +15,7 @@ from .cluster import print_sizes
 from .options import (
     add_overwrite,
     add_point_columns,
-    add_quiet,
+    add_talk,
     say_not_kept,
     tell_notes,
 )
@@ -107,23 +107,10 @@ def add_points(parser: Parser, output: str) -> None:
         help="nearest neighbours searched first; the result depends on it only with "
         "--approximate",
     )
-    add_point_talk(parser)
-
-
-def add_point_talk(parser: Parser) -> None:
-    """Add `-q` and `-v` of commands that search points."""
-    talk = parser.add_mutually_exclusive_group()
-    add_quiet(talk)
-    talk.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="also print which search finds the neighbours, and why",
-    )
 
 
 def add_search(parser: Parser) -> None:
-    """Add `--search`, which changes times and no result."""
+    """Add `--search`, which changes times and no result, and `-q` and `-v`."""
     parser.add_argument(
         "--search",
         choices=("auto", "tree", "product"),
@@ -131,6 +118,7 @@ def add_search(parser: Parser) -> None:
         help="find neighbours by a k-d tree, or by matrix products, on a GPU where "
         "there is one; auto probes a sample of the points; the result is the same",
     )
+    add_talk(parser, "which search finds the neighbours, and why")
 
 
 def with_forest(

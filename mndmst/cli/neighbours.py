@@ -4,7 +4,6 @@ import argparse
 from typing import Any
 
 from .hdbscan import (
-    add_point_talk,
     add_search,
     add_source,
     load_points,
@@ -22,8 +21,8 @@ def add_neighbours(commands: Any) -> None:
         "neighbours",
         help="build the nearest-neighbour graph of points, for clustering",
         description="Connect each point with its nearest neighbours. The forest of "
-        "this "
-        "graph approximates that of all distances; linkage and hdbscan are exact.",
+        "this graph approximates the forest of all distances; linkage and hdbscan are "
+        "exact.",
     )
     add_source(neighbours)
     add_new_graph(neighbours)
@@ -50,7 +49,6 @@ def add_neighbours(commands: Any) -> None:
         help="number of shards",
     )
     add_search(neighbours)
-    add_point_talk(neighbours)
     neighbours.set_defaults(process=_neighbours)
 
 

@@ -92,15 +92,15 @@ def add_numbers(parser: Parser) -> None:
     )
 
 
-def add_talk(parser: Parser) -> None:
-    """Add `--quiet` and `--verbose`."""
+def add_talk(parser: Parser, details: str) -> None:
+    """Add `--quiet` and `--verbose`, which also prints some details."""
     talk = parser.add_mutually_exclusive_group()
     add_quiet(talk)
     talk.add_argument(
         "-v",
         "--verbose",
         action="store_true",
-        help="also print how ranks merge, and why",
+        help=f"also print {details}",
     )
 
 

@@ -128,7 +128,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
 
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":
-    """Return the partitioner's options from those of a command."""
+    """Convert a command's arguments to the partitioner's options."""
     from ..io.partitioner import Options
 
     names = (
@@ -189,7 +189,7 @@ def add_partition(commands: Any) -> None:
     partition.add_argument(
         "--weights",
         metavar="RULE",
-        help="weights that replace those of the file; see below",
+        help="weights instead of the file's weights; see below",
     )
     partition.add_argument(
         "--symmetrize",

@@ -9,6 +9,8 @@ from .options import add_numbers, add_run, add_talk, say_not_kept
 if TYPE_CHECKING:
     from .ranks import CommandRun
 
+MERGING = "how ranks merge, and why"  # details of --verbose
+
 
 def add_solve(commands: Any) -> None:
     """Add the command to the parser."""
@@ -55,7 +57,7 @@ def add_solve(commands: Any) -> None:
         help="end the job if a host is unreachable this long (default: 120; 0: never)",
     )
     _add_thresholds(solve.advanced)
-    add_talk(solve)
+    add_talk(solve, MERGING)
     solve.set_defaults(process=_solve)
 
 
@@ -165,7 +167,7 @@ def add_components(commands: Any) -> None:
     )
     add_run(components, "file of labels to write, .h5, or a table, .csv or .tsv")
     add_numbers(components)
-    add_talk(components)
+    add_talk(components, MERGING)
     components.set_defaults(process=_components)
 
 
