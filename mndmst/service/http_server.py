@@ -167,21 +167,21 @@ class Guard:
 
     def __init__(self, app: Any, scheme: str, host: str) -> None:
         self._app, self._scheme = app, scheme
+        self._responses = optional("starlette.responses", "http")
         self._hosts = {host, "localhost", socket.gethostname(), socket.getfqdn()}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass a request on, or refuse it."""
-        responses = optional("starlette.responses", "http")
         headers = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
         hosts = [value for name, value in headers if name == b"host"]
         origins = [value for name, value in headers if name == b"origin"]
         app = self._app
         if len(hosts) != 1 or not self._is_own(hosts[0]):
             text = "the Host header names another host; use the service's address\n"
-            app = responses.PlainTextResponse(text, 421, HEADERS)
+            app = self._responses.PlainTextResponse(text, 421, HEADERS)
         elif any(origin != f"{self._scheme}://{hosts[0]}" for origin in origins):
             text = "the request comes from the page of another site\n"
-            app = responses.PlainTextResponse(text, 403, HEADERS)
+            app = self._responses.PlainTextResponse(text, 403, HEADERS)
         await app(scope, receive, send)
 
     def _is_own(self, header: str) -> bool:
@@ -227,6 +227,9 @@ def _application(access: Access, sources: Sources) -> Any:
     def plain(text: str, status: int = 200) -> Any:
         return responses.PlainTextResponse(text, status, HEADERS)
 
+    def refused() -> Any:
+        return plain("no valid token: Authorization: Bearer TOKEN\n", 401)
+
     def admitted(request: Any) -> bool:
         header = request.headers.get("authorization", "")
         cookie = request.cookies.get(COOKIE, "")
@@ -266,13 +269,13 @@ def _application(access: Access, sources: Sources) -> Any:
 
     async def metrics(request: Any) -> Any:
         if not admitted(request):
-            return plain("no valid token: Authorization: Bearer TOKEN\n", 401)
+            return refused()
         content, kind = _exposition(sources, request.headers.get("accept", ""))
         return responses.Response(content, 200, {**HEADERS, "Content-Type": kind})
 
     async def status(request: Any) -> Any:
         if not admitted(request):
-            return plain("no valid token: Authorization: Bearer TOKEN\n", 401)
+            return refused()
         return responses.JSONResponse(sources.status(), 200, HEADERS)
 
     async def healthz(request: Any) -> Any:
