@@ -157,7 +157,8 @@ def single_linkage(
     Parameters
     ----------
     points : array-like of numbers, shape (points, dimensions)
-    metric : {"euclidean", "manhattan", "cosine", "haversine"}
+    metric : str
+        "euclidean", "manhattan", "chebyshev", "cosine", "correlation" or "haversine".
         For "haversine" latitude and longitude in radians, as in scikit-learn.
     threads : int
         Number of threads; 0 for all cores this process may use.

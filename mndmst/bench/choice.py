@@ -90,7 +90,7 @@ def medians(turns: Iterable[Turn]) -> dict[Way, float]:
 
 
 def ratios(seconds: dict[Way, float]) -> dict[int, float]:
-    """Return for each number of ranks the seconds of `auto` over those of the best."""
+    """Divide the seconds of `auto` by the least seconds, for each number of ranks."""
     best: dict[int, float] = {}
     for way, value in seconds.items():
         best[way.ranks] = min(value, best.get(way.ranks, value))

@@ -195,7 +195,7 @@ class EdgeFile(EntryFile):
         return None
 
     def check_sums(self, sums: list[Any]) -> None:
-        """Raise InputError if the file's checksums differ from those of its contents.
+        """Raise InputError if the file's contents do not have its checksums.
 
         Parameters
         ----------

@@ -35,8 +35,8 @@ from .team import Team, barrier, member_range, post_count, prefix_and_total
 EDGES_AHEAD, ENDS_AHEAD = np.uint64(32), np.uint64(16)
 # Edges that 32 bits can tell apart, and none.
 MOST_PLACES = (1 << 32) - 1
-# Ends of edges that a member samples; a component that has one in so many of all
-# samples is passive.
+# Ends of edges that a member samples. A component is passive if it has at least this
+# fraction of the samples: one in PASSIVE_IN.
 SAMPLE, PASSIVE_IN = 32, 16
 
 

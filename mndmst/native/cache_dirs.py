@@ -27,7 +27,8 @@ SHIPPED = Path(__file__).with_name("objects")
 def directories() -> tuple[Path, ...]:
     """Return the trusted directories of code for these sources, most specific first.
 
-    Directories for exactly this processor (`NATIVE`) come before those of its level.
+    Directories for exactly this processor (`NATIVE`) come first, then directories for
+    its level.
     """
     own = writable()
     shared = [*_shared_bases(), SHIPPED]

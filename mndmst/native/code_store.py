@@ -72,7 +72,7 @@ def keep(name: str, signature: str, code: Code, directory: Path) -> None:
     try:
         with os.fdopen(made, "wb") as file:
             file.write(head + code.code)
-            os.fchmod(made, 0o644)  # readable by all who can enter the directory
+            os.fchmod(made, 0o644)  # the directory's permissions decide who reads it
         Path(part).replace(path)
     except OSError:  # such as a full disk; the next process compiles it
         Path(part).unlink()

@@ -77,8 +77,8 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
     Raises
     ------
     TypeError
-        If the code calls functions that a process without Numba lacks, such as those of
-        the interpreter or of LLVM's runtime library.
+        If the code calls functions that a process without Numba lacks, such as
+        functions of the interpreter or of LLVM's runtime library.
     """
     flags = compiler.Flags()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True

@@ -119,36 +119,19 @@ def single_linkage(
     search: str = "auto",
     reporter: SearchReporter | None = None,
 ) -> Any:
-    """Return the single-linkage dendrogram of points, exactly.
-
-    Memory grows with the points, not with their pairs.
+    """Return the single-linkage dendrogram; see `mndmst.single_linkage`.
 
     Parameters
     ----------
     points : array-like of numbers, shape (points, dimensions)
-    metric : {"euclidean", "manhattan", "cosine", "haversine"}
-        For "haversine" latitude and longitude in radians, as in scikit-learn.
-    threads : int
-        0 for all cores this process may use.
-    search, reporter
+        Float16 and float32 stay as they are.
+    metric, threads, search, reporter
         See `points_forest`.
-
-    Returns
-    -------
-    ndarray of float64, shape (points - 1, 4)
-        As `scipy.cluster.hierarchy.linkage(points, "single")` returns it; equal
-        distances are in the order of the points' numbers.
 
     Raises
     ------
     InputError
         If these are no points, or do not suit the metric.
-
-    Examples
-    --------
-    >>> import mndmst
-    >>> mndmst.single_linkage([[0.0], [1.0], [5.0]])[:, 2]
-    array([1., 4.])
     """
     given = checked_points(np.asarray(points), "the points: ", typed=True)
     found = points_forest(

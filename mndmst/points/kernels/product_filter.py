@@ -69,8 +69,8 @@ class Tile(NamedTuple):
     ----------
     product : ndarray of float32, shape (rows, columns)
     first_row, first_column : int
-        Where the rows begin among those that are searched from, and the place of the
-        first column.
+        The index of the first row among the queries, and the place of the first
+        column.
     """
 
     product: np.ndarray
