@@ -19,12 +19,16 @@ def use_json_lines(wanted: bool) -> None:
 
 def notice(text: str, event: str = "notice") -> None:
     """Write a line to standard error: text after `mndmst: `, or a JSON line."""
-    line = _json_line(event, text=text) if _json_lines else f"mndmst: {text}"
+    line = json_line(event, text=text) if _json_lines else f"mndmst: {text}"
     sys.stderr.write(line + "\n")
     sys.stderr.flush()
 
 
-def _json_line(event: str, **facts: Any) -> str:
+def json_line(event: str, **facts: Any) -> str:
+    """Return a JSON line of the log, without its line break.
+
+    `time` among the facts replaces the present time.
+    """
     return to_json({"time": round(time.time(), 3), "event": event, **facts})
 
 
@@ -126,7 +130,7 @@ class Progress:
     def _write_json(self, event: str, **facts: Any) -> None:
         if self.active:
             seconds = round(time.monotonic() - self.started, 3)
-            self.stream.write(_json_line(event, seconds=seconds, **facts) + "\n")
+            self.stream.write(json_line(event, seconds=seconds, **facts) + "\n")
             self.stream.flush()
 
     def close(self) -> None:

@@ -1,6 +1,5 @@
 """Finished requests of the service: log lines, and metrics in Prometheus's format."""
 
-import json
 import sys
 import time
 from bisect import bisect_left
@@ -8,6 +7,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from threading import Lock
+
+from ..host.progress import json_line
 
 # Upper bounds of the histograms of seconds
 BOUNDS = (0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 600.0)
@@ -67,8 +68,7 @@ class RequestLog:
             return
         now = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(request.time))
         if self.as_json:
-            known = {"event": "request", **asdict(request)}
-            line = json.dumps({**known, "waiting": waiting, "slow": slow})
+            line = json_line("request", **asdict(request), waiting=waiting, slow=slow)
         else:
             line = (
                 f"{now} mndmst {request.action} graph={request.graph} "
