@@ -9,7 +9,7 @@ import pytest
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
 from mndmst.kernels.nogil_pool import nogil_pool
 from mndmst.kernels.threads import Threads
-from mndmst.native.arguments import parse, words_of
+from mndmst.native.arguments import PerCall, parse, words_of
 from mndmst.native.compiled_kernel import MOST_WORDS
 from mndmst.native.kernel import kernel
 from mndmst.native.precompile import listed_kernels
@@ -31,7 +31,7 @@ def squares(number, words, end):
 
 
 @kernel
-def wait_for(words, count):
+def wait_for(_, words, count):
     """Wait until so many calls have come; return how many were there before."""
     before = add_atomic(words, 0, 1)
     while load_atomic(words, 0) < count:
@@ -66,7 +66,7 @@ def test_what_a_call_raises_is_raised_when_all_are_made() -> None:
 
 def test_calls_run_at_once() -> None:
     words = np.zeros(1, np.int64)
-    found = Threads(5).at_once(wait_for, [(words, 5)] * 5)
+    found = Threads(5).run(wait_for, PerCall(np.arange(5)), words, 5)
     assert sorted(found) == [*range(5)]
 
 
@@ -88,11 +88,11 @@ def test_several_callers_take_turns() -> None:
 
 def test_a_child_has_threads_of_its_own() -> None:
     words = np.zeros(1, np.int64)
-    assert sum(Threads(2).at_once(wait_for, [(words, 2)] * 2)) == 1
+    assert sum(Threads(2).run(wait_for, PerCall(np.arange(2)), words, 2)) == 1
     child = os.fork()
     if child == 0:
         words = np.zeros(1, np.int64)
-        os._exit(sum(Threads(2).at_once(wait_for, [(words, 2)] * 2)))
+        os._exit(sum(Threads(2).run(wait_for, PerCall(np.arange(2)), words, 2)))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
