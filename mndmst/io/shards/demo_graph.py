@@ -5,7 +5,8 @@ from pathlib import Path
 
 from ...host.errors import InputError
 
-SOURCE_TREE = Path(__file__).parents[2]
+# The checkout, if the package is imported from one.
+CHECKOUT = Path(__file__).parents[3]
 # Below where an installation puts data; see pyproject.toml.
 INSTALLED = Path("share", "mndmst", "demo")
 
@@ -18,7 +19,7 @@ def demo_graph() -> Path:
     InputError
         If the program was installed without it.
     """
-    places = [folder / "partitions" / "demo" for folder in (Path.cwd(), SOURCE_TREE)]
+    places = [folder / "partitions" / "demo" for folder in (Path.cwd(), CHECKOUT)]
     places.append(Path(sysconfig.get_path("data")) / INSTALLED)
     places.append(
         Path(sysconfig.get_path("data", sysconfig.get_preferred_scheme("user")))
