@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,9 @@ def read_attribute(item: h5py.Group, name: str) -> Any:
 def ascends(numbers: np.ndarray) -> bool:
     """Return whether no number is smaller than the one before it."""
     return bool((numbers[1:] >= numbers[:-1]).all())
+
+
+def fill(file: BufferedReader, array: np.ndarray) -> None:
+    """Fill an array from a file; OSError if the file ends before."""
+    if file.readinto(array.view(np.uint8).data) != array.nbytes:
+        raise OSError("it has become shorter")

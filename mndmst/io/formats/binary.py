@@ -1,13 +1,12 @@
 """Binary files as a row of arrays, none taken before the file is known to hold it."""
 
-import mmap
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ...host.errors import InputError, MndmstError
+from ...host.errors import InputError
 from ..regular_files import opened, state_of
 from .files import COMPRESSIONS, read_bytes, readable
 
@@ -111,20 +110,3 @@ class Binary:
                 f"byte {self.at}. It is damaged, or of another format: copy it "
                 "again, or name its format."
             )
-
-
-def mapped(path: Path) -> bytes | mmap.mmap:
-    """Return what a file holds, mapped into memory.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
-    try:
-        with readable(path), opened(path) as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except MndmstError:
-        raise
-    except ValueError:  # an empty file cannot be mapped
-        return b""

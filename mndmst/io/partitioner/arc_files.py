@@ -1,15 +1,12 @@
 """Intermediate files: arcs grouped by bucket, and spooled pieces of an input."""
 
-from collections.abc import Iterator
 from contextlib import suppress
-from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
 
 from ..atomic_output import whole_file
-from ..edges import Edges, narrow_integers
-from ..file_errors import writing
+from ..file_errors import fill, writing
 
 
 class RunWriter:
@@ -88,44 +85,3 @@ def read_buckets(
                     fill(file, column[some])
                 begin += total * column.itemsize
             places[:] = ends
-
-
-def fill(file: BufferedReader, array: np.ndarray) -> None:
-    """Fill an array from a file; OSError if the file ends before."""
-    if file.readinto(array.view(np.uint8).data) != array.nbytes:
-        raise OSError("it has become shorter")
-
-
-class Spool:
-    """Pieces of an edge file, written by `keep` and read again by `pieces`."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._written: list[tuple[int, int, list[np.dtype]]] = []
-
-    def keep(self, pieces: Iterator[Edges]) -> Iterator[Edges]:
-        """Yield pieces and write each, with integer weights in the narrowest type."""
-        with writing(self.path), self.path.open("xb") as file:
-            for piece in pieces:
-                weight = piece.weight
-                if weight.dtype == np.int64:
-                    weight = narrow_integers(weight)
-                columns = (piece.src, piece.dst, weight)
-                for column in columns:
-                    file.write(column.view(np.uint8).data)
-                types = [column.dtype for column in columns]
-                self._written.append((piece.num_vertices, len(piece), types))
-                yield piece
-
-    def pieces(self) -> Iterator[Edges]:
-        """Yield the pieces again."""
-        with writing(self.path), self.path.open("rb") as file:
-            for num_vertices, length, types in self._written:
-                src, dst, weight = (np.empty(length, dtype) for dtype in types)
-                for column in (src, dst, weight):
-                    fill(file, column)
-                yield Edges(num_vertices, src, dst, weight, directed=True)
-
-    def remove(self) -> None:
-        """Remove the file."""
-        self.path.unlink(missing_ok=True)

@@ -21,7 +21,6 @@ from ..edges import UnnumberedEndError, is_sparse
 from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
 from ..names import NameSource, ReorderedNames, shown
 from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
-from .arc_files import Spool
 from .builders import Builders
 from .compact_ids import Bounded, Compact, load_ids, save_vertices
 from .name_numbering import Numbered, save_names, saved_kind
@@ -30,7 +29,7 @@ from .plan import Plan, built_size, check_size, check_vertices, make_plan
 from .reorder import Renumbered, save_order
 from .restart import RunProgress, RunStart, load_plan, record_of, save_plan
 from .route_arcs import route_arcs
-from .survey import Survey, arc_without_reverse, own_pieces, share, survey_edges
+from .survey import Spool, Survey, arc_without_reverse, own_pieces, share, survey_edges
 from .work_directory import NAMES_KIND, ORDER, VERTICES, remove_numbers, remove_work
 from .write_parts import UNNAMED, finish_graph, listed_rows, sorted_rows, write_parts
 

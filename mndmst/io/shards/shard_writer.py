@@ -19,10 +19,10 @@ from ..file_errors import (
     write_attributes,
     writing,
 )
-from ..hdf5.hdf5_writer import hdf5_file
+from ..hdf5.hdf5_writer import ColumnWriter, hdf5_file
 from ..names import NameSource
 from .graph_directory import Destination
-from .part_writer import ColumnWriter, PartWriter
+from .part_writer import PartWriter
 from .shard_layout import (
     GRAPH_FORMAT,
     INDEX_NAME,

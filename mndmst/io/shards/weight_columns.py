@@ -18,10 +18,9 @@ from ..atomic_output import whole_file
 from ..file_errors import open_hdf5, read_attribute, reading, write_attributes, writing
 from ..file_suffixes import COLUMN
 from ..hdf5.checked_datasets import checked_dataset, read_dataset
-from ..hdf5.hdf5_writer import hdf5_file
+from ..hdf5.hdf5_writer import ColumnWriter, hdf5_file
 from ..kernels.csr_conversion import forward_arcs
 from ..overwrite_rule import check_replaceable
-from .part_writer import ColumnWriter
 from .shard_files import ShardFiles
 from .sharded_graph import ShardedGraph
 

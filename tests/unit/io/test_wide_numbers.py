@@ -18,12 +18,11 @@ from mndmst.io.edge_file import EdgesInMemory
 from mndmst.io.edges import Edges
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.partitioner import Options, partition
-from mndmst.io.partitioner.arc_files import Spool
 from mndmst.io.partitioner.builders import Alone
 from mndmst.io.partitioner.generate import open_random
 from mndmst.io.partitioner.plan import Plan, built_size, make_plan
 from mndmst.io.partitioner.route_arcs import route_arcs
-from mndmst.io.partitioner.survey import Survey, survey_edges
+from mndmst.io.partitioner.survey import Spool, Survey, survey_edges
 from mndmst.io.partitioner.write_parts import listed_rows, sorted_rows
 from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
 from mndmst.kernels.arc_inspection import FINE, inspect_rows
