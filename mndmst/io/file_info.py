@@ -33,11 +33,9 @@ def describe(path: Path) -> dict[str, Any]:
             return describe_labels(path)
         if kind == CLUSTERS_FORMAT:
             return describe_clusters(path)
-
     return describe_graph(path)
 
 
-PIECE_VERTICES = 1 << 22
 PIECE_ARCS = 1 << 25
 
 

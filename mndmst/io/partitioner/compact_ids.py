@@ -23,8 +23,8 @@ from .work_directory import VERTICES
 ID = np.dtype(np.int64)
 # Ids in memory at once: fewer would make many files, and more would take memory from
 # the page cache. Sorting copies them.
-FEWEST_HELD, MOST_HELD, COPIES = 1 << 16, 1 << 26, 6
-SLICE = 1 << 17  # entries whose ids are looked up at once
+FEWEST_HELD, MOST_HELD, ID_COPIES = 1 << 16, 1 << 26, 6
+ID_SLICE = 1 << 17  # entries whose ids are looked up at once
 
 
 class Bounded(EdgeFileOver):
@@ -75,7 +75,7 @@ class Compact(EdgeFileOver):
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file with new ids; see `EdgeFile`."""
         vertices = load_ids(self.work / VERTICES)
-        for piece in _slices(self.file.pieces(begin, end)):
+        for piece in _id_slices(self.file.pieces(begin, end)):
             # In ascending order they are looked up where others were just before
             ends = np.concatenate((piece.src, piece.dst))
             named, place = np.unique(ends, return_inverse=True)
@@ -111,20 +111,20 @@ def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> 
     OutputError
         If the ids cannot be written.
     """
-    most = min(max(room // (COPIES * ID.itemsize), FEWEST_HELD), MOST_HELD)
+    most = min(max(room // (ID_COPIES * ID.itemsize), FEWEST_HELD), MOST_HELD)
     with builders.raise_on_all():
         runs, largest = _own_ids(builders, file, work, most)
     found = builders.allgather((runs, largest))
     with builders.raise_on_all():
         if builders.rank == 0:
             paths = [
-                _run(work, rank, run)
+                _id_run(work, rank, run)
                 for rank, (count, _) in enumerate(found)
                 for run in range(count)
             ]
             bound = 1 + max(largest for _, largest in found)
             with writing(work):
-                _merge(paths, work / VERTICES, stored_id_dtype(bound), most)
+                _id_merge(paths, work / VERTICES, stored_id_dtype(bound), most)
 
 
 def _own_ids(
@@ -148,36 +148,36 @@ def _own_ids(
 def _named_ids(builders: Builders, file: EdgeFile) -> Iterator[np.ndarray]:
     """Yield the ids of each piece of this rank's share, ascending, each once."""
     begin, end = share(builders, file)
-    for piece in _slices(file.pieces(begin, end) if begin < end else iter(())):
+    for piece in _id_slices(file.pieces(begin, end) if begin < end else iter(())):
         if len(piece):
             yield np.unique(np.concatenate((piece.src, piece.dst))).astype(ID)
 
 
 def _save_run(work: Path, rank: int, run: int, ids: np.ndarray) -> int:
-    with writing(work), _run(work, rank, run).open("xb") as file:
+    with writing(work), _id_run(work, rank, run).open("xb") as file:
         np.save(file, ids)
     return 1
 
 
-def _run(work: Path, rank: int, run: int) -> Path:
+def _id_run(work: Path, rank: int, run: int) -> Path:
     return work / f"vertices-{rank}-{run}.npy"
 
 
-def _merge(runs: list[Path], target: Path, dtype: np.dtype, most: int) -> None:
+def _id_merge(runs: list[Path], target: Path, dtype: np.dtype, most: int) -> None:
     """Merge ascending ids of many files, and remove these."""
     total = 0
-    for ids in _merged(runs, most):
+    for ids in _id_merged(runs, most):
         total += len(ids)
     with target.open("xb") as file:
         header = {"descr": dtype.str, "fortran_order": False, "shape": (total,)}
         np.lib.format.write_array_header_1_0(file, header)
-        for ids in _merged(runs, most):
+        for ids in _id_merged(runs, most):
             file.write(ids.astype(dtype).data)
     for path in runs:
         path.unlink()
 
 
-def _merged(runs: list[Path], most: int) -> Iterator[np.ndarray]:
+def _id_merged(runs: list[Path], most: int) -> Iterator[np.ndarray]:
     """Yield the ids of many files, ascending, each once, some at a time."""
     left = [ids for path in runs if len(ids := load_ids(path))]
     while left:
@@ -191,11 +191,11 @@ def _merged(runs: list[Path], most: int) -> Iterator[np.ndarray]:
         left = [ids for ids in rest if len(ids)]
 
 
-def _slices(pieces: Iterator[Edges]) -> Iterator[Edges]:
+def _id_slices(pieces: Iterator[Edges]) -> Iterator[Edges]:
     """Yield pieces that take little memory to sort."""
     for piece in pieces:
-        for low in range(0, len(piece), SLICE):
-            held = slice(low, low + SLICE)
+        for low in range(0, len(piece), ID_SLICE):
+            held = slice(low, low + ID_SLICE)
             yield Edges(
                 piece.num_vertices,
                 piece.src[held],

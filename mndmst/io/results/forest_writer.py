@@ -14,8 +14,8 @@ from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
 from ..file_suffixes import FOREST, FOREST_OR_TABLE
 from ..hdf5.hdf5_writer import hdf5_file
+from ..names import NameSource
 from .forest_file import FORMAT, NAMES_PLACE, VERSION, ForestHeader, NamesPlace
-from .graph_names import GraphNames
 from .parallel_columns import create_dataset, write_columns
 from .text_tables import COLUMNS, write_table
 
@@ -62,7 +62,7 @@ def write_forest_table(
     path: Path,
     edges: EdgeList,
     weights: np.ndarray,
-    names: GraphNames | None,
+    names: NameSource | None,
 ) -> None:
     """Write a forest as a table of text; every rank calls it.
 
@@ -70,7 +70,7 @@ def write_forest_table(
     ----------
     edges, weights
         As in `write_forest`.
-    names : GraphNames or None
+    names : NameSource or None
         The names of vertices; None for numbers.
     """
     columns = edges.u, edges.v, weights
@@ -133,11 +133,11 @@ def _attributes(
         "digest": header.digest,
         "config": to_json(header.config),
         "report": to_json(header.report),
-        **_names_place(path, header.names),
+        **_names_attributes(path, header.names),
     }
 
 
-def _names_place(path: Path, names: NamesPlace | None) -> dict[str, str]:
+def _names_attributes(path: Path, names: NamesPlace | None) -> dict[str, str]:
     """Return where the graph with the names is, by itself and seen from the forest."""
     if names is None:
         return {}
