@@ -9,7 +9,7 @@ import numpy as np
 from ..host.cores import core_count
 from ..host.errors import InputError
 from ..kernels.threads import Threads
-from .file_errors import open_hdf5, read_attribute, reading
+from .file_access import open_hdf5, read_attribute, reading
 from .names import shown
 from .results.clusters_file import FORMAT as CLUSTERS_FORMAT
 from .results.clusters_file import describe_clusters

@@ -16,12 +16,11 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError, MndmstError
 from ...host.formatting import counted
-from ..edge_file import PIECE_ENTRIES, EdgeFile
-from ..edges import Edges, checked_edges
+from ..edge_file import PIECE_ENTRIES, EdgeFile, Edges, checked_edges
+from ..file_access import opened, read_small
 from ..kernels import webgraph as kernels
 from ..memory_limit import check_room
-from ..regular_files import opened, read_small
-from .files import COMPRESSIONS, read_bytes, readable
+from .packed_files import COMPRESSIONS, read_bytes, readable
 
 _CODES = {"OUTDEGREES_GAMMA", "REFERENCES_UNARY", "BLOCK_COUNT_GAMMA", "BLOCKS_GAMMA",
           "RESIDUALS_ZETA", "OFFSETS_GAMMA", "OFFSETS_DELTA"}  # fmt: skip

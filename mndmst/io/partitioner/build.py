@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..edge_file import EdgesInMemory
-from ..edges import Edges
+from ..edge_file import Edges, EdgesInMemory
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..shards.sharded_graph import ShardedGraph
 from . import Options, check_place, partition

@@ -20,10 +20,10 @@ import numpy as np
 from ...host import __version__
 from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_errors import open_hdf5, reading
-from ..file_suffixes import LABELS
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from ..file_access import open_hdf5, reading
+from ..hdf5_reader import checked_dataset, read_dataset
 from ..names import NameSource
+from ..output_kinds import LABELS
 from .digest_and_total import PIECE, PairDigest
 from .parallel_columns import write_columns
 from .text_tables import write_table

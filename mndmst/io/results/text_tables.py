@@ -9,9 +9,9 @@ from typing import TextIO
 import numpy as np
 
 from ..atomic_output import AtomicOutput
-from ..file_errors import writing
-from ..file_suffixes import Kind
+from ..file_access import writing
 from ..names import NameSource
+from ..output_kinds import Kind
 
 _ROWS = 1 << 16  # lines that are made at a time
 

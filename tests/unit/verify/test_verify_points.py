@@ -7,8 +7,7 @@ import pytest
 
 from mndmst.api.forest import Forest
 from mndmst.host.errors import InputError
-from mndmst.io.results.forest_file import ForestHeader
-from mndmst.io.results.forest_writer import write_forest_alone
+from mndmst.io.results.forest_file import ForestHeader, write_forest_alone
 from mndmst.points.point_files import uuid_of
 from mndmst.points.point_forest import points_forest
 from mndmst.verify.point_certificate import verify_points

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
-from ..file_errors import CHUNK_BYTES, HDF5_LAYOUT
-from .chunk_filters import SUM_BYTES, checksum
+from .file_access import CHUNK_BYTES, HDF5_LAYOUT
+from .hdf5_reader import SUM_BYTES, checksum
 
 
 @contextmanager

@@ -10,9 +10,8 @@ import numpy as np
 from ...graph.order import key_dtype
 from ...host.errors import InputError
 from ...kernels.edge_order import in_row_order
-from ..edge_file import EdgeFile, RowPiece
-from ..edges import Edges, check_exact, narrow_integers
-from ..file_errors import fill, writing
+from ..edge_file import EdgeFile, Edges, RowPiece, check_exact, narrow_integers
+from ..file_access import fill, writing
 from ..kernels.partitioner import (
     add_by_pair,
     balance,
