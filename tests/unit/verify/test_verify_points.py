@@ -10,8 +10,7 @@ from oracle import kruskal
 
 from mndmst.api.forest import Forest
 from mndmst.host.errors import InputError
-from mndmst.io.results.forest_file import ForestHeader
-from mndmst.io.results.forest_writer import write_forest_alone
+from mndmst.io.results.forest_file import ForestHeader, write_forest_alone
 from mndmst.points.point_files import uuid_of
 from mndmst.points.point_forest import points_forest
 from mndmst.verify import point_certificate
