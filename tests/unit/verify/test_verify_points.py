@@ -240,7 +240,7 @@ def test_one_of_all_spanning_trees_is_proved(
     cores = np.sort(gaps, axis=1)[:, min_samples]
     weight = np.maximum(gaps, np.maximum.outer(cores, cores))
     ends = np.triu_indices(5, 1)
-    expected = kruskal(5, *ends, weight[ends])
+    right = kruskal(5, *ends, weight[ends])
     proved = []
     for tree in spanning_trees(5):
         u, v = np.array(tree).T
