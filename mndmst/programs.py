@@ -89,7 +89,7 @@ def partition(
     from .io.partitioner import Options, check_place
     from .io.partitioner import partition as partition_edges
     from .io.partitioner.builders import Alone
-    from .io.partitioner.weights import open_weighed
+    from .io.partitioner.weight_rules import open_weighed
 
     limit = _bytes(memory) or free_bytes() // 2
     options = Options(

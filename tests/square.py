@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
 from mndmst.io.partitioner.build import symmetric_rows
 
 DATA = Path(__file__).parent / "data"

@@ -53,8 +53,8 @@ def check_files(
     MissingExtraError
         If a plot is asked for, and Matplotlib is not installed.
     """
-    from ..io.file_suffixes import BENCH_PICTURE, BENCH_RECORD
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import BENCH_PICTURE, BENCH_RECORD
 
     outputs = (record, BENCH_RECORD), (plot, BENCH_PICTURE)
     check_outputs([], outputs, overwrite=overwrite)
@@ -96,8 +96,7 @@ def write(
         If one cannot be written.
     """
     from ..io.atomic_output import AtomicOutput
-    from ..io.file_suffixes import BENCH_RECORD
-    from ..io.overwrite_rule import json_mark
+    from ..io.output_kinds import BENCH_RECORD, json_mark
 
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.json is not None:

@@ -188,7 +188,7 @@ def run_start(arguments: argparse.Namespace) -> int:
     """Print where the seconds of a whole command go."""
     from dataclasses import asdict
 
-    from ..io.shards.demo_graph import demo_graph
+    from ..io.shards.sharded_graph import demo_graph
     from .machine import machine
     from .start import measure, text
 

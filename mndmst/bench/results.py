@@ -8,9 +8,8 @@ from typing import Any
 
 from ..host.errors import optional
 from ..host.formatting import counted
-from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import BENCH_PICTURE
-from ..io.picture_file import write_picture_file
+from ..io.atomic_output import AtomicOutput, write_picture_file
+from ..io.output_kinds import BENCH_PICTURE
 from .contenders import Answer, Contender
 from .machine import Floor
 

@@ -99,8 +99,8 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
     from ..io.atomic_output import AtomicOutput
-    from ..io.file_suffixes import CLUSTERS, PICTURE
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import CLUSTERS, PICTURE
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import read_forest
 

@@ -81,8 +81,8 @@ def add_draw(commands: Any) -> None:
 
 def _draw(arguments: argparse.Namespace) -> int:
     from ..io.atomic_output import AtomicOutput
-    from ..io.file_suffixes import FOREST_PICTURE
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import FOREST_PICTURE
     from ..report.forest_geojson import write_forest_geojson
     from ..report.forest_picture import write_forest_picture
 

@@ -236,8 +236,8 @@ def _with_ranks(
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
-    from ..io.file_suffixes import CLUSTERS, FOREST, PICTURE, POINTS
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import CLUSTERS, FOREST, PICTURE, POINTS
 
     outputs = (
         (arguments.output, CLUSTERS),
@@ -302,8 +302,7 @@ def write(
     from ..cluster.scatter_plot import draw
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import write_clusters
-    from ..io.results.forest_file import ForestHeader
-    from ..io.results.forest_writer import write_forest_in
+    from ..io.results.forest_file import ForestHeader, write_forest_in
     from ..points.point_files import uuid_of
 
     forest, points = found.forest, table.points
@@ -340,7 +339,7 @@ def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") 
     """Write points to a file, if one is named."""
     import numpy as np
 
-    from ..io.file_suffixes import POINTS
+    from ..io.output_kinds import POINTS
 
     if path is not None:
         with files.file(path, POINTS) as temporary, temporary.open("wb") as file:

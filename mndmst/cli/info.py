@@ -78,7 +78,7 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
 
 def tell_graph(path: Path, quiet: bool = False) -> int:
     """Print the facts of a new graph, and the RESULT line."""
-    from ..io.partitioner.build import describe as facts_of_graph
+    from ..io.file_info import describe as facts_of_graph
 
     facts = facts_of_graph(path)
     if not quiet:

@@ -55,8 +55,8 @@ def add_neighbours(commands: Any) -> None:
 def _neighbours(arguments: argparse.Namespace) -> int:
     from ..host.errors import OutputError
     from ..io.atomic_output import AtomicOutput
-    from ..io.file_suffixes import POINTS
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import POINTS
     from ..io.partitioner.build import build_shards, check_new_graph
     from ..points.neighbour_graph import neighbour_graph
 

@@ -259,8 +259,8 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
         For options that only go with a recipe, or without one.
     """
     from ..host.errors import ConfigError
-    from ..io.partitioner.recipe import check_shards, load_recipe, open_recipe
-    from ..io.partitioner.weights import open_weighed
+    from ..io.partitioner.graph_recipe import check_shards, load_recipe, open_recipe
+    from ..io.partitioner.weight_rules import open_weighed
 
     rule = arguments.weights
     if path.suffix != ".toml":
@@ -337,7 +337,7 @@ def add_generate(commands: Any) -> None:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from ..io.partitioner.generate import open_random
+    from ..io.partitioner.random_graphs import open_random
 
     names = [name.replace("-", "_") for name, _, _ in PARAMETERS]
     given = {name: getattr(arguments, name) for name in names}

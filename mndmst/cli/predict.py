@@ -54,8 +54,8 @@ def add_predict(commands: Any) -> None:
 
 def _predict(arguments: argparse.Namespace) -> int:
     from ..io.atomic_output import AtomicOutput
-    from ..io.file_suffixes import PREDICTIONS
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import PREDICTIONS
     from ..io.results.clusters_file import write_clusters
     from ..points.point_files import read_point_table, uuid_of
     from ..points.prediction_file import StoredModel

@@ -42,8 +42,8 @@ def add_report(commands: Any) -> None:
 
 def _report(arguments: argparse.Namespace) -> int:
     from ..io.atomic_output import AtomicOutput
-    from ..io.file_suffixes import PAGE, TRACE
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import PAGE, TRACE
     from ..report.record import read_record
 
     outputs = (arguments.output, PAGE), (arguments.trace, TRACE)

@@ -120,7 +120,7 @@ def _serve(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
     from ..comm.mpi_library import forgo_memory_events
-    from ..io.file_suffixes import ADDRESS
+    from ..io.output_kinds import ADDRESS
     from ..service.metrics import RequestLog
     from ..service.serve import Setting, serve
     from .ranks import begin

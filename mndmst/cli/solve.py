@@ -96,7 +96,7 @@ def _add_thresholds(parser: Any) -> None:
 def _solve(arguments: argparse.Namespace) -> int:
     from ..backends import ACCELERATORS, accelerator
     from ..host.launcher import launched_processes
-    from ..io.file_suffixes import FOREST_OR_TABLE, REPORT
+    from ..io.output_kinds import FOREST_OR_TABLE, REPORT
 
     # Several ranks may get other devices than the first one
     if arguments.backend in ACCELERATORS and launched_processes() == 1:
@@ -136,7 +136,7 @@ def _run(job: "CommandRun", arguments: argparse.Namespace) -> int:
 
 def demo(arguments: argparse.Namespace) -> int:
     """Solve the small graph that comes with the program."""
-    from ..io.shards.demo_graph import demo_graph
+    from ..io.shards.sharded_graph import demo_graph
     from .ranks import begin
 
     given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
@@ -173,7 +173,7 @@ def add_components(commands: Any) -> None:
 
 def _components(arguments: argparse.Namespace) -> int:
     from ..components import connected_components
-    from ..io.file_suffixes import LABELS, REPORT
+    from ..io.output_kinds import LABELS, REPORT
     from ..run.report import text
     from .ranks import begin
 

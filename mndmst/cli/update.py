@@ -60,7 +60,7 @@ def add_update(commands: Any) -> None:
 
 def _update(arguments: argparse.Namespace) -> int:
     from ..comm.placement import locate
-    from ..io.file_suffixes import FOREST
+    from ..io.output_kinds import FOREST
     from ..io.shards.sharded_graph import open_graph
     from ..run.startup import compile_kernels
     from ..update import Files, update

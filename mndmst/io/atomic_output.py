@@ -3,7 +3,7 @@
 A file is made beside its target under a new random name, is put on disk, and is then
 renamed. So no existing file is written to: no other program's file, and nothing that a
 symbolic link points to. A command that fails removes the files it has made itself, and
-no others. `overwrite_rule` says which existing file loses its name.
+no others. `output_kinds` says which existing file loses its name.
 """
 
 import os
@@ -11,12 +11,11 @@ import secrets
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ..host.errors import OutputError
-from .file_errors import flush_to_disk, writing
-from .file_suffixes import Kind
-from .overwrite_rule import check_ordinary, check_replaceable
+from .file_access import flush_to_disk, writing
+from .output_kinds import Kind, check_ordinary, check_replaceable, text_mark
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
@@ -183,3 +182,25 @@ def whole_file(
     """
     with AtomicOutput(None, overwrite) as output, output.file(target, kind) as name:
         yield name
+
+
+# Where each format has the name of the program.
+_PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
+
+
+def write_picture_file(
+    figure: Any, files: AtomicOutput, path: Path, kind: Kind, **how: Any
+) -> None:
+    """Write a figure to a file that becomes `path` with the other files.
+
+    Parameters
+    ----------
+    path : Path
+        Its suffix, .png, .svg or .pdf, chooses the format.
+    **how
+        Further arguments of `savefig`.
+    """
+    suffix = path.suffix[1:]
+    mark = {_PLACES[suffix]: text_mark(kind)}
+    with files.file(path, kind) as temporary:
+        figure.savefig(temporary, format=suffix, metadata=mark, **how)

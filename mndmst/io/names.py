@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -59,6 +60,10 @@ class NameSource(ABC):
         """Yield the names in order, a bounded number at a time."""
         for low in range(0, len(self), length):
             yield self.take(slice(low, min(low + length, len(self))))
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold all names in memory inside a block, where they are on disk and fit."""
+        return nullcontext()
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..host.errors import OutputError
 from .atomic_output import AtomicOutput
-from .file_errors import writing
-from .file_suffixes import Kind, check_ending
-from .overwrite_rule import check_ordinary, check_replaceable
+from .file_access import writing
+from .output_kinds import Kind, check_ending, check_ordinary, check_replaceable
 from .shards.shard_layout import INDEX_NAME
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def check_outputs(
     """Check that outputs can be written and replace no protected file.
 
     No output may replace an input, a graph's file or another output, or have a name
-    that says another format. `overwrite_rule` has the rule for all other files.
+    that says another format. `output_kinds` has the rule for all other files.
 
     Parameters
     ----------

@@ -24,9 +24,8 @@ from ..host.memory import give_back_freed, resident_bytes
 from ..host.progress import Progress
 from ..host.signals import stop_signals
 from ..io.atomic_output import whole_file
-from ..io.file_errors import writing
-from ..io.file_suffixes import ADDRESS
-from ..io.overwrite_rule import is_earlier_result, json_mark
+from ..io.file_access import writing
+from ..io.output_kinds import ADDRESS, is_earlier_result, json_mark
 from ..run.config import Config
 from ..run.startup import compile_kernels
 from .access import Access

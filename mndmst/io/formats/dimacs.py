@@ -20,10 +20,17 @@ import numpy as np
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edges import MAX_VERTICES, Edges
+from ..edge_file import MAX_VERTICES, Edges
 from ..kernels import tokens as kernels
-from .files import COMPRESSIONS, import_scipy, read_bytes, unpacked_pieces
-from .text import LONGEST_HEAD, LONGEST_LINE, Lines, TextFile, check_letters, line_of
+from .edge_text import (
+    LONGEST_HEAD,
+    LONGEST_LINE,
+    Lines,
+    TextFile,
+    check_letters,
+    line_of,
+)
+from .packed_files import COMPRESSIONS, import_scipy, read_bytes, unpacked_pieces
 
 _PROBLEM = re.compile(rb"^p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*$", re.M)
 _SHORTEST_ARC = len("a 1 1 1\n")

@@ -24,10 +24,11 @@ import numpy as np
 from ...host.errors import ConfigError, InputError, MndmstError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edge_file import EdgeFile, EdgesInMemory
-from ..edges import (
+from ..edge_file import (
     MAX_VERTICES,
+    EdgeFile,
     Edges,
+    EdgesInMemory,
     check_exact,
     checked_edges,
     is_sparse,
@@ -41,7 +42,7 @@ from ..names import (
     names_of_values,
 )
 from ..names import shown as shown_name
-from .files import read_bytes
+from .packed_files import read_bytes
 from .table_columns import (
     EMPTY,
     NUMBER,

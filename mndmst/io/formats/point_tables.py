@@ -22,7 +22,8 @@ import numpy as np
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..memory_limit import check_room
-from .files import read_bytes
+from .edge_text import read_head, read_lines
+from .packed_files import read_bytes
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -47,7 +48,6 @@ from .table_text import (
     is_number,
     split_line,
 )
-from .text import read_head, read_rows
 from .typed_tables import ParquetTable
 
 # Names of ids, groups and results, which are not coordinates, beside edge columns.
@@ -238,7 +238,7 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
     if not first.strip():
         raise InputError(f"{path}: holds no points. Give one a row.")
     behind = place + len(first) + 1
-    rows = read_rows(path, _COMMENTS, behind, SAMPLE_LINES)
+    rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
     separator = find_separator(first, rows)
     check_decimal_commas(path, first, rows, separator)
     names = split_line(first, separator)

@@ -22,13 +22,11 @@ import numpy as np
 
 from ...host.errors import InputError, MndmstError
 from ..atomic_output import whole_file
-from ..edge_file import EdgeFile
-from ..edges import Edges, checked_edges
+from ..edge_file import EdgeFile, Edges, checked_edges
+from ..file_access import opened
 from ..memory_limit import check_room
-from ..regular_files import opened
-from .binary import Binary, StoredArray
-from .binary_csr import RowsFile
-from .files import COMPRESSIONS, import_scipy, read_bytes
+from .binary_graphs import Binary, RowsFile, StoredArray
+from .packed_files import COMPRESSIONS, import_scipy, read_bytes
 
 _PIECE = 1 << 20
 _POLYNOMIAL = 0xEDB88320

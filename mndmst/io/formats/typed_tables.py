@@ -24,12 +24,18 @@ import numpy as np
 
 from ...host.errors import InputError, MndmstError
 from ..atomic_output import whole_file
-from ..edges import Edges, UnnumberedEndError, checked_edges, supported_weights
+from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weights
+from ..file_access import opened, state_of
 from ..memory_limit import capped, check_room, exceeded
-from ..named_edge_file import EndKinds, NameableFile
+from ..named_edge_file import (
+    EndKinds,
+    NameableFile,
+    NamedEdges,
+    NamedTable,
+    ends_of_table,
+)
 from ..names import NameKind
-from ..regular_files import opened, state_of
-from .files import COMPRESSIONS, import_extra, read_bytes, readable
+from .packed_files import COMPRESSIONS, import_extra, read_bytes, readable
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -40,7 +46,6 @@ from .table_columns import (
     ColumnNames,
     choose_columns,
 )
-from .table_names import NamedEdges, NamedTable, ends_of_table
 
 # Rows of a batch of a Parquet file, at most.
 BATCH_ROWS = 1 << 20

@@ -24,9 +24,16 @@ from ..shards.graph_directory import no_new_folders
 from ..shards.sharded_graph import ShardedGraph, open_graph
 from .builders import Builders
 from .graph_lock import locked
-from .partition_options import Options
+from .partition_run import (
+    Options,
+    RunProgress,
+    RunStart,
+    check_place,
+    describe,
+    give_up,
+    prepare,
+)
 from .passes import make_graph
-from .restart import RunProgress, RunStart, check_place, describe, give_up, prepare
 
 __all__ = ["Options", "check_place", "partition"]
 

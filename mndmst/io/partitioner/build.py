@@ -1,21 +1,15 @@
 """Make shards of edges in memory, and describe shards."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..edge_file import EdgesInMemory
-from ..edges import Edges
+from ..edge_file import Edges, EdgesInMemory
 from ..kernels.csr_conversion import both_directions, upper_triangle
-from ..names import shown
-from ..results.graph_names import names_of_graph
-from ..shards.sharded_graph import ShardedGraph, open_graph
+from ..shards.sharded_graph import ShardedGraph
 from . import Options, check_place, partition
 from .builders import Alone
 
-PIECE_VERTICES = 1 << 24
-FEW_NAMES = 3  # that a description of a graph shows
 MEMORY = 4 << 30  # at least what edges in memory take to be sorted
 
 
@@ -91,46 +85,3 @@ def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return both_directions(
         *upper_triangle(edges.num_vertices, edges.src, edges.dst, weight)
     )
-
-
-def describe(path: str | Path) -> dict[str, Any]:
-    """Return a description of a sharded graph, in plain values.
-
-    Returns
-    -------
-    dict
-        Counts, weight type, parts and the smallest, mean and largest degree.
-    """
-    graph = open_graph(path)
-    smallest, largest, isolated = graph.num_vertices, 0, 0
-    for begin in range(0, graph.num_vertices, PIECE_VERTICES):
-        end = min(begin + PIECE_VERTICES, graph.num_vertices)
-        degrees = np.diff(graph.read_indptr(begin, end))
-        smallest = min(smallest, int(degrees.min()))
-        largest = max(largest, int(degrees.max()))
-        isolated += int((degrees == 0).sum())
-    return {
-        "kind": "graph",
-        "path": str(path),
-        "uuid": graph.uuid,
-        "vertices": graph.num_vertices,
-        "arcs": graph.num_arcs,
-        "weights": graph.weight_dtype.name,
-        "parts": graph.num_parts,
-        "reordered": graph.reordered,
-        "degree_min": smallest,
-        "degree_mean": graph.num_arcs / max(1, graph.num_vertices),
-        "degree_max": largest,
-        "isolated": isolated,
-        **_names_shown(graph),
-    }
-
-
-def _names_shown(graph: ShardedGraph) -> dict[str, str]:
-    """Return the kind of a graph's names, and the first ones, if it keeps any."""
-    names = names_of_graph(graph)
-    if names is None:
-        return {}
-    first = ", ".join(map(shown, names.take(slice(0, FEW_NAMES)).texts()))
-    kind = graph.names or "ids in the file it was made of"
-    return {"names": f"{kind}: {first}{', ...' * (len(names) > FEW_NAMES)}"}

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...host.errors import OutputError
-from ..file_errors import writing
+from ..file_access import writing
 from .builders import Builders
 
 TEXT = b"A run of mndmst writes the graph beside this file.\n"

@@ -16,22 +16,45 @@ from ...host.errors import ConfigError
 from ...host.formatting import counted
 from ...host.memory import Budget
 from ...host.progress import Progress
-from ..edge_file import EdgeFile
-from ..edges import UnnumberedEndError, is_sparse
+from ..edge_file import EdgeFile, UnnumberedEndError, is_sparse
 from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
 from ..names import NameSource, ReorderedNames, shown
 from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
-from .arc_files import Spool
+from .arc_buckets import route_arcs
+from .bucket_plan import Plan, built_size, check_size, check_vertices, make_plan
 from .builders import Builders
-from .compact_ids import Bounded, Compact, load_ids, save_vertices
-from .name_numbering import Numbered, save_names, saved_kind
-from .partition_options import Options
-from .plan import Plan, built_size, check_size, check_vertices, make_plan
-from .reorder import Renumbered, save_order
-from .restart import RunProgress, RunStart, load_plan, record_of, save_plan
-from .route_arcs import route_arcs
-from .survey import Survey, arc_without_reverse, own_pieces, share, survey_edges
-from .work_directory import NAMES_KIND, ORDER, VERTICES, remove_numbers, remove_work
+from .edge_survey import (
+    Spool,
+    Survey,
+    arc_without_reverse,
+    own_pieces,
+    share,
+    survey_edges,
+)
+from .partition_run import (
+    NAMES_KIND,
+    ORDER,
+    VERTICES,
+    Options,
+    RunProgress,
+    RunStart,
+    load_plan,
+    record_of,
+    remove_numbers,
+    remove_work,
+    save_plan,
+)
+from .vertex_numbering import (
+    Bounded,
+    Compact,
+    Numbered,
+    Renumbered,
+    load_ids,
+    save_names,
+    save_order,
+    save_vertices,
+    saved_kind,
+)
 from .write_parts import UNNAMED, finish_graph, listed_rows, sorted_rows, write_parts
 
 # What Python, compiled kernels and the buffers of files take while a bucket is sorted.

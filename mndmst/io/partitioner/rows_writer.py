@@ -9,7 +9,7 @@ from ...comm.communicator import Comm
 from ...graph.model import Rows
 from ...graph.order import key_dtype, keys_to_weights
 from ...host.errors import OutputError
-from ..file_errors import writing
+from ..file_access import writing
 from ..kernels.partitioner import fingerprint
 from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import ShardWriter, VertexIds

@@ -1,7 +1,7 @@
 """Standard input as a file: edges are read twice, and by several processes.
 
 The copy is in a directory beside the output, `NAME.input-work`, with an empty file
-whose name is the token of the run (see `work_directory`). The run holds a lock on that
+whose name is the token of the run (see `partition_run`). The run holds a lock on that
 file, so the next run knows which files a killed run has left, and removes them.
 """
 
@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...host.errors import MndmstError, OutputError
-from ..file_errors import writing
+from ..file_access import writing
 from ..shards.graph_directory import new_token, no_new_folders
-from .work_directory import make_work, mark_of, read_token, remove_work
+from .partition_run import make_work, mark_of, read_token, remove_work
 
 NAME = "standard input"
 _PIECE = 1 << 20

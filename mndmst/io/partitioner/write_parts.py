@@ -16,14 +16,11 @@ from ...host.progress import Progress
 from ...kernels.sorting import sort_words
 from ..edge_file import EdgeFile, Rows
 from ..kernels import partitioner as kernels
-from ..shards.part_writer import PartWriter
-from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
-from .arc_files import read_buckets
+from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
+from .arc_buckets import final_weights, read_buckets
+from .bucket_plan import KEY_BYTES, Plan
 from .builders import Builders
-from .plan import KEY_BYTES, Plan
-from .restart import write_json
-from .route_arcs import final_weights
-from .work_directory import NAMING, part_note
+from .partition_run import NAMING, part_note, write_json
 
 # Yields the rows of some buckets: ascending ids, none twice, lightest weights
 RowsOf = Callable[[range], Iterator[Rows]]

@@ -20,11 +20,11 @@ import numpy as np
 from ...host import __version__
 from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_errors import open_hdf5, reading
-from ..file_suffixes import LABELS
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from ..file_access import open_hdf5, reading
+from ..hdf5_reader import checked_dataset, read_dataset
+from ..names import NameSource
+from ..output_kinds import LABELS
 from .digest_and_total import PIECE, PairDigest
-from .graph_names import GraphNames
 from .parallel_columns import write_columns
 from .text_tables import write_table
 
@@ -72,7 +72,7 @@ def write_labels_table(
     path: Path,
     first: int,
     labels: np.ndarray,
-    names: GraphNames | None,
+    names: NameSource | None,
 ) -> None:
     """Write labels as a table of text; every rank calls it.
 
@@ -82,7 +82,7 @@ def write_labels_table(
         The vertex of this rank's first label.
     labels
         As in `write_labels`.
-    names : GraphNames or None
+    names : NameSource or None
         The names of vertices; None for numbers.
     """
     columns = np.arange(first, first + len(labels)), labels

@@ -17,10 +17,10 @@ import numpy as np
 
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
-from ..file_errors import flush_to_disk, write_at, writing
-from ..file_suffixes import Kind
-from ..hdf5.chunk_filters import SUM_BYTES, checksum
-from ..hdf5.hdf5_writer import hdf5_file, reserving_file
+from ..file_access import flush_to_disk, write_at, writing
+from ..hdf5_reader import SUM_BYTES, checksum
+from ..hdf5_writer import hdf5_file, reserving_file
+from ..output_kinds import Kind
 
 _CHUNK_ROWS = 1 << 16
 

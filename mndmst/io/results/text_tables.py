@@ -9,10 +9,9 @@ from typing import TextIO
 import numpy as np
 
 from ..atomic_output import AtomicOutput
-from ..file_errors import writing
-from ..file_suffixes import Kind
+from ..file_access import writing
 from ..names import NameSource
-from .graph_names import GraphNames
+from ..output_kinds import Kind
 
 _ROWS = 1 << 16  # lines that are made at a time
 
@@ -103,7 +102,7 @@ def write_table(
     path: Path,
     header: Sequence[str],
     columns: Sequence[np.ndarray],
-    names: GraphNames | None,
+    names: NameSource | None,
     kind: Kind,
 ) -> None:
     """Write a table whose rows are spread over the ranks; every rank calls it.
@@ -117,7 +116,7 @@ def write_table(
         The names of the columns.
     columns : sequence of ndarray
         This rank's rows, in rank order. The first two columns are vertices.
-    names : GraphNames or None
+    names : NameSource or None
         The names of vertices; None for numbers.
     kind : Kind
         Decides which existing file is replaced.

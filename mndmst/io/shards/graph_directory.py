@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...host.errors import OutputError
-from ..file_errors import MALFORMED, flush_to_disk, open_hdf5, read_attribute, writing
+from ..file_access import MALFORMED, flush_to_disk, open_hdf5, read_attribute, writing
 from .shard_layout import (
     GRAPH_FORMAT,
     INDEX_NAME,

@@ -30,10 +30,10 @@ from ...kernels.arc_inspection import (
 )
 from ...kernels.read_progress import ArcsRead
 from ...kernels.threads import ALONE, Threads
-from ..file_errors import reading
-from ..hdf5.chunk_reader import ChunkReader
+from ..file_access import reading
+from ..hdf5_reader import ChunkReader
 from ..kernels.chunk_reading import BAD_IDS, BAD_WEIGHTS, Chunks, read_arcs
-from .shard_files import ShardFiles
+from .sharded_graph import ShardedGraph
 
 PIECE_BYTES = 4 << 20  # of a column, at the least
 
@@ -161,7 +161,7 @@ class ReadInProgress:
     Attributes
     ----------
     indptr, indices, weights : ndarray
-        As `ShardedGraph.read_rows` returns them.
+        As `read_rows` returns them.
     keys : ndarray
         The weights, whose bits become keys.
     progress : ArcsRead
@@ -169,7 +169,7 @@ class ReadInProgress:
     """
 
     def __init__(
-        self, graph: ShardFiles, begin: int, end: int, threads: Threads = ALONE
+        self, graph: ShardedGraph, begin: int, end: int, threads: Threads = ALONE
     ) -> None:
         self.graph, self.begin, self.end, self.threads = graph, begin, end, threads
         self.indptr = graph.read_indptr(begin, end, threads)
@@ -310,20 +310,43 @@ def _sum(facts: list[ArcFacts]) -> ArcFacts:
     return ArcFacts(sum(fact.edges for fact in facts), balance)
 
 
+def read_rows(
+    graph: ShardedGraph, begin: int, end: int, threads: Threads = ALONE
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the CSR rows of the vertices [begin, end) of a graph, checked.
+
+    Returns
+    -------
+    indptr : ndarray of int64, shape (end - begin + 1,)
+        Starts at 0.
+    indices : ndarray of uint32 or int64, shape (arcs,)
+        Global ids, ascending within a row; `order.id_dtype` gives the type.
+    weights : ndarray of `weight_dtype`, shape (arcs,)
+
+    Raises
+    ------
+    InputError
+        See `ReadInProgress.read`.
+    """
+    rows = ReadInProgress(graph, begin, end, threads)
+    rows.read(to_keys=False)
+    return rows.indptr, rows.indices, rows.weights
+
+
 @dataclass(frozen=True)
 class StoredRows:
     """The rows of a rank, in pieces of which one at a time is in memory.
 
     Attributes
     ----------
-    graph : ShardFiles
+    graph : ShardedGraph
     bounds : list of int
         The first vertex of each piece, and one past the last of all.
     threads : Threads
         Read with these.
     """
 
-    graph: ShardFiles
+    graph: ShardedGraph
     bounds: list[int]
     threads: Threads = ALONE
 

@@ -15,14 +15,12 @@ from ...host import __version__
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..file_errors import open_hdf5, read_attribute, reading, write_attributes, writing
-from ..file_suffixes import COLUMN
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
-from ..hdf5.hdf5_writer import hdf5_file
+from ..file_access import open_hdf5, read_attribute, reading, write_attributes, writing
+from ..hdf5_reader import checked_dataset, read_dataset
+from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..kernels.csr_conversion import forward_arcs
-from ..overwrite_rule import check_replaceable
-from .part_writer import ColumnWriter
-from .shard_files import ShardFiles
+from ..output_kinds import COLUMN, check_replaceable
+from .row_reading import read_rows
 from .sharded_graph import ShardedGraph
 
 FORMAT = COLUMN.format
@@ -56,7 +54,7 @@ class WeightColumn:
             return np.asarray(read_dataset(self.path, dataset, begin, end))
 
 
-def find_columns(graph: ShardFiles) -> dict[str, WeightColumn]:
+def find_columns(graph: ShardedGraph) -> dict[str, WeightColumn]:
     """Return the columns beside the shards of a graph, by name.
 
     Raises
@@ -71,7 +69,7 @@ def find_columns(graph: ShardFiles) -> dict[str, WeightColumn]:
 
 
 def write_column(
-    graph: ShardFiles,
+    graph: ShardedGraph,
     name: str,
     dtype: np.dtype,
     weights: Iterable[np.ndarray],
@@ -117,7 +115,7 @@ def write_column(
     return WeightColumn(target, dtype, count)
 
 
-def column_target(graph: ShardFiles, name: str) -> Path:
+def column_target(graph: ShardedGraph, name: str) -> Path:
     """Return the file of a column.
 
     Raises
@@ -154,8 +152,8 @@ def weights_of_same_edges(
             "graph with the same edges."
         )
     for begin, end in _pieces(graph):
-        indptr, indices, _ = graph.read_rows(begin, end)
-        other_indptr, other_indices, weights = other.read_rows(begin, end)
+        indptr, indices, _ = read_rows(graph, begin, end)
+        other_indptr, other_indices, weights = read_rows(other, begin, end)
         pairs = (indptr, other_indptr), (indices, other_indices)
         same = all(np.array_equal(*pair) for pair in pairs)
         if not (same and _same_names(graph, other, begin, end)):
@@ -190,7 +188,7 @@ def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
             begin = end
 
 
-def _open(path: Path, graph: ShardFiles) -> WeightColumn:
+def _open(path: Path, graph: ShardedGraph) -> WeightColumn:
     with reading(path, REMAKE), open_hdf5(path) as file:
         if read_attribute(file, "format") != FORMAT or file.attrs["version"] != VERSION:
             raise InputError(f"{path}: is not a column of weights. Write it again.")

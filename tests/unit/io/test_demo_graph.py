@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from processes import ROOT
 
-from mndmst.io.shards.demo_graph import demo_graph
+from mndmst.io.shards.sharded_graph import demo_graph
 
 
 def test_a_checkout_has_it_wherever_the_command_runs(

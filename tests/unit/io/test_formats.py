@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from square import DATA, SQUARE, square, triples
 
 from mndmst.host.errors import ConfigError, InputError, MissingExtraError
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
 from mndmst.io.formats import read_edges, write_edges
 from mndmst.io.partitioner.build import build_shards
 

@@ -16,8 +16,8 @@ from test_external import made, random_edges
 from mndmst.host.errors import OutputError
 from mndmst.io.partitioner import graph_lock as lock
 from mndmst.io.partitioner import passes
-from mndmst.io.partitioner.generate import generate
 from mndmst.io.partitioner.graph_lock import TEXT
+from mndmst.io.partitioner.random_graphs import generate
 from mndmst.io.shards.sharded_graph import open_graph
 
 EDGES = random_edges(2000, 9000)

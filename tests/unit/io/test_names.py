@@ -17,7 +17,7 @@ from processes import Run
 from test_external import digest
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import (
     LONGEST_NAME,
@@ -32,9 +32,7 @@ from mndmst.io.partitioner import (
     Options,
     partition,
 )
-from mndmst.io.partitioner import (
-    name_numbering as naming,
-)
+from mndmst.io.partitioner import vertex_numbering as naming
 from mndmst.io.partitioner import (
     write_parts as parts,
 )
@@ -259,7 +257,7 @@ def test_any_number_of_processes_and_little_memory_make_the_same_files(
 ) -> None:
     file = ncol(tmp_path / "g.ncol")
     whole = made(file, tmp_path / "whole", reorder=reorder)
-    monkeypatch.setattr("mndmst.io.formats.text.PIECE_BYTES", 500)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 500)
     monkeypatch.setattr(naming, "FEWEST_BYTES", 4000)
     monkeypatch.setattr(naming, "MOST_BYTES", 4000)
     monkeypatch.setattr(naming, "SLICE", 30)

@@ -14,10 +14,11 @@ from mndmst.io.formats import open_edges
 from mndmst.io.partitioner import Options, partition, passes
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import Alone
-from mndmst.io.partitioner.generate import open_random
-from mndmst.io.partitioner.weights import weigh
+from mndmst.io.partitioner.random_graphs import open_random
+from mndmst.io.partitioner.weight_rules import weigh
 from mndmst.io.shards import graph_directory as destination
-from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
+from mndmst.io.shards.shard_writer import ShardWriter
+from mndmst.io.shards.sharded_graph import open_graph
 
 
 def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):

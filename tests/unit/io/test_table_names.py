@@ -19,9 +19,7 @@ from mndmst.io.partitioner import (
     Options,
     partition,
 )
-from mndmst.io.partitioner import (
-    name_numbering as naming,
-)
+from mndmst.io.partitioner import vertex_numbering as naming
 from mndmst.io.partitioner import (
     write_parts as parts,
 )
@@ -134,7 +132,7 @@ def test_one_text_far_down_makes_all_ids_names(
     lines.insert(2500, "01,1,9")
     lines.insert(2600, "7,A1,9")
     (tmp_path / "g.csv").write_text("\n".join(["source,target,weight", *lines]) + "\n")
-    monkeypatch.setattr("mndmst.io.formats.text.PIECE_BYTES", 2000)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 2000)
     graphs = [
         made(tmp_path / "g.csv", tmp_path / f"{jobs}-{order}", jobs, reorder=order)
         for jobs in (1, 2, 4)

@@ -14,13 +14,13 @@ from square import DATA
 from test_external import digest
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
 from mndmst.io.formats import NAMES, open_edges, read_edges
 from mndmst.io.partitioner import Options, partition
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import Alone, run_forked
-from mndmst.io.partitioner.generate import open_random
-from mndmst.io.partitioner.recipe import load_recipe, open_recipe
+from mndmst.io.partitioner.graph_recipe import load_recipe, open_recipe
+from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 
 FAR = (1 << 48) - 1
@@ -168,9 +168,9 @@ def test_little_memory_and_many_ids_change_nothing(
     whole = made(file, tmp_path / "whole", compact_ids=True)
     named = np.unique(pairs)
     np.testing.assert_array_equal(whole.read_original_ids(0, len(named)), named)
-    monkeypatch.setattr("mndmst.io.formats.text.PIECE_BYTES", 500)
-    monkeypatch.setattr("mndmst.io.partitioner.compact_ids.MOST_HELD", 100)
-    monkeypatch.setattr("mndmst.io.partitioner.compact_ids.SLICE", 30)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 500)
+    monkeypatch.setattr("mndmst.io.partitioner.vertex_numbering.MOST_HELD", 100)
+    monkeypatch.setattr("mndmst.io.partitioner.vertex_numbering.ID_SLICE", 30)
     for jobs in (1, 3):
         out = tmp_path / f"{jobs}"
         made(file, out, jobs, compact_ids=True)

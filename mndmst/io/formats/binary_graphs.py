@@ -1,4 +1,6 @@
-"""Graphs in binary files of CSR rows, read by ranges of arcs: GAP, ECL and ParHIP.
+"""Binary files as a row of arrays, none taken before the file is known to hold it.
+
+Graphs in binary files of CSR rows, read by ranges of arcs: GAP, ECL and ParHIP.
 
 GAP [1], `.sg` and `.wsg`: a flag, the number of arcs and of vertices, where each row
 begins, the neighbours; in `.wsg` each with its weight. A directed graph goes on with
@@ -30,22 +32,143 @@ bit  if it is set
 
 [3] Meyerhenke, Sanders and Schulz: Parallel Graph Partitioning for Complex Networks.
     IEEE TPDS 28(9), 2017; the user guide of KaHIP has the format.
+
+KaGen's binary edge lists [1]: two 64-bit counts, then pairs of 32 or 64 bits.
+
+`.binary-edgelist` has each edge in both directions, `.undirected-binary-edgelist` in
+one, though the second count is that of the first. KaGen writes no weights into them.
+Its text, `.edgelist`, is in `delimited`.
+
+[1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
+    Communication-free massively distributed graph generation. JPDC 131, 2019.
 """
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
-from ..edge_file import PIECE_ENTRIES, EdgeFile, RowPiece, Rows
-from ..edges import Edges, as_ids, checked_edges, supported_weights
+from ..edge_file import (
+    PIECE_ENTRIES,
+    EdgeFile,
+    Edges,
+    RowPiece,
+    Rows,
+    as_ids,
+    checked_edges,
+    supported_weights,
+)
+from ..file_access import opened, state_of
 from ..kernels.partitioner import fill_tails
-from .binary import Binary, StoredArray
-from .files import COMPRESSIONS
+from .packed_files import COMPRESSIONS, read_bytes, readable
+
+
+class StoredArray(NamedTuple):
+    """Where an array lies in a file: its type, its first byte and its length."""
+
+    dtype: np.dtype
+    offset: int
+    length: int
+
+
+class Binary:
+    """A binary file, parsed from the front into columns that are read on demand.
+
+    Attributes
+    ----------
+    state : State
+        What the file was at first; see `file_access.opened`.
+    size : int
+        Bytes, unpacked. They are in memory if they had to be.
+    at : int
+        Bytes that have been taken.
+
+    Raises
+    ------
+    ConfigError
+        If the unpacked file exceeds the memory limit.
+    InputError
+        If it cannot be read, or not be unpacked.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.at = 0
+        with readable(path):
+            self.state = state_of(path)
+        self._unpacked = read_bytes(path) if path.suffix in COMPRESSIONS else None
+        self.size = self.state[1] if self._unpacked is None else len(self._unpacked)
+
+    @property
+    def left(self) -> int:
+        """How many bytes have not been taken."""
+        return self.size - self.at
+
+    def take(self, dtype: str | np.dtype, count: int, what: str) -> StoredArray:
+        """Return where the next `count` entries of a type are.
+
+        Raises
+        ------
+        InputError
+            If the file is shorter, or the count is negative.
+        """
+        dtype = np.dtype(dtype)
+        if count < 0 or count * dtype.itemsize > self.left:
+            raise InputError(
+                f"{self.path}: says that {count} {what} of {dtype.itemsize} bytes "
+                f"begin at byte {self.at}, where {self.left} bytes are left. It is "
+                "damaged or cut short, or of another format: copy it again, or name "
+                "its format."
+            )
+        column = StoredArray(dtype, self.at, count)
+        self.at += count * dtype.itemsize
+        return column
+
+    def counts(self, dtype: str, count: int) -> list[int]:
+        """Take some numbers from a header and return them."""
+        taken = self.take(dtype, count, "counts")
+        numbers: list[int] = self.read(taken, 0, count).tolist()
+        return numbers
+
+    def read(self, column: StoredArray, begin: int, end: int) -> np.ndarray:
+        """Return the entries [begin, end) of an array.
+
+        They have memory of their own: of a map all that was read would stay.
+
+        Raises
+        ------
+        InputError
+            If the file has become shorter, or cannot be read.
+        """
+        place = column.offset + begin * column.dtype.itemsize
+        if self._unpacked is not None:
+            held = np.frombuffer(self._unpacked, column.dtype, end - begin, place)
+            return held.copy()
+        part = np.empty(end - begin, column.dtype)
+        with readable(self.path), opened(self.path, self.state) as file:
+            left = part.view(np.uint8).data
+            while left:  # the system reads 2 GiB at a time
+                taken = os.preadv(file.fileno(), [left], place)
+                if not taken:
+                    raise EOFError("it was cut short while it was read")
+                left, place = left[taken:], place + taken
+        return part
+
+    def end(self) -> None:
+        """Raise InputError if anything is left."""
+        if self.left:
+            raise InputError(
+                f"{self.path}: goes on for {self.left} bytes after its last entry, at "
+                f"byte {self.at}. It is damaged, or of another format: copy it "
+                "again, or name its format."
+            )
+
 
 # What is read at once: arcs that stay in the caches of a core, and rows
 PIECE_ARCS = 1 << 17
@@ -270,3 +393,58 @@ def open_parhip(path: Path) -> RowsFile:
     weight = None if version & 1 else file.take(f"<i{width(5)}", arcs, "weights")
     file.end()
     return RowsFile(file, indptr, indices, weight, unit=width(3), base=base)
+
+
+class PairFile(EdgeFile):
+    """A list of pairs of ids. It counts in pairs.
+
+    Raises
+    ------
+    InputError
+        If its length does not fit its counts.
+    """
+
+    rereadable = True
+
+    def __init__(self, path: Path, both_directions: bool) -> None:
+        file = Binary(path)
+        vertices, arcs = file.counts("<u8", 2)
+        fewest = arcs if both_directions else arcs // 2
+        width = 8 if file.left >= 16 * fewest else 4
+        entries, rest = divmod(file.left, 2 * width)
+        if rest or not fewest <= entries <= arcs:
+            raise InputError(
+                f"{path}: {file.left} bytes after the counts are no {arcs} arcs, of "
+                "32 or of 64 bits. It is damaged or cut short, or of another format: "
+                "copy it again, or name its format."
+            )
+        self.path = path
+        self.name = str(path)
+        self.seekable = path.suffix not in COMPRESSIONS
+        self.num_vertices: int = vertices
+        self.length = self.num_entries = entries
+        self.weight_dtype = np.dtype(np.int32)
+        self.both_directions = both_directions
+        self._file = file
+        self._pairs = file.take(f"<u{width}", 2 * entries, "ends")
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the pairs [begin, end); see `EdgeFile`."""
+        for low in range(begin, end, PIECE_ENTRIES):
+            high = min(low + PIECE_ENTRIES, end)
+            pairs = self._file.read(self._pairs, 2 * low, 2 * high).reshape(-1, 2)
+            src, dst = map(np.array, pairs.T)
+            weight = np.ones(len(src), np.int32)
+            yield checked_edges(
+                self.path, self.num_vertices, src, dst, weight, True, low
+            )
+
+
+def open_both(path: Path) -> PairFile:
+    """Open a `.binary-edgelist` file; see `EdgeFile`. Weights are 1."""
+    return PairFile(path, both_directions=True)
+
+
+def open_single(path: Path) -> PairFile:
+    """Open a `.undirected-binary-edgelist` file; see `EdgeFile`. Weights are 1."""
+    return PairFile(path, both_directions=False)

@@ -27,10 +27,17 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ..atomic_output import whole_file
-from ..edges import MAX_VERTICES, Edges, UnnumberedEndError, as_ids, checked_edges
+from ..edge_file import MAX_VERTICES, Edges, UnnumberedEndError, as_ids, checked_edges
 from ..kernels import edge_lines as kernels
 from ..kernels import table_lines
-from ..named_edge_file import EndKinds, NameableFile
+from ..named_edge_file import (
+    EndKinds,
+    NameableFile,
+    NamedEdges,
+    NamedTable,
+    ends_of_table,
+    is_number,
+)
 from ..names import NameKind
 from ..results.text_tables import (
     COLUMNS,
@@ -39,10 +46,9 @@ from ..results.text_tables import (
     write_lines,
     write_rows,
 )
+from .edge_text import Lines, TextFile, read_head, read_lines
 from .table_columns import ROLES, ColumnNames, check_no_columns
-from .table_names import NamedEdges, NamedTable, ends_of_table, is_number
 from .table_text import BLANKS, SAMPLE_LINES, TextLayout, read_layout, split_line
-from .text import Lines, TextFile, read_head, read_rows
 
 _COMMENTS = b"#%"
 # Of texts without names, in any mixture
@@ -344,7 +350,7 @@ def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
             path, Lines(b"", _COMMENTS, _HEAD_BLANKS), promised, start=place
         )
     behind = place + len(line) + 1
-    rows = read_rows(path, _COMMENTS, behind, SAMPLE_LINES)
+    rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
     above = next((comment for comment in reversed(comments) if comment), b"")
     layout = read_layout(path, len(comments) + 1, line, rows, asked, above)
     start = behind if layout.first_is_header else place

@@ -12,13 +12,13 @@ from typing import Any
 
 from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, EdgeFileOver, Rows
+from ..file_access import read_toml
 from ..formats import NAMES
-from ..formats.files import unpacked_pieces
+from ..formats.packed_files import unpacked_pieces
 from ..named_edge_file import NamedEdgeFile
-from ..regular_files import read_toml
 from ..shards.sharded_graph import ShardedGraph
-from .generate import KINDS, open_random
-from .weights import open_weighed
+from .random_graphs import KINDS, open_random
+from .weight_rules import open_weighed
 
 # The entries of each table, with their types; those with a star must be there.
 _TABLES: dict[str, dict[str, type | tuple[type, ...]]] = {

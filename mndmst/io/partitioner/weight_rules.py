@@ -29,8 +29,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
-from ..edge_file import EdgeFile, EdgeFileOver
-from ..edges import Edges, narrow_integers
+from ..edge_file import EdgeFile, EdgeFileOver, Edges, narrow_integers
 from ..formats import is_table, open_edges
 from ..formats.dimacs import read_coordinates
 from ..formats.table_columns import ColumnNames

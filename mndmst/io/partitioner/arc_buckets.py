@@ -1,15 +1,19 @@
-"""Intermediate files: arcs grouped by bucket, and spooled pieces of an input."""
+"""Intermediate files: arcs grouped by bucket, and spooled pieces of an input.
+
+Second pass: write every arc to the bucket of its row.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
-from io import BufferedReader
 from pathlib import Path
 
 import numpy as np
 
 from ..atomic_output import whole_file
-from ..edges import Edges, narrow_integers
-from ..file_errors import writing
+from ..edge_file import Edges
+from ..file_access import fill, writing
+from ..kernels import partitioner as kernels
+from .bucket_plan import KEY_BYTES, Plan
 
 
 class RunWriter:
@@ -90,42 +94,62 @@ def read_buckets(
             places[:] = ends
 
 
-def fill(file: BufferedReader, array: np.ndarray) -> None:
-    """Fill an array from a file; OSError if the file ends before."""
-    if file.readinto(array.view(np.uint8).data) != array.nbytes:
-        raise OSError("it has become shorter")
+# What a batch takes: what has been read of it, and its arcs in the order of buckets.
+SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
-class Spool:
-    """Pieces of an edge file, written by `keep` and read again by `pieces`."""
+def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> None:
+    """Write the arcs of this rank's share to a run file.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._written: list[tuple[int, int, list[np.dtype]]] = []
+    Parameters
+    ----------
+    path : Path
+        Of the run file, without suffix.
+    room : int
+        Bytes that may be taken.
+    """
+    buckets = plan.buckets()
+    bits = np.uint64(plan.head_bits)
+    edge = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
+    arc = KEY_BYTES + plan.weight_dtype.itemsize
+    limit = min(max(room // 2, SMALLEST_BATCH), LARGEST_BATCH)
+    limit //= edge + arc * (1 + plan.mirrored)
+    keys, weights = np.empty(0, np.uint64), np.empty(0, plan.weight_dtype)
+    with RunWriter(path, len(plan.arcs)) as writer:
+        for batch in _batches(pieces, limit):
+            counts = np.zeros(len(plan.arcs), np.int64)
+            for src, dst, _ in batch:
+                kernels.count_arcs(src, dst, buckets, plan.mirrored, counts)
+            total = int(counts.sum())
+            if len(keys) < total:
+                keys, weights = (
+                    np.empty(total, kept.dtype) for kept in (keys, weights)
+                )
+            free = np.cumsum(counts) - counts
+            for src, dst, weight in batch:
+                edges = src, dst, final_weights(weight, plan)
+                mirrored = plan.mirrored
+                kernels.route(edges, buckets, bits, mirrored, free, keys, weights)
+            writer.append(counts, keys[:total], weights[:total])
 
-    def keep(self, pieces: Iterator[Edges]) -> Iterator[Edges]:
-        """Yield pieces and write each, with integer weights in the narrowest type."""
-        with writing(self.path), self.path.open("xb") as file:
-            for piece in pieces:
-                weight = piece.weight
-                if weight.dtype == np.int64:
-                    weight = narrow_integers(weight)
-                columns = (piece.src, piece.dst, weight)
-                for column in columns:
-                    file.write(column.view(np.uint8).data)
-                types = [column.dtype for column in columns]
-                self._written.append((piece.num_vertices, len(piece), types))
-                yield piece
 
-    def pieces(self) -> Iterator[Edges]:
-        """Yield the pieces again."""
-        with writing(self.path), self.path.open("rb") as file:
-            for num_vertices, length, types in self._written:
-                src, dst, weight = (np.empty(length, dtype) for dtype in types)
-                for column in (src, dst, weight):
-                    fill(file, column)
-                yield Edges(num_vertices, src, dst, weight, directed=True)
+def _batches(
+    pieces: Iterator[Edges], limit: int
+) -> Iterator[list[tuple[np.ndarray, ...]]]:
+    """Yield pieces together that have at most `limit` edges, or are one piece."""
+    batch: list[tuple[np.ndarray, ...]] = []
+    held = 0
+    for piece in pieces:
+        if batch and held + len(piece) > limit:
+            yield batch
+            batch, held = [], 0
+        batch.append((piece.src, piece.dst, piece.weight))
+        held += len(piece)
+    if batch:
+        yield batch
 
-    def remove(self) -> None:
-        """Remove the file."""
-        self.path.unlink(missing_ok=True)
+
+def final_weights(weight: np.ndarray, plan: Plan) -> np.ndarray:
+    """Return weights in the type of the shards; -0.0 is written as 0.0."""
+    weight = weight.astype(plan.weight_dtype, copy=False)
+    return weight + weight.dtype.type(0) if weight.dtype.kind == "f" else weight

@@ -14,11 +14,10 @@ import numpy as np
 
 from ...graph.order import id_dtype
 from ...host.errors import InputError
-from ..edge_file import PIECE_BYTES, EdgeFile
-from ..edges import MAX_VERTICES, Edges, checked_edges
+from ..edge_file import MAX_VERTICES, PIECE_BYTES, EdgeFile, Edges, checked_edges
+from ..file_access import opened, state_of
 from ..kernels import edge_lines as kernels
-from ..regular_files import opened, state_of
-from .files import COMPRESSIONS, readable, unpacked_pieces
+from .packed_files import COMPRESSIONS, readable, unpacked_pieces
 
 LONGEST_HEAD = 1 << 21
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -65,7 +64,7 @@ def read_head(
     return found, b"", place
 
 
-def read_rows(path: Path, comments: bytes, place: int, most: int) -> list[bytes]:
+def read_lines(path: Path, comments: bytes, place: int, most: int) -> list[bytes]:
     """Return the lines from a byte of a text on, without comments and empty lines.
 
     Parameters

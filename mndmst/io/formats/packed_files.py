@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from ...host.errors import InputError, optional
 from .. import memory_limit
 from ..edge_file import FAR
-from ..regular_files import State, opened, state_of
+from ..file_access import State, opened, state_of
 
 
 def import_extra(*modules: str) -> Any:

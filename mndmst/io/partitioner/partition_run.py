@@ -1,4 +1,12 @@
-"""Continue the partition of a killed run, or find a finished graph.
+"""Options of `mndmst partition`.
+
+The working directory beside a graph, and which run owns it.
+
+It holds an empty file whose name is the token of the run that made it. A directory
+without one is not ours. Only files with the names we give are removed from it, so any
+other file stays, and the directory with it.
+
+Continue the partition of a killed run, or find a finished graph.
 
 The plan is in the working directory as soon as all arcs are in buckets; each part
 that is done has a note there. A run with `restart` also writes a record to the index
@@ -7,6 +15,8 @@ of the graph, so that the same run finds it finished when it is started again.
 
 import hashlib
 import json
+import os
+import re
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
@@ -17,13 +27,156 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError, OutputError
 from ..atomic_output import whole_file
-from ..edge_file import EntryFile
-from ..file_errors import MALFORMED, first_line, open_hdf5, read_attribute
+from ..edge_file import MAX_VERTICES, EntryFile
+from ..file_access import MALFORMED, first_line, open_hdf5, read_attribute, writing
 from ..shards.graph_directory import Destination
 from ..shards.shard_layout import GRAPH_FORMAT, INDEX_NAME, MADE_FROM
-from .partition_options import Options
-from .plan import Plan
-from .work_directory import NAMING, PLAN, make_work, read_token, remove_work
+from .bucket_plan import Plan
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mndmst partition`.
+
+    Attributes
+    ----------
+    out : Path
+        Directory to make.
+    parts : int
+    memory : int
+        Bytes that each process may hold.
+    symmetrize : bool
+        Accept a file of a format with both directions that lists edges in one only.
+    reorder : str
+        One of `renumber.ORDERS`.
+    overwrite, compress : bool
+        As in `Destination` and `ShardWriter`.
+    restart : bool
+        Continue where a run that was killed has ended, if there is one; a graph that
+        the same run has finished stays.
+    quiet : bool
+        Write nothing to standard error.
+    num_vertices : int, optional
+        How many vertices there are; by default what the file says, or one more than
+        its largest id.
+    compact_ids : bool
+        Make a graph of the vertices that occur, in the order of their ids.
+    """
+
+    out: Path
+    parts: int = 1
+    memory: int = 1 << 30
+    symmetrize: bool = False
+    reorder: str = "none"
+    overwrite: bool = False
+    compress: bool = False
+    restart: bool = False
+    quiet: bool = False
+    num_vertices: int | None = None
+    compact_ids: bool = False
+
+    @property
+    def place(self) -> Path:
+        """The output without links in its path."""
+        return Path(os.path.realpath(self.out))
+
+    @property
+    def work(self) -> Path:
+        """The directory for intermediate files."""
+        return self.place.with_name(f"{self.place.name}.partition-work")
+
+    def check(self) -> None:
+        """Raise ConfigError for an invalid option."""
+        if self.parts < 1:
+            raise ConfigError(f"--parts {self.parts}: give 1 or more")
+        if not self.place.name:
+            raise ConfigError(f"{self.out}: give a directory below it.")
+        if not 0 <= (self.num_vertices or 0) <= MAX_VERTICES:
+            raise ConfigError(
+                f"--num-vertices {self.num_vertices}: give a number from 0 to 2^48."
+            )
+
+
+PLAN, NAMING = "plan.json", "naming.json"
+# The old number of each new one, and the other way; the ids that occur, ascending
+ORDER, NEW_IDS, VERTICES = "order.npy", "new-id.npy", "vertices.npy"
+# What the files of the names that occur begin with, and their kind
+NAMES, NAMES_KIND = "names", "names.json"
+_MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
+_FILES = re.compile(
+    r"(plan|naming|names|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
+    r"|(order|new-id|vertices|vertices-\d+-\d+)\.npy|input(\.[a-z0-9-]+)+"
+    r"|names(-\d+-\d+)?-(integers|text|begins)\.bin"
+)
+# What is added to a name, before or behind, while a file is written
+_ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
+
+
+def part_note(work: Path, part: int) -> Path:
+    """Return the path of the note that a part is complete, with the part's sums."""
+    return work / f"part-{part}.json"
+
+
+def mark_of(work: Path, token: str) -> Path:
+    """Return the path of the empty file that marks a run's directory."""
+    return work / f"mndmst-work-{token}"
+
+
+def read_token(work: Path) -> str | None:
+    """Return the token of the run that has made a directory; None if none of ours."""
+    if work.is_symlink() or not work.is_dir():
+        return None
+    with writing(work):
+        marks = [m for path in work.iterdir() if (m := _MARK.fullmatch(path.name))]
+    return marks[0][1] if len(marks) == 1 else None
+
+
+def make_work(work: Path, token: str) -> None:
+    """Make a directory that belongs to a run.
+
+    Raises
+    ------
+    OutputError
+        If there is one already that holds anything, or it cannot be made.
+    """
+    with writing(work):
+        if os.path.lexists(work) and not _is_empty(work):
+            raise OutputError(
+                f"{work}: is the name of the working directory, but holds "
+                "files that mndmst has not made. Move it away."
+            )
+        work.mkdir(exist_ok=True)
+        mark_of(work, token).touch(exist_ok=False)
+
+
+def remove_numbers(work: Path, rank: int) -> None:
+    """Remove a rank's files of ids, which have proved to be names."""
+    with writing(work):
+        (work / f"spool-{rank}").unlink(missing_ok=True)
+        for path in work.glob(f"vertices-{rank}-*.npy"):
+            path.unlink()
+        if rank == 0:
+            for name in (VERTICES, ORDER, NEW_IDS):
+                (work / name).unlink(missing_ok=True)
+
+
+def remove_work(work: Path, token: str) -> None:
+    """Remove the files of the run with a token, and then the directory.
+
+    The plan goes first, for a restart needs all that comes with it, and the mark last.
+    """
+    if read_token(work) != token:
+        return
+    with suppress(OSError):
+        for path in sorted(work.iterdir(), key=lambda path: path.name != PLAN):
+            if _FILES.fullmatch(_ON_THE_WAY.sub("", path.name)):
+                path.unlink()
+        mark_of(work, token).unlink()
+        work.rmdir()
+
+
+def _is_empty(work: Path) -> bool:
+    return work.is_dir() and not work.is_symlink() and not any(work.iterdir())
 
 
 class RunProgress(Enum):

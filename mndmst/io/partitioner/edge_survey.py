@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
 from ...graph.order import key_dtype
 from ...host.errors import InputError
 from ...kernels.edge_order import in_row_order
-from ..edge_file import EdgeFile, RowPiece
-from ..edges import Edges, check_exact
+from ..edge_file import EdgeFile, Edges, RowPiece, check_exact, narrow_integers
+from ..file_access import fill, writing
 from ..kernels.partitioner import (
     add_by_pair,
     balance,
@@ -19,7 +20,6 @@ from ..kernels.partitioner import (
     look_at_rows,
     of_pair_class,
 )
-from .arc_files import Spool
 from .builders import Builders
 
 # The counts of ends cover at most 2^BLOCK_BITS blocks of vertices.
@@ -53,6 +53,41 @@ class Survey:
     in_rows: bool
     shift: int
     counts: np.ndarray
+
+
+class Spool:
+    """Pieces of an edge file, written by `keep` and read again by `pieces`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written: list[tuple[int, int, list[np.dtype]]] = []
+
+    def keep(self, pieces: Iterator[Edges]) -> Iterator[Edges]:
+        """Yield pieces and write each, with integer weights in the narrowest type."""
+        with writing(self.path), self.path.open("xb") as file:
+            for piece in pieces:
+                weight = piece.weight
+                if weight.dtype == np.int64:
+                    weight = narrow_integers(weight)
+                columns = (piece.src, piece.dst, weight)
+                for column in columns:
+                    file.write(column.view(np.uint8).data)
+                types = [column.dtype for column in columns]
+                self._written.append((piece.num_vertices, len(piece), types))
+                yield piece
+
+    def pieces(self) -> Iterator[Edges]:
+        """Yield the pieces again."""
+        with writing(self.path), self.path.open("rb") as file:
+            for num_vertices, length, types in self._written:
+                src, dst, weight = (np.empty(length, dtype) for dtype in types)
+                for column in (src, dst, weight):
+                    fill(file, column)
+                yield Edges(num_vertices, src, dst, weight, directed=True)
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)
 
 
 def share(builders: Builders, file: EdgeFile) -> tuple[int, int]:

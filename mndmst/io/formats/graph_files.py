@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype
-from ..edge_file import COPIES, PIECE_ENTRIES, EdgeFile
-from ..edges import Edges, checked_edges
-from ..file_errors import open_hdf5, read_attribute, reading
+from ..edge_file import COPIES, PIECE_ENTRIES, EdgeFile, Edges, checked_edges
+from ..file_access import open_hdf5, read_attribute, reading
 from ..kernels import csr_conversion as kernels
 from ..memory_limit import check_room
 from ..results.forest_file import FORMAT, read_forest
-from ..shards.original_ids import with_vertex_ids
+from ..results.graph_names import with_vertex_ids
+from ..shards.row_reading import read_rows
 from ..shards.sharded_graph import ShardedGraph, open_graph
 
 
@@ -90,7 +90,7 @@ def read_numbered(graph: ShardedGraph) -> Edges:
     dst: list[np.ndarray] = []
     weight: list[np.ndarray] = []
     for begin, end in zip(graph.vtxdist[:-1], graph.vtxdist[1:], strict=True):
-        indptr, indices, weights = graph.read_rows(int(begin), int(end))
+        indptr, indices, weights = read_rows(graph, int(begin), int(end))
         one_way = kernels.forward_arcs(begin, indptr, indices, weights)
         for column, piece in zip((src, dst, weight), one_way, strict=True):
             column.append(piece)

@@ -9,11 +9,10 @@ import numpy as np
 from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError, OutputError
 from ...host.formatting import counted
-from ..edge_file import EdgeFile
-from ..edges import BOUND_BYTES, ROWS_ALLOWED
-from ..file_errors import writing
+from ..edge_file import BOUND_BYTES, ROWS_ALLOWED, EdgeFile
+from ..file_access import writing
 from ..kernels.partitioner import Buckets
-from .survey import Survey
+from .edge_survey import Survey
 
 
 def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
