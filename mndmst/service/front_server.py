@@ -1,6 +1,7 @@
 """The Flight server of rank 0: it answers for all ranks."""
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -81,6 +82,7 @@ class FrontServer(RankServer):
     ) -> None:
         self.metrics, self.jobs, self.log = Metrics(), jobs, log
         self.places: list[str] = []
+        self._begin = time.monotonic()
         self._ticketed = TicketedViews()
         self._memory = AnswerMemory(executor.uploads.limit)
         super().__init__(access, executor, self._log)
@@ -200,8 +202,17 @@ class FrontServer(RankServer):
             for graph in self.executor.graphs.values()
         ]
         ranks = range(self.executor.comm.size)
+        job, now = self.jobs.running, time.monotonic()
         return {
             "ready": not self.jobs.closed,
+            "uptime": now - self._begin,
+            "running": job
+            and {
+                "action": job.fields["action"],
+                "graph": job.fields.get("graph"),
+                "stage": job.stage,
+                "seconds": now - job.began,
+            },
             "waiting": len(self.jobs),
             "graphs": graphs,
             "memory": [{"rank": r, "bytes": resident.get(r)} for r in ranks],
