@@ -8,6 +8,7 @@ from typing import Any
 from ..run.config import CHOICES
 from .cluster import number
 from .options import add_overwrite, add_quiet
+from .parser import size
 
 
 def add_serve(commands: Any) -> None:
@@ -45,6 +46,22 @@ def add_serve(commands: Any) -> None:
         default=10.0,
         metavar="SECONDS",
         help="mark requests of at least this time, and write them despite -q",
+    )
+    serve.add_argument(
+        "--client-requests",
+        type=int,
+        default=0,
+        metavar="N",
+        help="requests of one client at once on a rank; a client is a host (default: "
+        "no limit)",
+    )
+    serve.add_argument(
+        "--client-bytes",
+        type=size,
+        default=0,
+        metavar="SIZE",
+        help="bytes of unused uploads of one client on a rank, such as 1GiB (default: "
+        "no limit)",
     )
     serve.add_argument(
         "--token-file",
@@ -120,7 +137,9 @@ def _serve(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
     from ..comm.mpi_library import forgo_memory_events
+    from ..host.errors import ConfigError
     from ..io.output_kinds import ADDRESS
+    from ..service.clients import ClientLimits
     from ..service.metrics import RequestLog
     from ..service.serve import Setting, serve
     from .ranks import begin
@@ -129,6 +148,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     outputs = [(arguments.address_file, ADDRESS)]
     comm, config, progress = begin(arguments, outputs)
     with comm.raise_on_all():
+        if arguments.client_requests < 0:
+            raise ConfigError("--client-requests must be at least 1, or 0 for no limit")
         graphs = _named(arguments.graphs)
         until = _until(arguments, graphs)
     access, token_file = _access(comm, arguments)
@@ -143,6 +164,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         arguments.attached,
         until,
         arguments.overwrite,
+        ClientLimits(arguments.client_requests, arguments.client_bytes),
     )
     serve(comm, setting, config, progress)
     return 0
