@@ -8,7 +8,7 @@ from typing import Any
 from ..run.config import CHOICES
 from .cluster import number
 from .options import add_overwrite, add_quiet
-from .parser import size
+from .parser import Number, size
 
 
 def add_serve(commands: Any) -> None:
@@ -49,7 +49,7 @@ def add_serve(commands: Any) -> None:
     )
     serve.add_argument(
         "--client-requests",
-        type=int,
+        type=Number(int, 1),
         default=0,
         metavar="N",
         help="requests of one client at once on a rank; a client is a host (default: "
@@ -137,7 +137,6 @@ def _serve(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
     from ..comm.mpi_library import forgo_memory_events
-    from ..host.errors import ConfigError
     from ..io.output_kinds import ADDRESS
     from ..service.clients import ClientLimits
     from ..service.metrics import RequestLog
@@ -148,8 +147,6 @@ def _serve(arguments: argparse.Namespace) -> int:
     outputs = [(arguments.address_file, ADDRESS)]
     comm, config, progress = begin(arguments, outputs)
     with comm.raise_on_all():
-        if arguments.client_requests < 0:
-            raise ConfigError("--client-requests must be at least 1, or 0 for no limit")
         graphs = _named(arguments.graphs)
         until = _until(arguments, graphs)
     access, token_file = _access(comm, arguments)
