@@ -57,7 +57,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     from ..io.atomic_output import AtomicOutput
     from ..io.output_checks import check_outputs
     from ..io.output_kinds import POINTS
-    from ..io.partitioner.build import build_shards, check_new_graph
+    from ..io.partitioner.partition import build_shards, check_new_graph
     from ..points.neighbour_graph import neighbour_graph
 
     outputs = [(arguments.save, POINTS)]

@@ -21,7 +21,7 @@ from .parser import (
 )
 
 if TYPE_CHECKING:
-    from ..io.partitioner import Options
+    from ..io.partitioner.partition_run import Options
 
 
 def add_building(parser: Parser) -> None:
@@ -91,8 +91,9 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     from ..host.launcher import launched_processes
     from ..host.memory import free_bytes
     from ..io.memory_limit import allow
-    from ..io.partitioner import check_place, partition
     from ..io.partitioner.builders import Alone, Builders, RankBuilders, run_forked
+    from ..io.partitioner.partition import partition
+    from ..io.partitioner.partition_run import check_place
 
     builders: Builders = Alone()
     processes = 1
@@ -129,7 +130,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":
     """Convert a command's arguments to the partitioner's options."""
-    from ..io.partitioner import Options
+    from ..io.partitioner.partition_run import Options
 
     names = (
         *("symmetrize", "reorder", "num_vertices", "compact_ids"),
@@ -225,7 +226,7 @@ def _partition(arguments: argparse.Namespace) -> int:
 
 def _partition_input(arguments: argparse.Namespace) -> int:
     from ..host.launcher import launched_processes
-    from ..io.partitioner import check_place
+    from ..io.partitioner.partition_run import check_place
     from ..io.partitioner.standard_input import NAME, stored
 
     if launched_processes() > 1:  # then all ranks refuse together

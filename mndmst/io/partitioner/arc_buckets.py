@@ -98,16 +98,15 @@ def read_buckets(
 SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
-def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> None:
-    """Write the arcs of this rank's share to a run file.
+def run_file(work: Path, rank: int) -> Path:
+    """Return the path of a rank's run file, without suffix."""
+    return work / f"run-{rank}"
 
-    Parameters
-    ----------
-    path : Path
-        Of the run file, without suffix.
-    room : int
-        Bytes that may be taken.
-    """
+
+def route_arcs(
+    plan: Plan, pieces: Iterator[Edges], work: Path, rank: int, room: int
+) -> None:
+    """Write the arcs of this rank's share to its run file, holding `room` bytes."""
     buckets = plan.buckets()
     bits = np.uint64(plan.head_bits)
     edge = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
@@ -115,7 +114,7 @@ def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> No
     limit = min(max(room // 2, SMALLEST_BATCH), LARGEST_BATCH)
     limit //= edge + arc * (1 + plan.mirrored)
     keys, weights = np.empty(0, np.uint64), np.empty(0, plan.weight_dtype)
-    with RunWriter(path, len(plan.arcs)) as writer:
+    with RunWriter(run_file(work, rank), len(plan.arcs)) as writer:
         for batch in _batches(pieces, limit):
             counts = np.zeros(len(plan.arcs), np.int64)
             for src, dst, _ in batch:

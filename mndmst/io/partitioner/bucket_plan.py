@@ -65,6 +65,8 @@ class Plan:
         are next to each other and need not be routed.
     room : int
         Bytes that sorting may take.
+    runs : int
+        How many processes route arcs, each to a run file.
     vtxdist : ndarray of int64, shape (parts + 1,)
         The first vertex of each part.
     first : ndarray of int64, shape (buckets + 1,)
@@ -80,6 +82,7 @@ class Plan:
     mirrored: bool
     in_rows: bool
     room: int
+    runs: int
     vtxdist: np.ndarray
     first: np.ndarray
     arcs: np.ndarray
@@ -179,7 +182,9 @@ def check_size(
         )
 
 
-def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
+def make_plan(
+    survey: Survey, num_parts: int, room: int, name: str, runs: int = 1
+) -> Plan:
     """Cut vertices into parts of about equal cost, and these into buckets.
 
     Parameters
@@ -230,6 +235,6 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
         begins.append(len(blocks) - 1)
     held = np.array(blocks)
     return Plan(
-        n, survey.weight_dtype, mirrored, in_rows, room,
+        n, survey.weight_dtype, mirrored, in_rows, room, runs,
         edges[cuts], edges[held], np.diff(before[held]), np.array(begins),
     )  # fmt: skip

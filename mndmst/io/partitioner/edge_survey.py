@@ -10,7 +10,14 @@ import numpy as np
 from ...graph.order import key_dtype
 from ...host.errors import InputError
 from ...kernels.edge_order import in_row_order
-from ..edge_file import EdgeFile, Edges, RowPiece, check_exact, narrow_integers
+from ..edge_file import (
+    EdgeFile,
+    Edges,
+    EntryFile,
+    RowPiece,
+    check_exact,
+    narrow_integers,
+)
 from ..file_access import fill, writing
 from ..kernels.partitioner import (
     add_by_pair,
@@ -64,6 +71,7 @@ class Spool:
 
     def keep(self, pieces: Iterator[Edges]) -> Iterator[Edges]:
         """Yield pieces and write each, with integer weights in the narrowest type."""
+        self._written.clear()
         with writing(self.path), self.path.open("xb") as file:
             for piece in pieces:
                 weight = piece.weight
@@ -90,7 +98,7 @@ class Spool:
         self.path.unlink(missing_ok=True)
 
 
-def share(builders: Builders, file: EdgeFile) -> tuple[int, int]:
+def share(builders: Builders, file: EntryFile) -> tuple[int, int]:
     """Return the range of a file that this rank reads."""
     if not file.seekable:
         return (0, file.length) if builders.rank == 0 else (0, 0)
@@ -128,7 +136,7 @@ def survey_edges(
     builders: Builders,
     file: EdgeFile,
     spool: Spool,
-    told: Callable[[Iterator], Iterator],
+    report: Callable[[Iterator], Iterator],
 ) -> Survey:
     """Look at all edges, once or twice. Collective.
 
@@ -140,7 +148,7 @@ def survey_edges(
     ----------
     spool : Spool
         See `own_pieces`.
-    told : callable
+    report : callable
         Passes an iterator on, and reports progress.
     """
     with builders.raise_on_all():
@@ -150,14 +158,14 @@ def survey_edges(
         file.check_sums(sums)
     if file.rereadable and file.length == file.num_entries:
         with builders.raise_on_all():
-            found = _look(file, told(own_rows(builders, file)), as_rows=True)
+            found = _look(file, report(own_rows(builders, file)), as_rows=True)
         outer = builders.allgather(found.outer if found.in_rows else None)
         if None not in outer and _ascends([ends for pair in outer for ends in pair]):
             survey = _merge(builders, file, found)
             if survey.symmetric:
                 return survey
     with builders.raise_on_all():
-        pieces = told(own_pieces(builders, file, spool, again=False))
+        pieces = report(own_pieces(builders, file, spool, again=False))
         found = _look(file, pieces, as_rows=False)
     return _merge(builders, file, found)
 

@@ -98,15 +98,15 @@ class Options:
 
 
 PLAN, NAMING = "plan.json", "naming.json"
-# The old number of each new one, and the other way; the ids that occur, ascending
-ORDER, NEW_IDS, VERTICES = "order.npy", "new-id.npy", "vertices.npy"
-# What the files of the names that occur begin with, and their kind
-NAMES, NAMES_KIND = "names", "names.json"
+# The old number of each new one, and the other way
+ORDER, NEW_IDS = "order.npy", "new-id.npy"
+# What the files of the ids or the names that occur begin with, and the names' kind
+VERTICES, NAMES, NAMES_KIND = "vertices", "names", "names.json"
 _MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
 _FILES = re.compile(
     r"(plan|naming|names|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
-    r"|(order|new-id|vertices|vertices-\d+-\d+)\.npy|input(\.[a-z0-9-]+)+"
-    r"|names(-\d+-\d+)?-(integers|text|begins)\.bin"
+    r"|(order|new-id)\.npy|input(\.[a-z0-9-]+)+"
+    r"|(vertices|names)(-\d+-\d+)?-(integers|text|begins)\.bin"
 )
 # What is added to a name, before or behind, while a file is written
 _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
@@ -153,10 +153,10 @@ def remove_numbers(work: Path, rank: int) -> None:
     """Remove a rank's files of ids, which have proved to be names."""
     with writing(work):
         (work / f"spool-{rank}").unlink(missing_ok=True)
-        for path in work.glob(f"vertices-{rank}-*.npy"):
+        for path in work.glob(f"{VERTICES}-{rank}-*.bin"):
             path.unlink()
         if rank == 0:
-            for name in (VERTICES, ORDER, NEW_IDS):
+            for name in (f"{VERTICES}-integers.bin", ORDER, NEW_IDS):
                 (work / name).unlink(missing_ok=True)
 
 
@@ -330,20 +330,18 @@ def _record_in(out: Path) -> Any:
     return None
 
 
-def save_plan(
-    work: Path, described: dict[str, Any], plan: Plan, runs: list[Path]
-) -> None:
-    """Save a plan, with the files that the arcs are in."""
+def save_plan(work: Path, described: dict[str, Any], plan: Plan) -> None:
+    """Save the plan of a graph that is made of the described input."""
     fields = {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in asdict(plan).items()
     }
     fields["weight_dtype"] = plan.weight_dtype.name
-    write_json(work / PLAN, {"described": described, "plan": fields, "runs": len(runs)})
+    write_json(work / PLAN, {"described": described, "plan": fields})
 
 
-def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
-    """Return a plan that was saved, and the files that the arcs are in.
+def load_plan(work: Path, described: dict[str, Any]) -> Plan:
+    """Return a plan that was saved.
 
     Raises
     ------
@@ -352,8 +350,7 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
     """
     try:
         kept = json.loads((work / PLAN).read_text())
-        before, runs = kept["described"], range(kept["runs"])
-        plan = _plan_of(kept["plan"])
+        before, plan = kept["described"], _plan_of(kept["plan"])
     except MALFORMED as error:
         raise ConfigError(
             f"{work / PLAN}: is damaged ({first_line(error)}). Run without --restart."
@@ -365,7 +362,7 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
             f"{work}: was left by a run with {what}. Give the same, or run it without "
             "--restart."
         )
-    return plan, [work / f"run-{rank}" for rank in runs]
+    return plan
 
 
 def _plan_of(kept: dict[str, Any]) -> Plan:

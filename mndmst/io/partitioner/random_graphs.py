@@ -38,8 +38,9 @@ from ..edge_file import EdgeFile, Edges
 from ..kernels import generators as kernels
 from ..kernels.csr_conversion import hash_edges
 from ..shards.sharded_graph import ShardedGraph
-from . import Options, partition
 from .builders import Alone
+from .partition import partition
+from .partition_run import Options
 
 # Each kind with its parameters and their defaults; None must be given.
 OWN_KINDS: dict[str, dict[str, Any]] = {

@@ -24,7 +24,7 @@ from mndmst.cluster.linkage import (
     single_linkage,
 )
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.partitioner.build import build_shards
+from mndmst.io.partitioner.partition import build_shards
 from mndmst.kernels.threads import Threads
 from mndmst.points.neighbour_graph import neighbour_graph
 from mndmst.points.point_files import example_points, read_points

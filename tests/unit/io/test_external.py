@@ -17,8 +17,10 @@ from square import DATA
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges
-from mndmst.io.partitioner import Options, partition, passes
+from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.shard_layout import MADE_FROM
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph

@@ -15,15 +15,11 @@ from test_external import digest
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import NameKind
-from mndmst.io.partitioner import (
-    Options,
-    partition,
-)
 from mndmst.io.partitioner import vertex_numbering as naming
-from mndmst.io.partitioner import (
-    write_parts as parts,
-)
+from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.shards.sharded_graph import ShardedGraph
 
 # Names that a table may quote, but not break over lines
@@ -229,7 +225,7 @@ def test_a_killed_run_goes_on_with_the_names_of_a_table(
         with pytest.raises(KeyboardInterrupt):
             made(file, tmp_path / "g", restart=True)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.passes.save_names", None)
+        patch.setattr("mndmst.io.partitioner.partition.save_names", None)
         graph = made(file, tmp_path / "g", restart=True)
     assert graph.uuid == expected.uuid
     assert digest(tmp_path / "g") == digest(tmp_path / "whole")
