@@ -40,15 +40,7 @@ class OwnFile(NamedTuple):
         return cls(path, made.st_dev, made.st_ino)
 
     def publish(self, target: Path) -> None:
-        """Give the file its final name.
-
-        Raises
-        ------
-        OutputError
-            If something else has its present name.
-        OSError
-            If it cannot be renamed.
-        """
+        """Give the file its final name."""
         if not self._there():
             raise OutputError(
                 f"{target}: its temporary file {self.path.name} has been removed or "

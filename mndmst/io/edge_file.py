@@ -92,11 +92,6 @@ def checked_edges(
         As in `Edges`.
     before : int
         How many entries come before these in the file; errors count from 0.
-
-    Raises
-    ------
-    InputError
-        If an end is out of range, a weight is NaN or of a type without an order.
     """
     if num_vertices > MAX_VERTICES:
         raise UnnumberedEndError(
@@ -162,13 +157,7 @@ def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> 
 
 
 def check_exact(source: object, least: int, most: int) -> None:
-    """Refuse integers outside float64's exact range, if fractions need float64.
-
-    Raises
-    ------
-    InputError
-        If one is beyond 2^53.
-    """
+    """Refuse integers outside float64's exact range, if fractions need float64."""
     if least < -MOST_EXACT or most > MOST_EXACT:
         number = most if most > MOST_EXACT else least
         raise InputError(
@@ -298,15 +287,7 @@ class EntryFile(ABC):
 
     @abstractmethod
     def read(self) -> Edges:
-        """Return the whole list, in memory.
-
-        Raises
-        ------
-        ConfigError
-            If it takes more than this process may hold.
-        InputError
-            If the file is damaged, or an entry is wrong.
-        """
+        """Return the whole list, in memory."""
 
 
 class EdgeFile(EntryFile):

@@ -33,15 +33,7 @@ State = tuple[int, int, int]
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a path that is not a regular file, before it is opened.
-
-    Raises
-    ------
-    InputError
-        If it is a directory, a pipe, a socket or a device.
-    OSError
-        If it is missing or cannot be reached.
-    """
+    """Refuse a path that is not a regular file, before it is opened."""
     _refuse_others(path, path.stat())
 
 
@@ -227,13 +219,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_at(descriptor: int, data: bytes | memoryview, offset: int) -> None:
-    """Write all data at an offset of an open file; a system call may write less.
-
-    Raises
-    ------
-    OSError
-        If it has failed.
-    """
+    """Write all data at an offset of an open file; a system call may write less."""
     rest = memoryview(data)
     while rest:
         done = os.pwrite(descriptor, rest, offset)
@@ -244,11 +230,6 @@ def flush_to_disk(path: Path) -> None:
     """Flush a file or directory to disk (fsync).
 
     Some file systems cannot do that for directories.
-
-    Raises
-    ------
-    OSError
-        If it has failed.
     """
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -49,12 +49,6 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     -------
     dict
         `checked_arcs`, and `edges`: distinct ones without self-loops.
-
-    Raises
-    ------
-    InputError
-        At the first fault, with its file and place; arcs without their reverse are
-        found at the end, and `solve` names one.
     """
     threads = Threads(core_count())
     edges = arcs = balance = 0

@@ -59,11 +59,6 @@ def undo(
         Bytes of an entry.
     nbytes : int
         Bytes of the chunk; compressed data that are more are damaged.
-
-    Raises
-    ------
-    ValueError
-        If a checksum is wrong or compressed data are damaged.
     """
     for number, applied in reversed(list(enumerate(filters))):
         if skipped & 1 << number:
@@ -133,13 +128,6 @@ class ChunkReader:
     ----------
     whole : Chunks or None
         The chunks, if all have a checksum and no other filter.
-
-    Raises
-    ------
-    InputError
-        If a chunk is missing.
-    OSError
-        If the file cannot be read.
     """
 
     def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
@@ -166,13 +154,6 @@ class ChunkReader:
         ----------
         target : ndarray
             Of integers of the same width or of the same type; filled.
-
-        Raises
-        ------
-        InputError
-            If a checksum is wrong, or a chunk is not as long as it should be.
-        OSError
-            If the file cannot be read.
         """
         raw, width = target.view(np.uint8), target.itemsize
         end = begin + len(target)
@@ -305,11 +286,6 @@ def checked_dataset(
         What the header says.
     remake : str
         What to do about it.
-
-    Raises
-    ------
-    InputError
-        Otherwise: HDF5 itself fills in zeros for what was never written.
     """
     dataset, problem = _own_item(file, name)
     if not problem:
@@ -326,15 +302,7 @@ def read_dataset(
     end: int | None = None,
     threads: Threads = ALONE,
 ) -> np.ndarray:
-    """Return the entries [begin, end) of a dataset that has been checked; else all.
-
-    Raises
-    ------
-    InputError
-        If a chunk is damaged or missing.
-    OSError
-        If the file cannot be read.
-    """
+    """Return the entries [begin, end) of a dataset that has been checked; else all."""
     end = len(dataset) if end is None else min(end, len(dataset))
     target = np.empty(max(0, end - begin), dataset.dtype)
     read_range(path, dataset, begin, target, threads)

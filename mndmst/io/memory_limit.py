@@ -41,11 +41,6 @@ def check_room(path: str | Path, nbytes: int, what: str) -> None:
         The file that needs it.
     what : str
         The purpose, for the message, such as "its contents".
-
-    Raises
-    ------
-    ConfigError
-        Names a limit that suffices.
     """
     if nbytes > room():
         raise exceeded(path, nbytes, what)

@@ -323,11 +323,6 @@ def names_of_values(source: object, values: Iterable[Any]) -> Names:
     ----------
     source : object
         Names the file in errors.
-
-    Raises
-    ------
-    InputError
-        If a value is not a name: an object, NaN, an empty text or one that is too long.
     """
     values = list(values)
     types = set(map(type, values))
@@ -358,11 +353,6 @@ def names_of_words(source: object, words: Sequence[bytes], before: int = 0) -> N
         Names the file in errors.
     before : int
         How many words come before these in the file, for errors.
-
-    Raises
-    ------
-    InputError
-        If a word is empty, too long or not UTF-8.
     """
     for k, word in enumerate(words):
         _check_length(source, before + k, word)

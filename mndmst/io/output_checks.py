@@ -39,14 +39,6 @@ def check_outputs(
         The directory of checkpoints, which has neither inputs nor outputs in it.
     overwrite : bool
         Replace other ordinary files, too.
-
-    Raises
-    ------
-    OutputError
-        If one would replace them, or has no directory that can be written to. Names are
-        compared without links and dots in them.
-    ConfigError
-        If a name says another format.
     """
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}
@@ -122,14 +114,7 @@ def check_on_all(
     kept: Path | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Run `check_outputs` on rank 0 and `check_writable` on all ranks. Collective.
-
-    Raises
-    ------
-    OutputError, ConfigError
-        On every rank, if an output cannot be made, would replace something else, or
-        has a name that says another format.
-    """
+    """Run `check_outputs` on rank 0 and `check_writable` on all ranks. Collective."""
     outputs = list(outputs)
     with comm.raise_on_all():
         if comm.rank == 0:
@@ -140,14 +125,7 @@ def check_on_all(
 
 
 def check_writable(comm: "Comm", path: str | Path) -> None:
-    """Make sure, before any work is done, that every rank can write at `path`.
-
-    Raises
-    ------
-    OutputError
-        On every rank, if `path` is no ordinary file, or its directory is missing,
-        cannot be written, or is not one that all ranks share.
-    """
+    """Make sure, before any work is done, that every rank can write at `path`."""
     path = Path(path)
     output = AtomicOutput(comm)
     try:

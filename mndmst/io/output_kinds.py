@@ -83,13 +83,7 @@ PAGE = Kind("page of a report", (".html", *_PICTURE), "mndmst-report-page")
 
 
 def check_ending(path: Path, kind: Kind) -> None:
-    """Refuse a file name whose suffix contradicts the output's format.
-
-    Raises
-    ------
-    ConfigError
-        If it does, or says none where one is needed.
-    """
+    """Refuse a file name whose suffix contradicts the output's format."""
     if kind.endings and path.suffix not in kind.endings:
         advice = f"; {kind.advice}" * bool(kind.advice)
         endings = ", ".join(filter(None, kind.endings))
@@ -119,13 +113,6 @@ def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
     ----------
     overwrite : bool
         Whether the user allows to replace any ordinary file.
-
-    Raises
-    ------
-    OutputError
-        If the name is taken by such a thing.
-    OSError
-        If the system does not say.
     """
     check_ordinary(target)
     if overwrite or not os.path.lexists(target) or is_earlier_result(target, kind):
@@ -141,15 +128,7 @@ def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
 
 
 def check_ordinary(target: Path) -> None:
-    """Refuse an existing link, directory, device or pipe.
-
-    Raises
-    ------
-    OutputError
-        If the name is taken so.
-    OSError
-        If the system does not say.
-    """
+    """Refuse an existing link, directory, device or pipe."""
     try:
         mode = target.lstat().st_mode
     except FileNotFoundError:

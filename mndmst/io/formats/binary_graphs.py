@@ -88,13 +88,6 @@ class Binary:
         Bytes, unpacked. They are in memory if they had to be.
     at : int
         Bytes that have been taken.
-
-    Raises
-    ------
-    ConfigError
-        If the unpacked file exceeds the memory limit.
-    InputError
-        If it cannot be read, or not be unpacked.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,13 +104,7 @@ class Binary:
         return self.size - self.at
 
     def take(self, dtype: str | np.dtype, count: int, what: str) -> StoredArray:
-        """Return where the next `count` entries of a type are.
-
-        Raises
-        ------
-        InputError
-            If the file is shorter, or the count is negative.
-        """
+        """Return where the next `count` entries of a type are."""
         dtype = np.dtype(dtype)
         if count < 0 or count * dtype.itemsize > self.left:
             raise InputError(
@@ -140,11 +127,6 @@ class Binary:
         """Return the entries [begin, end) of an array.
 
         They have memory of their own: of a map all that was read would stay.
-
-        Raises
-        ------
-        InputError
-            If the file has become shorter, or cannot be read.
         """
         place = column.offset + begin * column.dtype.itemsize
         if self._unpacked is not None:
@@ -188,11 +170,6 @@ class RowsFile(EdgeFile):
         Without it, weights are 1.
     unit : int
         A row begins `unit` times its first arc after `base`.
-
-    Raises
-    ------
-    InputError
-        If the rows do not follow each other from the first arc to the last.
     """
 
     rereadable = True
@@ -396,13 +373,7 @@ def open_parhip(path: Path) -> RowsFile:
 
 
 class PairFile(EdgeFile):
-    """A list of pairs of ids. It counts in pairs.
-
-    Raises
-    ------
-    InputError
-        If its length does not fit its counts.
-    """
+    """A list of pairs of ids. It counts in pairs."""
 
     rereadable = True
 

@@ -98,13 +98,7 @@ class DelimitedFile(TextFile, NameableFile):
         return super().identity() | {"columns": self.layout.columns.text()}
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
-        """Yield the edges of the lines that begin in a range of bytes.
-
-        Raises
-        ------
-        InputError
-            If an end is text, or a line is wrong.
-        """
+        """Yield the edges of the lines that begin in a range of bytes."""
         real = False
         for place, text in self.blocks(begin, end):
             edges, real = self._parse(place, text, real)

@@ -111,11 +111,6 @@ def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
     -------
     x, y : ndarray of float64, shape (vertices,)
         In the units of the file.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or damaged, or leaves out a vertex.
     """
     text = read_bytes(path, COORDINATES_COPIES)
     header = _COORDINATES_HEADER.match(text)

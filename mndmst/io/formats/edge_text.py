@@ -36,12 +36,6 @@ def read_head(
         What such a line begins with. Empty lines are passed over with them.
     place : int
         Where to begin.
-
-    Raises
-    ------
-    InputError
-        If there are more than `LONGEST_HEAD` bytes of them, if the text has two or
-        four bytes a letter, or see `unpacked_pieces`.
     """
     found: list[bytes] = []
     text = b""
@@ -87,13 +81,7 @@ def read_lines(path: Path, comments: bytes, place: int, most: int) -> list[bytes
 
 
 def check_letters(path: Path, text: bytes) -> None:
-    """Refuse text of two or four bytes a letter, as some programs save it.
-
-    Raises
-    ------
-    InputError
-        If it is.
-    """
+    """Refuse text of two or four bytes a letter, as some programs save it."""
     if text.startswith(_WIDE_MARKS) or b"\0" in text:
         raise InputError(
             f"{path}: is text in UTF-16 or UTF-32, or no text. Save it as UTF-8, or "

@@ -16,13 +16,7 @@ from ..file_access import State, opened, state_of
 
 
 def import_extra(*modules: str) -> Any:
-    """Import modules of an optional package and return the package.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
+    """Import modules of an optional package and return the package."""
     for module in modules:
         optional(module, "formats", "This format needs")
     return importlib.import_module(modules[0].partition(".")[0])
@@ -47,11 +41,6 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
     ----------
     copies : int
         How many times its bytes the reader takes in all.
-
-    Raises
-    ------
-    ConfigError
-        If this process may not hold as much.
     """
     room = 8 * memory_limit.room() // (9 * copies)  # what grows has an eighth to spare
     contents = bytearray()
@@ -85,15 +74,6 @@ def unpacked_pieces(path: Path, state: State | None = None) -> Iterator[bytes]:
     ------
     bytes
         About `PIECE_BYTES` at most.
-
-    Raises
-    ------
-    ConfigError
-        If to unpack it takes more memory than this process may hold.
-    InputError
-        If it cannot be read, is cut short or changes meanwhile.
-    MissingExtraError
-        For .zst without the package zstandard.
     """
     with readable(path), opened(path, state) as file:
         yield from _UNPACK.get(path.suffix, _read)(path, file)

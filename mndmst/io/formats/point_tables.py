@@ -93,13 +93,7 @@ class PointColumns:
 
 
 def names_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of columns in `lon,lat`, which may be quoted, or a sequence.
-
-    Raises
-    ------
-    ConfigError
-        If a name is empty, or given twice.
-    """
+    """Return the names of columns in `lon,lat`, which may be quoted, or a sequence."""
     if given is None:
         return ()
     names = (
@@ -130,13 +124,6 @@ def choose_coordinates(
     columns : sequence of Column
     asked : sequence of str
         Names that the user gives; positions from 1 if the table is not headed.
-
-    Raises
-    ------
-    InputError
-        If no column is a coordinate, or one holds text, dates or booleans.
-    ConfigError
-        If the user names a column that is not there, or twice.
     """
     names = tuple(column.name for column in columns)
     not_coordinates = [i for i in range(len(names)) if headed and _is_id(names[i])]
@@ -225,14 +212,6 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
     ----------
     asked : sequence of str
         Names of the coordinates, or positions from 1 in a text without names.
-
-    Raises
-    ------
-    InputError
-        If the rule does not understand the columns, or a line is wrong.
-    ConfigError
-        If the user names a column that is not there, or the text takes more memory
-        than this process may hold.
     """
     _, first, place = read_head(path, _COMMENTS)
     if not first.strip():
@@ -308,13 +287,7 @@ class _Lines:
         self._bare = '"' not in text and "#" not in text
 
     def numbers(self, columns: PointColumns, decimal_commas: bool) -> np.ndarray:
-        """Return the coordinates.
-
-        Raises
-        ------
-        InputError
-            Names the line and the column of a wrong value.
-        """
+        """Return the coordinates."""
         wanted = columns.coordinates
         if self._bare:
             whole = wanted == tuple(range(self.width))
@@ -534,14 +507,6 @@ def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoi
     ----------
     asked : sequence of str
         Names of the coordinates.
-
-    Raises
-    ------
-    InputError
-        If the rule does not understand the columns, or a value is missing.
-    ConfigError
-        If the user names a column that is not there, or the table takes more memory
-        than this process may hold.
     """
     path, count = table.path, sum(table.group_rows)
     chosen = choose_coordinates(path, table.columns(), asked)

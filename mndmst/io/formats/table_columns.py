@@ -137,13 +137,7 @@ class ColumnNames:
     def of(
         cls, given: "str | Mapping[str, object] | ColumnNames | None"
     ) -> "ColumnNames":
-        """Return the names that `source=A,target=B,weight=C` or a mapping gives.
-
-        Raises
-        ------
-        ConfigError
-            If it is neither, names another role or a role twice.
-        """
+        """Return the names that `source=A,target=B,weight=C` or a mapping gives."""
         if given is None or isinstance(given, ColumnNames):
             return given or cls()
         form = "give source=A,target=B,weight=C, or some of these"
@@ -206,14 +200,7 @@ class TableColumns:
     weight_asked: bool = False
 
     def check_costs(self, table: object, weight: np.ndarray) -> None:
-        """Refuse negative costs beside costs of the other direction.
-
-        Raises
-        ------
-        InputError
-            If there are some: by them pgRouting says that there is no edge in this
-            direction.
-        """
+        """Refuse negative costs beside costs of the other direction."""
         if self.weight_asked or self.weight is None or not len(weight):
             return
         if weight.min() < 0 and any(map(is_reverse_cost, self.names)):
@@ -311,14 +298,6 @@ def choose_columns(
     columns : sequence of Column
     asked : ColumnNames, optional
         The user's choice.
-
-    Raises
-    ------
-    InputError
-        If the rule finds no ends, two candidates for a role, a weight that does not
-        hold numbers, or numbers of no known meaning and no weight.
-    ConfigError
-        If the user names a column that is not there.
     """
     asked = asked or ColumnNames()
     names = tuple(column.name for column in columns)
@@ -347,15 +326,7 @@ def check_no_columns(table: object, asked: ColumnNames | None) -> None:
 def choose_positions(
     table: object, columns: Sequence[Column], asked: ColumnNames | None = None
 ) -> TableColumns:
-    """Return which columns are the ends and the weight of a text without names.
-
-    Raises
-    ------
-    InputError
-        If it has fewer than 2 columns, or more than 3 and no position is given.
-    ConfigError
-        If a position is not there.
-    """
+    """Return which columns are the ends and the weight of a text without names."""
     asked = asked or ColumnNames()
     names = tuple(column.name for column in columns)
     count = len(names)
@@ -410,11 +381,6 @@ def choose_weight(
         Columns that have another role.
     asked : str, optional
         The name that the user gives; empty for weight 1.
-
-    Raises
-    ------
-    InputError, ConfigError
-        See `choose_columns`.
     """
     if asked is not None:
         names = [column.name for column in columns]

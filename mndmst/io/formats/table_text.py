@@ -140,14 +140,6 @@ def read_layout(
         Up to `SAMPLE_LINES` lines after it.
     above : bytes, optional
         The line of comment in front of the first one, which may name the columns.
-
-    Raises
-    ------
-    InputError
-        If the rule of `table_columns` does not understand the columns, or the text is
-        a matrix, has decimal commas between commas, or two kinds of decimal marks.
-    ConfigError
-        If the user names a column that is not there.
     """
     separator = find_separator(first, rows)
     check_decimal_commas(path, first, rows, separator)

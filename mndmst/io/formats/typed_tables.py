@@ -57,13 +57,6 @@ _BEFORE_STREAM = 8
 class ParquetTable:
     """A table in row groups, `.parquet`. It holds no open file and can be pickled.
 
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    MissingExtraError
-        If PyArrow is not installed.
-
     Attributes
     ----------
     schema : pyarrow.Schema
@@ -252,15 +245,6 @@ _NUM_VERTICES = b"num_vertices"
 class ParquetFile(NameableFile):
     """A table in row groups, `.parquet`. It counts in rows.
 
-    Raises
-    ------
-    InputError
-        If it is damaged, or the rule does not understand its columns.
-    ConfigError
-        If the user names a column that is not there.
-    MissingExtraError
-        If PyArrow is not installed.
-
     Attributes
     ----------
     text_ends : bool
@@ -310,13 +294,7 @@ class ParquetFile(NameableFile):
             )
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
-        """Yield the edges in the rows [begin, end); see `EdgeFile`.
-
-        Raises
-        ------
-        InputError
-            If the ends are text, or a row is wrong.
-        """
+        """Yield the edges in the rows [begin, end); see `EdgeFile`."""
         if self.text_ends:
             raise UnnumberedEndError(
                 f"{self.path}: {self.columns.name('source')} or "

@@ -113,11 +113,6 @@ def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
     ----------
     num_vertices, num_entries : int
         As the file was found to have.
-
-    Raises
-    ------
-    InputError
-        Unless the user has set the number of vertices.
     """
     rows = BOUND_BYTES * num_vertices
     size = max(file.nbytes(), ENTRY_BYTES * num_entries)
@@ -156,13 +151,6 @@ def check_size(
         The directory, which is there.
     compress : bool
         Whether the graph's files will be compressed.
-
-    Raises
-    ------
-    ConfigError
-        If far more parts are asked for than there are vertices.
-    OutputError
-        If there is less room than the graph takes.
     """
     n = survey.num_vertices
     if num_parts > max(n, MOST_EMPTY_PARTS):
@@ -193,11 +181,6 @@ def make_plan(
         Bytes that sorting a bucket may take.
     name : str
         Names the graph in messages.
-
-    Raises
-    ------
-    ConfigError
-        If even the smallest bucket takes more, or there are too many vertices.
     """
     mirrored = not survey.symmetric
     arcs = survey.counts if mirrored else survey.counts // 2

@@ -152,13 +152,7 @@ def _sum(arrays: Iterator[np.ndarray]) -> np.ndarray:
 
 
 def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
-    """Return task(builders, *arguments) of rank 0; `jobs` processes run it.
-
-    Raises
-    ------
-    MndmstError
-        What all of them have raised, or that one of them died.
-    """
+    """Return task(builders, *arguments) of rank 0; `jobs` processes run it."""
     if jobs == 1:
         return task(Alone(), *arguments)
     # What is open or in memory already is shared with the others by forking, and so is

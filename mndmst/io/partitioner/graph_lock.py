@@ -40,11 +40,6 @@ def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
     ------
     bool
         Whether the lock works; some network file systems have no locks.
-
-    Raises
-    ------
-    OutputError
-        If another run has the directory, or the file cannot be made.
     """
     path = place.with_name(f"{place.name}.mndmst-lock")
     file = -1

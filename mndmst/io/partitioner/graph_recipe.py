@@ -81,13 +81,7 @@ class Recipe:
 
 
 def load_recipe(path: str | Path) -> Recipe:
-    """Read a recipe.
-
-    Raises
-    ------
-    ConfigError
-        If it is missing, no TOML, or has an entry that no recipe has or lacks one.
-    """
+    """Read a recipe."""
     path = Path(path)
     given = read_toml(path)
     printed = given.pop("printed", [])
@@ -114,13 +108,6 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
     ----------
     file : str or Path, optional
         Where the file is that `source` names.
-
-    Raises
-    ------
-    ConfigError
-        If a file is needed and not given, or the other way round.
-    InputError
-        If the file is not the one described.
     """
     if recipe.generate:
         if file is not None:

@@ -132,13 +132,7 @@ def read_token(work: Path) -> str | None:
 
 
 def make_work(work: Path, token: str) -> None:
-    """Make a directory that belongs to a run.
-
-    Raises
-    ------
-    OutputError
-        If there is one already that holds anything, or it cannot be made.
-    """
+    """Make a directory that belongs to a run."""
     with writing(work):
         if os.path.lexists(work) and not _is_empty(work):
             raise OutputError(
@@ -246,14 +240,6 @@ def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> Run
     ----------
     has_locks : bool
         Whether it is certain that no other run is at work there.
-
-    Raises
-    ------
-    ConfigError
-        If what a restart finds was left by another run.
-    OutputError
-        If the output is not empty or cannot be written, or the working directory is
-        not ours.
     """
     token = read_token(options.work)
     if options.restart and _record_in(options.out) == record_of(described):
@@ -341,13 +327,7 @@ def save_plan(work: Path, described: dict[str, Any], plan: Plan) -> None:
 
 
 def load_plan(work: Path, described: dict[str, Any]) -> Plan:
-    """Return a plan that was saved.
-
-    Raises
-    ------
-    ConfigError
-        If another run has left it, or it is damaged.
-    """
+    """Return a plan that was saved."""
     try:
         kept = json.loads((work / PLAN).read_text())
         before, plan = kept["described"], _plan_of(kept["plan"])

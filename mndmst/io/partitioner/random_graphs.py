@@ -261,13 +261,7 @@ def _make(kagen: Any, kind: str, **given: Any) -> Any:
 
 
 def import_kagen() -> Any:
-    """Return KaGen.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
+    """Return KaGen."""
     try:
         import kagen
     except ImportError as error:
@@ -307,15 +301,6 @@ def generate(
         One of `order.WEIGHT_DTYPES`.
     **parameters
         What the kind needs; see `open_random`.
-
-    Raises
-    ------
-    ConfigError
-        If the kind, a parameter or the weight type is not known, or one is missing.
-    MissingExtraError
-        If the kind needs KaGen and it is not installed.
-    OutputError
-        If `out` is not empty or cannot be written.
     """
     file = open_random(kind, seed, weights, **parameters)
     return partition(Alone(), file, Options(Path(out), parts, MEMORY, quiet=True))
@@ -348,11 +333,6 @@ def open_random(
         ``gnm``: ``n``, ``m``. ``rgg2d``, ``rgg3d``, ``rhg``: ``n``, ``degree``,
         ``gamma``. ``road``, ``grid2d``, ``grid3d``: ``side``, ``keep`` (the share of
         the edges that is kept).
-
-    Raises
-    ------
-    ConfigError, MissingExtraError
-        As `generate`.
     """
     try:
         dtype = np.dtype(weights)

@@ -27,11 +27,6 @@ def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
         Replace a graph in the directory.
     read : Path
         The graph that is read, which must stay.
-
-    Raises
-    ------
-    OutputError
-        If it holds something else, is a file, or is the graph that is read.
     """
     with writing(out):
         folder = read if read.is_dir() else read.parent
@@ -77,11 +72,6 @@ def write_rows(
         A directory that is not there, or is empty, or has a graph to overwrite.
     rows : Rows
         This rank's; consecutive from rank to rank.
-
-    Raises
-    ------
-    OutputError
-        On every rank, if the directory holds something or cannot be written.
     """
     vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
     own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()

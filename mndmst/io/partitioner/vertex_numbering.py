@@ -138,13 +138,6 @@ def save_names(builders: Builders, file: NamedEdgeFile, work: Path, room: int) -
     ----------
     room : int
         Bytes that may be taken.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    OutputError
-        If the names cannot be written.
     """
     begin, end = share(builders, file)
     pieces = file.named_pieces(begin, end) if begin < end else ()
@@ -339,17 +332,7 @@ class Renumbered(EdgeFileOver):
 
 
 def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> None:
-    """Compute one of `ORDERS` of the vertices, and save its maps. Collective.
-
-    Raises
-    ------
-    ConfigError
-        If there is not the memory to count the edges of every vertex.
-    InputError
-        If the file is damaged, or has far more vertices than its edges name.
-    OutputError
-        If the maps cannot be written.
-    """
+    """Compute one of `ORDERS` of the vertices, and save its maps. Collective."""
     with builders.raise_on_all():
         counted, entries = _own_degrees(builders, file)
     bounds, all_entries = zip(*builders.allgather((len(counted), entries)), strict=True)

@@ -104,11 +104,6 @@ def open_weighed(
         See the table above.
     format, columns
         See `formats.open_edges`.
-
-    Raises
-    ------
-    ConfigError
-        Also if a column and a rule are to give the weights.
     """
     asked = ColumnNames.of(columns)
     if rule != "file" and asked.weight:
@@ -131,13 +126,6 @@ def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile
         with numbers.
     rule : str
         See the table above.
-
-    Raises
-    ------
-    ConfigError
-        If the rule is not known, or the file does not suit it.
-    InputError
-        If the file of coordinates is missing or wrong, or has too few.
     """
     kind, _, rest = rule.partition(":")
     words = rest.split(":") if rest else []

@@ -150,11 +150,6 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | Non
     ----------
     graph : Path, optional
         The forest's graph, where it is not where the forest says it is.
-
-    Raises
-    ------
-    InputError
-        If the vertices have names, and the graph that keeps them is not found.
     """
     if graph is not None:
         return names_of_graph(graph_of_forest(forest, graph))

@@ -75,13 +75,7 @@ class Destination:
         return False
 
     def claim(self, num_parts: int) -> None:
-        """Make the directory, or refuse one that holds something else.
-
-        Raises
-        ------
-        OutputError
-            See `check`; also if it cannot be made.
-        """
+        """Make the directory, or refuse one that holds something else."""
         self.check(num_parts)
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -150,13 +144,7 @@ class Destination:
             flush_to_disk(path)
 
     def remove(self) -> None:
-        """Remove the graph in the directory, and that if nothing else is in it.
-
-        Raises
-        ------
-        OutputError
-            If files of it cannot be removed.
-        """
+        """Remove the graph in the directory, and that if nothing else is in it."""
         index = self.path / INDEX_NAME
         with writing(self.path):
             if self._graph_in(index):

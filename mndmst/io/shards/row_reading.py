@@ -114,13 +114,7 @@ class PartArcs:
             raise self._wrong(what[status])
 
     def repeats(self) -> int:
-        """Count the edges that were counted on both sides of a seam.
-
-        Raises
-        ------
-        InputError
-            If a row descends there.
-        """
+        """Count the edges that were counted on both sides of a seam."""
         first, indptr, indices, _ = self.csr
         count = 0
         for arc in self.seams:
@@ -237,13 +231,7 @@ class ReadInProgress:
         return inspection.facts() or self.inspect()
 
     def inspect(self) -> ArcFacts:
-        """Inspect arcs that have been read, and whose weights are keys.
-
-        Raises
-        ------
-        InputError
-            As `read` does.
-        """
+        """Inspect arcs that have been read, and whose weights are keys."""
         rule = key_rule(self.keys.dtype).unchanged()
         pieces = [(p, *piece, rule) for p in self._parts for piece in p.pieces()]
         facts = self.threads.map(self._inspect_piece, pieces)
@@ -322,11 +310,6 @@ def read_rows(
     indices : ndarray of uint32 or int64, shape (arcs,)
         Global ids, ascending within a row; `order.id_dtype` gives the type.
     weights : ndarray of `weight_dtype`, shape (arcs,)
-
-    Raises
-    ------
-    InputError
-        See `ReadInProgress.read`.
     """
     rows = ReadInProgress(graph, begin, end, threads)
     rows.read(to_keys=False)

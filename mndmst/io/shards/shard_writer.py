@@ -131,11 +131,6 @@ class ShardWriter:
         Shuffle and gzip the datasets: smaller, and several times slower to read.
     original : OriginalIds or Names, optional
         The ids that vertices had at first, if they have others now, or their names.
-
-    Raises
-    ------
-    OutputError
-        If the directory of a path holds something, or cannot be made.
     """
 
     def __init__(

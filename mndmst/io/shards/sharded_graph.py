@@ -209,13 +209,7 @@ class ShardedGraph:
             yield file
 
     def check_part(self, part: int) -> None:
-        """Compare a part's header and the sizes of its datasets with the index.
-
-        Raises
-        ------
-        InputError
-            If the part is missing, damaged or of another graph.
-        """
+        """Compare a part's header and the sizes of its datasets with the index."""
         with self.open(part):
             pass
 
@@ -432,13 +426,7 @@ INSTALLED = Path("share", "mndmst", "demo")
 
 
 def demo_graph() -> Path:
-    """Return the directory of the shipped graph.
-
-    Raises
-    ------
-    InputError
-        If the program was installed without it.
-    """
+    """Return the directory of the shipped graph."""
     places = [folder / "partitions" / "demo" for folder in (Path.cwd(), CHECKOUT)]
     places.append(Path(sysconfig.get_path("data")) / INSTALLED)
     places.append(
