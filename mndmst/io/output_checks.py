@@ -28,17 +28,10 @@ def check_outputs(
 ) -> None:
     """Check that outputs can be written and replace no protected file.
 
-    No output may replace an input, a graph's file or another output, or have a name
-    that says another format. `output_kinds` has the rule for all other files.
-
-    Parameters
-    ----------
-    inputs : iterable of path or None
-        None for one that was not asked for.
-    kept : Path, optional
-        The directory of checkpoints, which has neither inputs nor outputs in it.
-    overwrite : bool
-        Replace other ordinary files, too.
+    No output may replace an input, a graph's file or another output (names are compared
+    without links and dots), or have a name that says another format. `output_kinds` has
+    the rule for all other files. The directory `kept` of checkpoints must have neither
+    inputs nor outputs in it.
     """
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}

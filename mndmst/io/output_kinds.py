@@ -29,26 +29,15 @@ from .file_access import MALFORMED, is_hdf5, open_hdf5, opened, read_attribute
 
 
 class Kind(NamedTuple):
-    """A kind of outputs.
+    """A kind of outputs."""
 
-    Attributes
-    ----------
-    name : str
-        What an output is, for messages.
-    endings : tuple of str
-        Of the names that it may have; "" for a name without one. An empty tuple leaves
-        the names to the writer.
-    format : str
-        The mark inside a file; empty where its format has no
-        place for one.
-    advice : str
-        How to get it in other formats.
-    """
-
-    name: str
+    name: str  # what an output is, for messages
+    # Of the names that it may have; "" for a name without one. An empty tuple leaves
+    # the names to the writer.
     endings: tuple[str, ...]
+    # The mark inside a file; empty where its format has no place for one
     format: str = ""
-    advice: str = ""
+    advice: str = ""  # how to get it in other formats
 
 
 _HDF5 = (".h5", ".hdf5", "")
@@ -107,13 +96,7 @@ def text_mark(kind: Kind) -> str:
 
 
 def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
-    """Refuse an existing file that the output may not replace.
-
-    Parameters
-    ----------
-    overwrite : bool
-        Whether the user allows to replace any ordinary file.
-    """
+    """Refuse an existing file that the output may not replace."""
     check_ordinary(target)
     if overwrite or not os.path.lexists(target) or is_earlier_result(target, kind):
         return

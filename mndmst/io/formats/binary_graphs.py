@@ -80,14 +80,8 @@ class StoredArray(NamedTuple):
 class Binary:
     """A binary file, parsed from the front into columns that are read on demand.
 
-    Attributes
-    ----------
-    state : State
-        What the file was at first; see `file_access.opened`.
-    size : int
-        Bytes, unpacked. They are in memory if they had to be.
-    at : int
-        Bytes that have been taken.
+    `size` is that of the unpacked file, which is in memory if it had to be unpacked;
+    `at` bytes have been taken.
     """
 
     def __init__(self, path: Path) -> None:
@@ -160,16 +154,9 @@ PIECE_ROWS = 1 << 16
 class RowsFile(EdgeFile):
     """Rows that lie in a file as two or three arrays. It counts in arcs.
 
-    Parameters
-    ----------
-    indptr : StoredArray
-        For each vertex, and for the end, where its row begins.
-    indices : StoredArray
-        The neighbours; or, with the weights, records `id` and `weight`.
-    weight : StoredArray, optional
-        Without it, weights are 1.
-    unit : int
-        A row begins `unit` times its first arc after `base`.
+    `indptr` says for each vertex, and for the end, where its row begins: `unit` times
+    its first arc after `base`. `indices` are the neighbours or, with the weights,
+    records `id` and `weight`. Weights are 1 if there are none.
     """
 
     rereadable = True

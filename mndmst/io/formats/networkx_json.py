@@ -59,21 +59,13 @@ from .table_columns import (
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of a file, numbered.
-
-    Attributes
-    ----------
-    names : Names or None
-        Ascending; None if the ids are the numbers from 0 on.
-    number : dict
-        The number of each node by its id, as `key` returns it.
-    key : callable
-        Turns an id into one that tells 1 from true and from 1.0.
-    """
+    """The nodes of a file, numbered."""
 
     count: int
-    names: Names | None
+    names: Names | None  # ascending; None if the ids are the numbers from 0 on
+    # The number of each node by its id, as `key` returns it
     number: dict[Hashable, int]
+    # Turns an id into one that tells 1 from true and from 1.0
     key: Callable[[Any], Hashable]
 
     def numbers(self, ids: list[Any]) -> np.ndarray:
@@ -139,24 +131,15 @@ _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of record
 
 @dataclass(frozen=True)
 class JsonGraph:
-    """The edges of a JSON file, their ends as the file has them.
+    """The edges of a JSON file, their ends as the file has them."""
 
-    Attributes
-    ----------
-    vertices : list or None
-        All vertices, of networkx's data; None where only edges name them.
-    src, dst : list
-        Numbers or strings, one for each edge.
-    weight : ndarray of int32, int64 or float64, shape (edges,)
-    note : str
-        Says which attributes are read.
-    """
-
+    # All vertices, of networkx's data; None where only edges name them
     vertices: list[Any] | None
+    # Numbers or strings, one for each edge
     src: list[Any]
     dst: list[Any]
-    weight: np.ndarray
-    note: str
+    weight: np.ndarray  # int32, int64 or float64 [edges]
+    note: str  # says which attributes are read
 
 
 def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:

@@ -35,13 +35,7 @@ COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
 def read_bytes(path: Path, copies: int = 1) -> bytearray:
-    """Return a file's contents, unpacked; see `unpacked_pieces`.
-
-    Parameters
-    ----------
-    copies : int
-        How many times its bytes the reader takes in all.
-    """
+    """Return a file's contents, unpacked, if `copies` times as much fits in memory."""
     room = 8 * memory_limit.room() // (9 * copies)  # what grows has an eighth to spare
     contents = bytearray()
     with readable(path):
@@ -65,15 +59,7 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
 def unpacked_pieces(path: Path, state: State | None = None) -> Iterator[bytes]:
     """Yield a file's contents, unpacked if its name ends in .gz, .xz or .zst.
 
-    Parameters
-    ----------
-    state : State, optional
-        What the file was when it was first looked at; see `opened`.
-
-    Yields
-    ------
-    bytes
-        About `PIECE_BYTES` at most.
+    A piece has about `PIECE_BYTES` at most. The file must be in `state`; see `opened`.
     """
     with readable(path), opened(path, state) as file:
         yield from _UNPACK.get(path.suffix, _read)(path, file)

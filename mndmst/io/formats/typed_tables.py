@@ -55,14 +55,7 @@ _BEFORE_STREAM = 8
 
 
 class ParquetTable:
-    """A table in row groups, `.parquet`. It holds no open file and can be pickled.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-    group_rows : list of int
-        How many rows each group has.
-    """
+    """A table in row groups, `.parquet`. It holds no open file and can be pickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -79,13 +72,7 @@ class ParquetTable:
     def rows(
         self, begin: int, end: int, columns: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield record batches of the rows [begin, end), and their first rows' numbers.
-
-        Parameters
-        ----------
-        columns : list of int
-            Positions of columns.
-        """
+        """Yield record batches of the rows [begin, end), and their first rows."""
         ends = np.cumsum([0, *self.group_rows])
         groups = np.flatnonzero((ends[1:] > begin) & (ends[:-1] < end))
         first = int(ends[groups[0]]) if len(groups) else end
@@ -243,13 +230,7 @@ _NUM_VERTICES = b"num_vertices"
 
 
 class ParquetFile(NameableFile):
-    """A table in row groups, `.parquet`. It counts in rows.
-
-    Attributes
-    ----------
-    text_ends : bool
-        Whether the ends are text.
-    """
+    """A table in row groups, `.parquet`. It counts in rows."""
 
     rereadable = True
 

@@ -36,43 +36,25 @@ from .bucket_plan import Plan
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `mndmst partition`.
+    """Options of `mndmst partition`."""
 
-    Attributes
-    ----------
-    out : Path
-        Directory to make.
-    parts : int
-    memory : int
-        Bytes that each process may hold.
-    symmetrize : bool
-        Accept a file of a format with both directions that lists edges in one only.
-    reorder : str
-        One of `renumber.ORDERS`.
-    overwrite, compress : bool
-        As in `Destination` and `ShardWriter`.
-    restart : bool
-        Continue where a run that was killed has ended, if there is one; a graph that
-        the same run has finished stays.
-    quiet : bool
-        Write nothing to standard error.
-    num_vertices : int, optional
-        How many vertices there are; by default what the file says, or one more than
-        its largest id.
-    compact_ids : bool
-        Make a graph of the vertices that occur, in the order of their ids.
-    """
-
-    out: Path
+    out: Path  # directory to make
     parts: int = 1
-    memory: int = 1 << 30
+    memory: int = 1 << 30  # bytes that each process may hold
+    # Accept a file of a format with both directions that lists edges in one only
     symmetrize: bool = False
-    reorder: str = "none"
+    reorder: str = "none"  # one of `renumber.ORDERS`
+    # As in `Destination` and `ShardWriter`
     overwrite: bool = False
     compress: bool = False
+    # Continue where a run that was killed has ended, if there is one; a graph that the
+    # same run has finished stays
     restart: bool = False
-    quiet: bool = False
+    quiet: bool = False  # write nothing to standard error
+    # How many vertices there are; by default what the file says, or one more than its
+    # largest id
     num_vertices: int | None = None
+    # Make a graph of the vertices that occur, in the order of their ids
     compact_ids: bool = False
 
     @property
@@ -183,20 +165,11 @@ class RunProgress(Enum):
 
 @dataclass(frozen=True)
 class RunStart:
-    """The point from which a run starts.
-
-    Attributes
-    ----------
-    found : RunProgress
-    target : Destination
-        The directory that the graph goes to.
-    described : dict
-        The input and the options that the graph is made from.
-    """
+    """The point from which a run starts."""
 
     found: RunProgress
-    target: Destination
-    described: dict[str, Any]
+    target: Destination  # the directory that the graph goes to
+    described: dict[str, Any]  # the input and the options that the graph is made from
 
 
 def describe(file: EntryFile, options: Options) -> dict[str, Any]:
@@ -223,11 +196,6 @@ def check_place(options: Options) -> None:
     """Refuse a directory that is in the way, before its input is read.
 
     `prepare` decides where a run that was killed, or is to continue, has left files.
-
-    Raises
-    ------
-    OutputError
-        If it is not empty and nothing is to be replaced; see `Destination.check`.
     """
     if not options.restart and read_token(options.work) is None:
         Destination(options.out, options.overwrite).check(options.parts)
@@ -236,10 +204,7 @@ def check_place(options: Options) -> None:
 def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> RunStart:
     """Prepare the directories, and return the point to start from.
 
-    Parameters
-    ----------
-    has_locks : bool
-        Whether it is certain that no other run is at work there.
+    `has_locks` says whether it is certain that no other run is at work there.
     """
     token = read_token(options.work)
     if options.restart and _record_in(options.out) == record_of(described):

@@ -71,14 +71,7 @@ def write_column(
 ) -> WeightColumn:
     """Write a column beside the shards of a graph, whole or not at all.
 
-    Parameters
-    ----------
-    name : str
-        Letters, digits and underscores, as expressions name columns.
-    weights : iterable of ndarray
-        In the order of edges, piece by piece.
-    overwrite : bool
-        Replace any ordinary file of the name, not only a column.
+    The weights come in the order of edges, piece by piece.
     """
     target = column_target(graph, name)
     with writing(target):
