@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .cluster import number
+from ..host.option_types import number, whole
 from .options import add_overwrite
-from .parser import whole
 
 
 def add_client(commands: Any) -> None:

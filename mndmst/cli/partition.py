@@ -1,4 +1,4 @@
-"""The commands `partition` and `generate`, which write shards."""
+"""Commands that write graphs: partition, generate, column."""
 
 import argparse
 from collections.abc import Callable
@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..graph.order import WEIGHT_DTYPES
-from .info import tell_graph
-from .options import add_columns, add_new_graph, add_quiet, tell_notes
-from .parser import (
-    MOST_PARTS,
-    MOST_SECONDS,
-    MOST_VERTICES,
-    Parser,
-    real,
-    size,
-    threads,
-    whole,
+from ..host.formatting import counted
+from ..host.option_types import real, whole
+from .info import print_facts
+from .options import (
+    add_columns,
+    add_graph,
+    add_new_graph,
+    add_overwrite,
+    add_quiet,
+    tell_notes,
+    terminal_stages,
 )
+from .parser import MOST_PARTS, MOST_SECONDS, MOST_VERTICES, Parser, size, threads
 
 if TYPE_CHECKING:
     from ..io.partitioner.partition_run import Options
@@ -64,6 +65,21 @@ def add_building(parser: Parser) -> None:
         help="under mpirun: end if a host is unreachable this long; 0 for never",
     )
     add_quiet(parser)
+
+
+def tell_graph(path: Path, quiet: bool = False) -> int:
+    """Print the facts of a new graph, and the RESULT line."""
+    from ..io.file_info import describe as facts_of_graph
+
+    facts = facts_of_graph(path)
+    if not quiet:
+        print_facts(facts, as_json=False)
+    print(
+        f"RESULT n={facts['vertices']} m={facts['arcs'] // 2} "
+        f"weights={facts['weights']} parts={facts['parts']} uuid={facts['uuid']}",
+        flush=True,
+    )
+    return 0
 
 
 class Source(NamedTuple):
@@ -349,3 +365,42 @@ def _generate(arguments: argparse.Namespace) -> int:
             open_random(arguments.kind, arguments.seed, arguments.weights, **wanted)
         ),
     )
+
+
+def add_column(commands: Any) -> None:
+    """Add the command to the parser."""
+    column = commands.add_parser(
+        "column",
+        help="add a column of weights to a graph, from a graph with the same edges",
+        description="Write the weights of another graph with the same edges as a "
+        "column beside the shards of this graph. A service solves by a column, or by "
+        "an expression of several columns.",
+        epilog="Example: mndmst partition times.gr times; mndmst column roads "
+        "travel_time times. Both graphs are read piece by piece.",
+    )
+    add_graph(column)
+    column.add_argument(
+        "name", help="name of the column: letters, digits and underscores"
+    )
+    column.add_argument(
+        "other", type=Path, help="graph with the same vertices and edges"
+    )
+    add_overwrite(column, "replace a file that is not a column")
+    column.set_defaults(process=_column)
+
+
+def _column(arguments: argparse.Namespace) -> int:
+    from ..io.shards.sharded_graph import open_graph
+    from ..io.shards.weight_columns import weights_of_same_edges, write_column
+
+    graph, other = open_graph(arguments.graph), open_graph(arguments.other)
+    with terminal_stages() as progress:
+        progress.stage(f"comparing the edges of {arguments.other}")
+        weights = weights_of_same_edges(graph, other)
+        column = write_column(
+            graph, arguments.name, other.weight_dtype, weights, arguments.overwrite
+        )
+    print(
+        f"{column.path}: {counted(column.num_edges, 'weight')} of type {column.dtype}"
+    )
+    return 0

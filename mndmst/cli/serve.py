@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..host.option_types import number
 from ..run.config import CHOICES
-from .cluster import number
 from .options import add_overwrite, add_quiet
 from .parser import Number, size
 

@@ -1,4 +1,4 @@
-"""The commands `hdbscan` and `linkage`: the exact forest of points and its clusters."""
+"""Commands on points: hdbscan, linkage, neighbours and predict."""
 
 import argparse
 import math
@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import optional
 from ..host.formatting import counted
+from ..host.option_types import real, whole
 from .cluster import print_sizes
 from .options import (
+    add_new_graph,
     add_overwrite,
     add_point_columns,
+    add_quiet,
     add_talk,
     say_not_kept,
     tell_notes,
 )
-from .parser import MOST_POINTS, Parser, on_disk, real, threads, whole
+from .parser import MOST_PARTS, MOST_POINTS, Parser, on_disk, threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
     from ..points.search_reporter import SearchReporter
+
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
 BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
@@ -566,3 +570,152 @@ def _in_words(rule: "DensityRule") -> str:
     if selection.max_cluster_size:
         words += f" max_cluster_size {selection.max_cluster_size}"
     return words + " allow_single_cluster" * selection.allow_single_cluster
+
+
+def add_neighbours(commands: Any) -> None:
+    """Add the command to the parser."""
+    neighbours = commands.add_parser(
+        "neighbours",
+        help="build the nearest-neighbour graph of points, for clustering",
+        description="Connect each point with its nearest neighbours. The forest of "
+        "this graph approximates the forest of all distances; linkage and hdbscan are "
+        "exact.",
+    )
+    add_source(neighbours)
+    add_new_graph(neighbours)
+    neighbours.add_argument(
+        "--k",
+        type=whole(1, MOST_POINTS),
+        default=16,
+        metavar="N",
+        help="neighbours per point",
+    )
+    neighbours.add_argument(
+        "--core",
+        type=whole(0, MOST_POINTS),
+        default=0,
+        metavar="K",
+        help="use mutual reachability distances of K neighbours as weights, for "
+        "cluster --min-size (default: plain distances)",
+    )
+    neighbours.add_argument(
+        "--parts",
+        type=whole(1, MOST_PARTS),
+        default=1,
+        metavar="N",
+        help="number of shards",
+    )
+    add_search(neighbours)
+    neighbours.set_defaults(process=_neighbours)
+
+
+def _neighbours(arguments: argparse.Namespace) -> int:
+    from ..host.errors import OutputError
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import POINTS
+    from ..io.partitioner.partition import build_shards, check_new_graph
+    from ..points.neighbour_graph import neighbour_graph
+    from .partition import tell_graph
+
+    outputs = [(arguments.save, POINTS)]
+    check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
+    save, out = arguments.save, arguments.out
+    if save is not None and save.resolve().is_relative_to(out.resolve()):
+        raise OutputError(
+            f"{save}: is inside {out}, which holds only the graph. Give --save a file "
+            "elsewhere."
+        )
+    check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
+    points = load_points(arguments).points
+    # The points are on disk before the graph is made, and are named after it.
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        save_points(files, arguments.save, points)
+        name = str(arguments.points)
+        with reported(arguments) as reporter:
+            edges = neighbour_graph(
+                points,
+                arguments.k,
+                arguments.core,
+                name,
+                arguments.search,
+                reporter,
+            )
+        build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
+    return tell_graph(arguments.out, arguments.quiet)
+
+
+def add_predict(commands: Any) -> None:
+    """Add the command to the parser."""
+    predict = commands.add_parser(
+        "predict",
+        help="find the clusters of new points, without changing the clusters",
+        description="Find the label and probability of each new point in the clusters "
+        "of hdbscan --prediction-data. The clusters do not change. The result is that "
+        "of HDBSCAN.approximate_predict in Python.",
+        epilog="Example: mndmst hdbscan old.npy -o clusters.h5 --prediction-data; "
+        "mndmst predict clusters.h5 new.npy -o labels.csv",
+    )
+    predict.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="cluster file that hdbscan has written with --prediction-data",
+    )
+    predict.add_argument(
+        "points",
+        type=on_disk,
+        metavar="POINTS",
+        help="file of the new points, in a format that hdbscan reads",
+    )
+    add_point_columns(predict)
+    predict.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="file to write with the labels and probabilities, .h5 or .csv; without "
+        "it, nothing is kept",
+    )
+    add_overwrite(predict)
+    add_quiet(predict)
+    predict.set_defaults(process=_predict)
+
+
+def _predict(arguments: argparse.Namespace) -> int:
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import PREDICTIONS
+    from ..io.results.clusters_file import write_clusters
+    from ..points.point_files import read_point_table, uuid_of
+    from ..points.prediction_file import StoredModel
+
+    source, output = arguments.points, arguments.output
+    given, outputs = [arguments.model, source], [(output, PREDICTIONS)]
+    check_outputs(given, outputs, overwrite=arguments.overwrite)
+    model = StoredModel.read(arguments.model)
+    table = read_point_table(source, columns=arguments.columns, key=arguments.key)
+    tell_notes(table.notes, arguments.quiet)
+    labels, probabilities = model.predict(table.points, source)
+    facts = {
+        "graph-uuid": uuid_of(table.points),
+        "num_vertices": len(labels),
+        "num_clusters": model.num_clusters,
+        "rule": f"predicted by {model.rule}",
+        "metric": model.metric,
+    }
+    columns = {"labels": labels, "probabilities": probabilities}
+    if table.ids is not None:
+        facts["ids-name"] = table.id_name or "id"
+        columns["ids"] = table.ids
+    if output is None:
+        say_not_kept("the labels are", arguments.quiet)
+    else:
+        with AtomicOutput(overwrite=arguments.overwrite) as files:
+            write_clusters(output, facts, columns, files)
+    print(
+        f"RESULT n={len(labels)} clusters={model.num_clusters} "
+        f"noise={int((labels < 0).sum())} {spent()}",
+        flush=True,
+    )
+    return 0
