@@ -43,18 +43,8 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     """Read every row, a bounded piece at a time, and check it.
 
     Checksums, row pointers, ids, their order, weights that are no numbers, and whether
-    every arc has its reverse of the same weight (by a sum of hashes).
-
-    Returns
-    -------
-    dict
-        `checked_arcs`, and `edges`: distinct ones without self-loops.
-
-    Raises
-    ------
-    InputError
-        At the first fault, with its file and place; arcs without their reverse are
-        found at the end, and `solve` names one.
+    every arc has its reverse of the same weight (by a sum of hashes; `solve` names such
+    an arc). Returns `checked_arcs`, and `edges`: distinct ones without self-loops.
     """
     threads = Threads(core_count())
     edges = arcs = balance = 0
@@ -95,13 +85,7 @@ FEW_NAMES = 3  # that a description of a graph shows
 
 
 def describe_graph(path: str | Path) -> dict[str, Any]:
-    """Return a description of a sharded graph, in plain values.
-
-    Returns
-    -------
-    dict
-        Counts, weight type, parts and the smallest, mean and largest degree.
-    """
+    """Return the counts, weight type and degrees of a graph, as plain values."""
     graph = open_graph(path)
     smallest, largest, isolated = graph.num_vertices, 0, 0
     for begin in range(0, graph.num_vertices, PIECE_VERTICES):

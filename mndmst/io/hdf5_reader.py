@@ -47,23 +47,8 @@ def undo(
 ) -> np.ndarray:
     """Return the bytes of a chunk after undoing its filters, the last one first.
 
-    Parameters
-    ----------
-    filters : tuple of int
-        In the order in which they were applied.
-    skipped : int
-        A bit for each filter that was not applied.
-    data : ndarray of uint8
-        The chunk as it is in the file.
-    width : int
-        Bytes of an entry.
-    nbytes : int
-        Bytes of the chunk; compressed data that are more are damaged.
-
-    Raises
-    ------
-    ValueError
-        If a checksum is wrong or compressed data are damaged.
+    `skipped` has a bit for each filter that was not applied. Entries have `width`
+    bytes. A wrong checksum, or more than `nbytes` of compressed data, is a ValueError.
     """
     for number, applied in reversed(list(enumerate(filters))):
         if skipped & 1 << number:
@@ -120,26 +105,9 @@ class _StoredChunk:
 
 
 class ChunkReader:
-    """Entries [begin, end) of a dataset, for threads to read while its file is open.
+    """Entries [begin, end) of a checked dataset, for threads to read while it is open.
 
-    Parameters
-    ----------
-    path : Path
-        The file of the dataset.
-    dataset : h5py.Dataset
-        As `checked_dataset` returns it.
-
-    Attributes
-    ----------
-    whole : Chunks or None
-        The chunks, if all have a checksum and no other filter.
-
-    Raises
-    ------
-    InputError
-        If a chunk is missing.
-    OSError
-        If the file cannot be read.
+    `whole` has the chunks, if all have a checksum and no other filter.
     """
 
     def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
@@ -160,20 +128,7 @@ class ChunkReader:
         return list(pairwise([self._begin, *inner, self._end]))
 
     def read(self, begin: int, target: np.ndarray) -> None:
-        """Read `len(target)` entries from `begin` on.
-
-        Parameters
-        ----------
-        target : ndarray
-            Of integers of the same width or of the same type; filled.
-
-        Raises
-        ------
-        InputError
-            If a checksum is wrong, or a chunk is not as long as it should be.
-        OSError
-            If the file cannot be read.
-        """
+        """Read `len(target)` entries from `begin` on, of the target's type or width."""
         raw, width = target.view(np.uint8), target.itemsize
         end = begin + len(target)
         if self.whole is not None and self.dataset.nbytes > FEW_BYTES:
@@ -297,19 +252,7 @@ def checked_dataset(
 ) -> h5py.Dataset:
     """Return a dataset that is as long as it should be, really there, checksummed.
 
-    Parameters
-    ----------
-    path : Path
-        Names the file in errors.
-    length : int, optional
-        What the header says.
-    remake : str
-        What to do about it.
-
-    Raises
-    ------
-    InputError
-        Otherwise: HDF5 itself fills in zeros for what was never written.
+    HDF5 itself fills in zeros for entries that were never written.
     """
     dataset, problem = _own_item(file, name)
     if not problem:
@@ -326,15 +269,7 @@ def read_dataset(
     end: int | None = None,
     threads: Threads = ALONE,
 ) -> np.ndarray:
-    """Return the entries [begin, end) of a dataset that has been checked; else all.
-
-    Raises
-    ------
-    InputError
-        If a chunk is damaged or missing.
-    OSError
-        If the file cannot be read.
-    """
+    """Return the entries [begin, end) of a dataset that has been checked; else all."""
     end = len(dataset) if end is None else min(end, len(dataset))
     target = np.empty(max(0, end - begin), dataset.dtype)
     read_range(path, dataset, begin, target, threads)

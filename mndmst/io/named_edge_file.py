@@ -39,19 +39,12 @@ KEY_BYTES = 160
 
 @dataclass(frozen=True)
 class EdgesByName:
-    """Edges between named vertices.
+    """Edges between named vertices."""
 
-    Attributes
-    ----------
-    src, dst : Names
-        Of one kind.
-    weight : ndarray, shape (edges,)
-        As in `Edges`.
-    """
-
+    # Of one kind
     src: Names
     dst: Names
-    weight: np.ndarray
+    weight: np.ndarray  # as in `Edges`
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -70,15 +63,9 @@ class EdgesByName:
 
 
 class NamedEdgeFile(EntryFile):
-    """A list of weighted edges between named vertices, of any size.
+    """A list of weighted edges between named vertices, of any size."""
 
-    Attributes
-    ----------
-    kind : NameKind
-        Of all names in the file.
-    """
-
-    kind: NameKind
+    kind: NameKind  # of all names in the file
 
     @abstractmethod
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
@@ -126,25 +113,15 @@ class NamedEdgeFile(EntryFile):
 
 @dataclass(frozen=True)
 class EndKinds:
-    """The kinds of edge ends in a table: numbers, texts, or both.
+    """The kinds of edge ends in a table: numbers, texts, or both."""
 
-    Attributes
-    ----------
-    integers : bool
-        Whether all are integers.
-    least, most : int
-        Of the integers.
-    words : bool
-        Whether any is not a number.
-    pointed : bool
-        Whether any is a number such as 2.0, which data frames make of integers beside
-        missing values.
-    """
-
-    integers: bool = True
+    integers: bool = True  # whether all are integers
+    # Of the integers
     least: int = 0
     most: int = 0
-    words: bool = False
+    words: bool = False  # whether any is not a number
+    # Whether any is a number such as 2.0, which data frames make of integers beside
+    # missing values
     pointed: bool = False
 
     def with_other(self, other: "EndKinds") -> "EndKinds":
@@ -176,13 +153,9 @@ class NameableFile(EdgeFile):
     """A list of edges between numbers, whose ends turn out to be names if need be.
 
     `pieces` raises `UnnumberedEndError` for an end that is not a number of a vertex.
-
-    Attributes
-    ----------
-    text_ends : bool
-        Whether it is known before any edge is read that the ends are text.
     """
 
+    # Whether it is known before any edge is read that the ends are text
     text_ends: bool
 
     @abstractmethod
@@ -211,17 +184,12 @@ def no_names(kind: NameKind) -> Names:
 
 @dataclass(frozen=True)
 class NamedEdges:
-    """Edges whose ends are names.
+    """Edges whose ends are names."""
 
-    Attributes
-    ----------
-    src, dst : ndarray of str, object (of str) or any integers, shape (edges,)
-    weight : ndarray of one of `order.WEIGHT_DTYPES`, shape (edges,)
-    """
-
+    # str, object (of str) or any integers [edges]
     src: np.ndarray
     dst: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # one of `order.WEIGHT_DTYPES` [edges]
 
     def __len__(self) -> int:
         return len(self.src)
@@ -250,13 +218,7 @@ class Table(Protocol):
 
 
 class NamedTable(NamedEdgeFile):
-    """A table whose ends are names of one kind.
-
-    Parameters
-    ----------
-    kind : NameKind
-        Integers that do not fit into it are an error; of text all fit.
-    """
+    """A table whose ends are names of one kind."""
 
     def __init__(self, table: Table, kind: NameKind) -> None:
         self.table, self.kind = table, kind

@@ -29,26 +29,15 @@ from .file_access import MALFORMED, is_hdf5, open_hdf5, opened, read_attribute
 
 
 class Kind(NamedTuple):
-    """A kind of outputs.
+    """A kind of outputs."""
 
-    Attributes
-    ----------
-    name : str
-        What an output is, for messages.
-    endings : tuple of str
-        Of the names that it may have; "" for a name without one. An empty tuple leaves
-        the names to the writer.
-    format : str
-        The mark inside a file; empty where its format has no
-        place for one.
-    advice : str
-        How to get it in other formats.
-    """
-
-    name: str
+    name: str  # what an output is, for messages
+    # Of the names that it may have; "" for a name without one. An empty tuple leaves
+    # the names to the writer.
     endings: tuple[str, ...]
+    # The mark inside a file; empty where its format has no place for one
     format: str = ""
-    advice: str = ""
+    advice: str = ""  # how to get it in other formats
 
 
 _HDF5 = (".h5", ".hdf5", "")
@@ -83,13 +72,7 @@ PAGE = Kind("page of a report", (".html", *_PICTURE), "mndmst-report-page")
 
 
 def check_ending(path: Path, kind: Kind) -> None:
-    """Refuse a file name whose suffix contradicts the output's format.
-
-    Raises
-    ------
-    ConfigError
-        If it does, or says none where one is needed.
-    """
+    """Refuse a file name whose suffix contradicts the output's format."""
     if kind.endings and path.suffix not in kind.endings:
         advice = f"; {kind.advice}" * bool(kind.advice)
         endings = ", ".join(filter(None, kind.endings))
@@ -113,20 +96,7 @@ def text_mark(kind: Kind) -> str:
 
 
 def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
-    """Refuse an existing file that the output may not replace.
-
-    Parameters
-    ----------
-    overwrite : bool
-        Whether the user allows to replace any ordinary file.
-
-    Raises
-    ------
-    OutputError
-        If the name is taken by such a thing.
-    OSError
-        If the system does not say.
-    """
+    """Refuse an existing file that the output may not replace."""
     check_ordinary(target)
     if overwrite or not os.path.lexists(target) or is_earlier_result(target, kind):
         return
@@ -141,15 +111,7 @@ def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
 
 
 def check_ordinary(target: Path) -> None:
-    """Refuse an existing link, directory, device or pipe.
-
-    Raises
-    ------
-    OutputError
-        If the name is taken so.
-    OSError
-        If the system does not say.
-    """
+    """Refuse an existing link, directory, device or pipe."""
     try:
         mode = target.lstat().st_mode
     except FileNotFoundError:

@@ -63,15 +63,7 @@ LONGEST_PADDED = 64
 
 
 class DelimitedFile(TextFile, NameableFile):
-    """A text of lines with separated columns, compressed or not.
-
-    Parameters
-    ----------
-    num_vertices : int, optional
-        What a comment says.
-    start : int
-        The byte behind the header.
-    """
+    """A text of lines with separated columns, compressed or not."""
 
     def __init__(
         self, path: Path, layout: TextLayout, num_vertices: int | None, start: int
@@ -98,13 +90,7 @@ class DelimitedFile(TextFile, NameableFile):
         return super().identity() | {"columns": self.layout.columns.text()}
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
-        """Yield the edges of the lines that begin in a range of bytes.
-
-        Raises
-        ------
-        InputError
-            If an end is text, or a line is wrong.
-        """
+        """Yield the edges of the lines that begin in a range of bytes."""
         real = False
         for place, text in self.blocks(begin, end):
             edges, real = self._parse(place, text, real)
@@ -112,13 +98,7 @@ class DelimitedFile(TextFile, NameableFile):
             yield edges
 
     def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
-        """Yield the lines that begin in a range of bytes, their ends as text.
-
-        Yields
-        ------
-        NamedEdges
-            About `PIECE_BYTES` of text each; ends are text, whole numbers their digits.
-        """
+        """Yield the lines that begin in a range of bytes, their ends as text."""
         real = False
         for place, text in self.blocks(begin, end):
             if b"\0" in text:

@@ -105,10 +105,7 @@ class _Member(NamedTuple):
 class StoredMatrix(RowsFile):
     """Rows or columns of a matrix, and the checksums of their arrays.
 
-    Parameters
-    ----------
-    members : list of _Member
-        Where rows begin, neighbours, weights.
+    The members say where rows begin, and hold the neighbours and the weights.
     """
 
     def __init__(self, file: Binary, members: list[_Member]) -> None:

@@ -20,12 +20,8 @@ class RunWriter:
     """Writes batches of arcs grouped by bucket, and an index of the groups.
 
     The index is written last, under its own name, so a file that has one is whole. Used
-    as a context manager, which writes the index unless the block fails.
-
-    Parameters
-    ----------
-    path : Path
-        Without suffix: `.arcs` and `.npy` are added.
+    as a context manager, which writes the index unless the block fails. The suffixes
+    `.arcs` and `.npy` are added to the path.
     """
 
     def __init__(self, path: Path, buckets: int) -> None:
@@ -35,15 +31,7 @@ class RunWriter:
             self.file = path.with_suffix(".arcs").open("xb")
 
     def append(self, counts: np.ndarray, *columns: np.ndarray) -> None:
-        """Write a batch.
-
-        Parameters
-        ----------
-        counts : ndarray of int64, shape (buckets,)
-            How many arcs each bucket has; the columns are ordered by bucket.
-        *columns : ndarray, shape (counts.sum(),)
-            The same types in every batch.
-        """
+        """Write columns in the order of buckets; `counts` has the arcs of each."""
         self.counts.append(counts)
         with writing(self.path):
             for column in columns:
@@ -67,16 +55,9 @@ class RunWriter:
 def read_buckets(
     path: Path, buckets: range, places: np.ndarray, *columns: np.ndarray
 ) -> None:
-    """Read the arcs of consecutive buckets, grouped by bucket.
+    """Read the arcs of consecutive buckets into columns, grouped by bucket.
 
-    Parameters
-    ----------
-    path : Path
-        As given to `RunWriter`.
-    places : ndarray of int64, shape (buckets,)
-        Where the arcs of each bucket go in the columns; moved on.
-    *columns : ndarray
-        Filled; as given to `RunWriter.append`.
+    `places` (int64) says where the arcs of each bucket go, and is moved on.
     """
     with writing(path):
         counts = np.load(path.with_suffix(".npy"), mmap_mode="r")

@@ -36,29 +36,17 @@ NARROW = np.iinfo(np.int32)
 
 @dataclass(frozen=True)
 class Survey:
-    """Facts about a list of edges, the same on every rank.
-
-    Attributes
-    ----------
-    num_vertices, num_entries : int
-    weight_dtype : dtype
-    symmetric : bool
-        Whether every edge is listed in both directions.
-    in_rows : bool
-        Whether the entries are arcs in the order of rows, each once, no self-loop, and
-        can be read again by their numbers.
-    shift : int
-        A block has 2^shift vertices.
-    counts : ndarray of int64, shape (blocks,)
-        The ends of edges in each block, self-loops not counted.
-    """
+    """Facts about a list of edges, the same on every rank."""
 
     num_vertices: int
     num_entries: int
     weight_dtype: np.dtype
-    symmetric: bool
+    symmetric: bool  # whether every edge is listed in both directions
+    # Whether the entries are arcs in the order of rows, each once, no self-loop, and
+    # can be read again by their numbers
     in_rows: bool
-    shift: int
+    shift: int  # a block has 2^shift vertices
+    # int64 [blocks]: the ends of edges in each block, self-loops not counted
     counts: np.ndarray
 
 
@@ -142,14 +130,8 @@ def survey_edges(
 
     A file whose entries can be read again by their numbers may be rows that list both
     directions. While that seems so, heads are not counted, since they would equal the
-    tails. If it proves false, the survey starts again.
-
-    Parameters
-    ----------
-    spool : Spool
-        See `own_pieces`.
-    report : callable
-        Passes an iterator on, and reports progress.
+    tails. If it proves false, the survey starts again. `report` passes an iterator on,
+    and reports progress.
     """
     with builders.raise_on_all():
         own_sums = file.own_sums(*share(builders, file))

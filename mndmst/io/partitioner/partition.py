@@ -156,21 +156,11 @@ def partition(
 
 @dataclass(frozen=True)
 class _NumberedFile:
-    """An edge file whose vertices have their numbers in the graph.
+    """An edge file whose vertices have their numbers in the graph."""
 
-    Attributes
-    ----------
-    given : EdgeFile
-        With the numbers of the file or of names, which messages use.
-    numbered : EdgeFile
-        With the numbers of the graph.
-    compact : bool
-        Whether ids are numbered without gaps.
-    """
-
-    given: EdgeFile
-    numbered: EdgeFile
-    compact: bool
+    given: EdgeFile  # with the numbers of the file or of names, which messages use
+    numbered: EdgeFile  # with the numbers of the graph
+    compact: bool  # whether ids are numbered without gaps
 
 
 @dataclass(frozen=True)
@@ -449,13 +439,8 @@ def _in_memory(out: str | Path, num_parts: int, overwrite: bool) -> Options:
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the CSR rows of the undirected graph of some edges.
 
-    Returns
-    -------
-    indptr : ndarray of int64, shape (num_vertices + 1,)
-    indices : ndarray like `edges.src`, shape (arcs,)
-        Ascending within a row, no self-loops, no id twice.
-    weights : ndarray like `edges.weight`, shape (arcs,)
-        -0.0 is written as 0.0, which it equals.
+    The row pointers are int64; within a row ids ascend, without self-loops, none twice.
+    -0.0 is written as 0.0, which it equals.
     """
     weight = edges.weight
     if weight.dtype.kind == "f":

@@ -79,13 +79,7 @@ class Bounded(EdgeFileOver):
 
 
 class Compact(EdgeFileOver):
-    """An edge file whose ids are numbered in ascending order, without gaps.
-
-    Parameters
-    ----------
-    work : Path
-        The directory that `save_vertices` has put the ids in.
-    """
+    """An edge file whose ids get numbers without gaps, by `save_vertices`."""
 
     def __init__(self, file: EdgeFile, work: Path) -> None:
         super().__init__(file)
@@ -98,13 +92,7 @@ class Compact(EdgeFileOver):
 
 
 class Numbered(EdgeFile):
-    """An edge file whose vertices have the positions of their names as numbers.
-
-    Parameters
-    ----------
-    work : Path
-        The directory that `save_names` has put the names in.
-    """
+    """An edge file that numbers its vertices by their names, from `save_names`."""
 
     def __init__(self, file: NamedEdgeFile, work: Path) -> None:
         self.file = file
@@ -132,20 +120,7 @@ def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> 
 
 
 def save_names(builders: Builders, file: NamedEdgeFile, work: Path, room: int) -> None:
-    """Save the names that occur in a file, ascending, each once. Collective.
-
-    Parameters
-    ----------
-    room : int
-        Bytes that may be taken.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    OutputError
-        If the names cannot be written.
-    """
+    """Save the names that occur in a file, ascending, each once. Collective."""
     begin, end = share(builders, file)
     pieces = file.named_pieces(begin, end) if begin < end else ()
     _save_merged(builders, pieces, file.kind, work / NAMES, room)
@@ -316,15 +291,7 @@ def _mapped(path: Path, name: str, dtype: np.dtype) -> np.ndarray:
 
 
 class Renumbered(EdgeFileOver):
-    """An edge file with new ids.
-
-    Parameters
-    ----------
-    file : EdgeFile
-        With the original ids.
-    work : Path
-        Where `save_order` has put the maps.
-    """
+    """An edge file whose vertices have the order that `save_order` has saved."""
 
     def __init__(self, file: EdgeFile, work: Path) -> None:
         super().__init__(file)
@@ -339,17 +306,7 @@ class Renumbered(EdgeFileOver):
 
 
 def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> None:
-    """Compute one of `ORDERS` of the vertices, and save its maps. Collective.
-
-    Raises
-    ------
-    ConfigError
-        If there is not the memory to count the edges of every vertex.
-    InputError
-        If the file is damaged, or has far more vertices than its edges name.
-    OutputError
-        If the maps cannot be written.
-    """
+    """Compute one of `ORDERS` of the vertices, and save its maps. Collective."""
     with builders.raise_on_all():
         counted, entries = _own_degrees(builders, file)
     bounds, all_entries = zip(*builders.allgather((len(counted), entries)), strict=True)
@@ -385,14 +342,7 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
 
 
 def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
-    """Return the degrees of the vertices that occur, counted in this rank's share.
-
-    Returns
-    -------
-    degrees : ndarray of int64
-    entries : int
-        Of the share.
-    """
+    """Return the degrees (int64) and the number of entries in this rank's share."""
     num_vertices, entries = file.num_vertices or 0, 0
     _check_room(file.name, num_vertices, num_vertices)
     degrees = np.zeros(num_vertices, np.int64)

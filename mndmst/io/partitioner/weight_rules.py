@@ -43,13 +43,7 @@ _LIMIT = 1 << 63
 
 
 class WeighedFile(EdgeFileOver):
-    """An edge file with other weights.
-
-    Parameters
-    ----------
-    rule : callable
-        Takes the ends (two arrays) and gives their weights.
-    """
+    """An edge file with the weights that a rule computes from the ends."""
 
     def __init__(self, file: EdgeFile, rule: Rule) -> None:
         super().__init__(file)
@@ -97,18 +91,6 @@ def open_weighed(
     """Open a graph in any of the formats, with the weights that a rule gives.
 
     Where a rule makes the weights, a table needs no column of them.
-
-    Parameters
-    ----------
-    rule : str
-        See the table above.
-    format, columns
-        See `formats.open_edges`.
-
-    Raises
-    ------
-    ConfigError
-        Also if a column and a rule are to give the weights.
     """
     asked = ColumnNames.of(columns)
     if rule != "file" and asked.weight:
@@ -122,22 +104,9 @@ def open_weighed(
 
 
 def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:
-    """Return a file with the weights that a rule gives.
+    """Return a file with the weights that a rule of the table above gives.
 
-    Parameters
-    ----------
-    file : EdgeFile or NamedEdgeFile
-        Of named vertices all edges have one weight, because the other rules compute
-        with numbers.
-    rule : str
-        See the table above.
-
-    Raises
-    ------
-    ConfigError
-        If the rule is not known, or the file does not suit it.
-    InputError
-        If the file of coordinates is missing or wrong, or has too few.
+    Of named vertices all edges have one weight: the other rules compute with numbers.
     """
     kind, _, rest = rule.partition(":")
     words = rest.split(":") if rest else []

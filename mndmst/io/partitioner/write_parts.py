@@ -143,13 +143,7 @@ def write_parts(
     work: Path,
     progress: Progress,
 ) -> None:
-    """Write the parts that a run with this token has not written yet. Collective.
-
-    Parameters
-    ----------
-    work : Path
-        The directory for intermediate files.
-    """
+    """Write the parts that a run with this token has not written yet. Collective."""
     parts = writer.num_parts
     with writer, builders.raise_on_all():
         for part in range(builders.rank, parts, builders.size):
@@ -160,13 +154,7 @@ def write_parts(
 
 
 def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
-    """Publish the parts that all ranks have written.
-
-    Parameters
-    ----------
-    record : str, optional
-        As in `ShardWriter.finish`.
-    """
+    """Publish the parts that all ranks have written; see `ShardWriter.finish`."""
     sums = [_noted(work, part) for part in range(writer.num_parts)]
     total = np.array(sums, np.uint64).sum(axis=0)
     named = name_by_content(
@@ -192,12 +180,7 @@ def name_by_content(
 ) -> str:
     """Return a uuid computed from rows and ids, independent of the parts.
 
-    Parameters
-    ----------
-    sums : ndarray of uint64
-        Of `kernels.partitioner.fingerprint`, over all rows.
-    original : OriginalIds, Names or None
-        The ids that vertices had at first, if they have others now, or their names.
+    `sums` (uint64) are those of `kernels.partitioner.fingerprint` over all rows.
     """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{num_vertices} {weight_dtype.str} ".encode())

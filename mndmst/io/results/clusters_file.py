@@ -71,14 +71,8 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    Parameters
-    ----------
-    attributes : dict
-        What the file says beside its format.
-    columns : dict
-        Datasets by name.
-    names : NameSource, optional
-        The names of vertices, for a table of text.
+    `columns` are datasets by name, `attributes` follow the format's own. `names` are
+    those of vertices, for a table of text.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")
@@ -189,15 +183,7 @@ PIECES = 1 << 16  # pieces of text that are written together
 def write_newick(
     file: TextIO, linkage: np.ndarray, name: Callable[[int], str] = str
 ) -> None:
-    """Write a dendrogram as Newick trees, a line for each.
-
-    Parameters
-    ----------
-    linkage : ndarray of float64, shape (points - 1, 4)
-        As from `single_linkage`.
-    name : callable
-        Returns the name of a point.
-    """
+    """Write a dendrogram (`single_linkage`) as Newick trees, a line for each."""
     held: list[str] = []
     for piece in _pieces(linkage, name):
         held.append(piece)

@@ -58,68 +58,35 @@ NAMES_PLACE = ("names-uuid", "names-path", "names-path-relative")
 
 @dataclass(frozen=True)
 class NamesPlace:
-    """The graph that keeps the names of a forest's vertices.
+    """The graph that keeps the names of a forest's vertices."""
 
-    Attributes
-    ----------
-    uuid : str
-        Of the graph: the forest's own, or the one that changes were made to.
-    path : str
-        Its directory.
-    relative : str
-        Its directory, seen from that of the forest file; empty before it is written.
-    """
-
-    uuid: str
-    path: str
+    uuid: str  # of the graph: the forest's own, or the one that changes were made to
+    path: str  # its directory
+    # Its directory, seen from that of the forest file; empty before it is written
     relative: str = ""
 
 
 @dataclass(frozen=True)
 class ForestHeader:
-    """Attributes of a forest file that describe the whole forest.
+    """Attributes of a forest file that describe the whole forest."""
 
-    Attributes
-    ----------
-    graph_uuid : str
-        The graph the forest belongs to.
-    num_vertices : int
-    total_weight : int or float
-        As `totals.exact_total` returns it.
-    digest : str
-        As `totals.forest_digest` returns it.
-    config, report : dict
-        The run's configuration and report, as far as JSON can hold them.
-    names : NamesPlace or None
-        The graph that keeps the names of the vertices, if they have any.
-    """
-
-    graph_uuid: str
+    graph_uuid: str  # the graph the forest belongs to
     num_vertices: int
-    total_weight: int | float
-    digest: str
+    total_weight: int | float  # as `totals.exact_total` returns it
+    digest: str  # as `totals.forest_digest` returns it
+    # The run's configuration and report, as far as JSON can hold them
     config: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
+    # The graph that keeps the names of the vertices, if they have any
     names: NamesPlace | None = None
 
 
 @dataclass(frozen=True)
 class ForestFile:
-    """A forest file whose header and datasets fit together.
-
-    Attributes
-    ----------
-    path : Path
-    creator : str
-        Program and version that wrote the file.
-    header : ForestHeader
-    num_edges, num_trees : int
-    weight_dtype : dtype
-    has_labels : bool
-    """
+    """A forest file whose header and datasets fit together."""
 
     path: Path
-    creator: str
+    creator: str  # program and version that wrote the file
     header: ForestHeader
     num_edges: int
     num_trees: int
@@ -180,12 +147,7 @@ def file_digest(path: str | Path) -> str:
 def describe_forest(path: str | Path) -> dict[str, Any]:
     """Return a forest file's attributes, with digest and total recomputed.
 
-    Returns
-    -------
-    dict
-        The root's attributes and `labels` (bool), all as Python values; `digest` and
-        `total_weight` are computed from the edges. `damage` lists differences between
-        the attributes and the edges, in words.
+    `damage` lists differences between the attributes and the edges, in words.
     """
     forest = read_forest(path)
     header = forest.header
@@ -300,19 +262,9 @@ def write_forest(
 ) -> None:
     """Write a forest whose edges are spread over the ranks; every rank calls it.
 
-    Parameters
-    ----------
-    outputs : AtomicOutput
-        Of all ranks.
-    edges : EdgeList
-        This rank's edges; all are sorted by (u, v), also from rank to rank.
-    weights : ndarray, shape (edges,)
-        Their weights, in the graph's type on every rank.
-    header : callable
-        Called by every rank when the edges have been written.
-    labels : ndarray of any integer type, optional
-        This rank's slice, in rank order, of the labels of all vertices; given by
-        every rank or by none.
+    Edges are sorted by (u, v), also from rank to rank; weights are in the graph's type.
+    Every rank calls `header` when the edges have been written. `labels` is this rank's
+    slice, in rank order, of the labels of all vertices; given by every rank or by none.
     """
     columns = {"forest/src": edges.u, "forest/dst": edges.v, "forest/weight": weights}
     if labels is not None:
@@ -333,15 +285,7 @@ def write_forest_table(
     weights: np.ndarray,
     names: NameSource | None,
 ) -> None:
-    """Write a forest as a table of text; every rank calls it.
-
-    Parameters
-    ----------
-    edges, weights
-        As in `write_forest`.
-    names : NameSource or None
-        The names of vertices; None for numbers.
-    """
+    """Write a forest as a table of text; every rank calls it. See `write_forest`."""
     columns = edges.u, edges.v, weights
     write_table(outputs, path, COLUMNS, columns, names, FOREST_OR_TABLE)
 
@@ -367,11 +311,7 @@ def write_forest_in(
 ) -> None:
     """Write a forest in memory to a file that becomes `path` with other files.
 
-    Parameters
-    ----------
-    edges : tuple of ndarray, shape (edges,)
-        src and dst as int64, sorted, src < dst; and the weights.
-    labels : ndarray of int64, shape (num_vertices,), optional
+    Edges are src and dst (int64), sorted, src < dst, and the weights.
     """
     names = ("forest/src", "forest/dst", "forest/weight")
     columns = dict(zip(names, edges, strict=True))

@@ -42,34 +42,20 @@ from .shard_layout import (
 
 @dataclass(frozen=True)
 class ShardedGraph:
-    """The files of a graph on disk; a read takes memory for the requested range only.
+    """A graph on disk; a read takes memory for the requested range only."""
 
-    Attributes
-    ----------
-    path : Path
-        The index, or the one shard.
-    uuid : str
-    weight_dtype : dtype
-    vtxdist, arcdist : ndarray of int64, shape (parts + 1,)
-        First vertex and first arc of every part.
-    parts : tuple of Path
-        The files.
-    reordered : bool
-        Whether the vertices had other ids at first, see `read_original_ids`.
-    original_vertices : int
-        The number of original vertices; 0 if it equals the present number.
-    names : NameKind or None
-        The kind of the vertices' names, where the graph keeps any; see `read_names`.
-    """
-
-    path: Path
+    path: Path  # the index, or the one shard
     uuid: str
     weight_dtype: np.dtype
+    # int64 [parts + 1]: first vertex and first arc of every part
     vtxdist: np.ndarray
     arcdist: np.ndarray
-    parts: tuple[Path, ...]
+    parts: tuple[Path, ...]  # the files
+    # Whether the vertices had other ids at first, see `read_original_ids`
     reordered: bool = False
+    # The number of original vertices; 0 if it equals the present number
     original_vertices: int = 0
+    # The kind of the vertices' names, where the graph keeps any; see `read_names`
     names: NameKind | None = None
     _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
@@ -99,17 +85,9 @@ class ShardedGraph:
         return self.reordered or self.names is not None
 
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
-        """Return where the rows of the vertices [begin, end) begin and end.
+        """Return where the rows of the vertices [begin, end) begin and end (int64).
 
-        Parameters
-        ----------
-        threads : Threads
-            Read with these.
-
-        Returns
-        -------
-        ndarray of int64, shape (end - begin + 1,)
-            Arc numbers counted over the whole graph; differences are degrees.
+        Arc numbers are counted over the whole graph; differences are degrees.
         """
         indptr = np.empty(end - begin + 1, np.int64)
         for part, low, high in self.overlap(begin, end):
@@ -129,13 +107,7 @@ class ShardedGraph:
         return indptr
 
     def read_original_ids(self, begin: int, end: int) -> np.ndarray:
-        """Return the ids that the vertices [begin, end) had before they were reordered.
-
-        Returns
-        -------
-        ndarray of int64, shape (end - begin,)
-            Their present ids, where they were not.
-        """
+        """Return the ids that the vertices [begin, end) had in the graph's file."""
         ids = np.arange(begin, end)
         for part, low, high in self.overlap(begin, end) if self.reordered else ():
             first, last = self.vtxdist[part : part + 2].tolist()
@@ -209,13 +181,7 @@ class ShardedGraph:
             yield file
 
     def check_part(self, part: int) -> None:
-        """Compare a part's header and the sizes of its datasets with the index.
-
-        Raises
-        ------
-        InputError
-            If the part is missing, damaged or of another graph.
-        """
+        """Compare a part's header and the sizes of its datasets with the index."""
         with self.open(part):
             pass
 
@@ -309,16 +275,8 @@ def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
 def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
     """Open a graph: a directory of shards, its index, or a shard that is all of it.
 
-    Parameters
-    ----------
-    check : bool
-        Open every part once and compare it with the index. Of many ranks one is
-        enough to do so: a part is always checked when it is read.
-
-    Raises
-    ------
-    InputError
-        If there is no graph, or a part is missing, damaged or of another graph.
+    `check` opens every part once and compares it with the index. Of many ranks one is
+    enough to do so: a part is always checked when it is read.
     """
     path = Path(path)
     file = path / INDEX_NAME if path.is_dir() else path
@@ -432,13 +390,7 @@ INSTALLED = Path("share", "mndmst", "demo")
 
 
 def demo_graph() -> Path:
-    """Return the directory of the shipped graph.
-
-    Raises
-    ------
-    InputError
-        If the program was installed without it.
-    """
+    """Return the directory of the shipped graph."""
     places = [folder / "partitions" / "demo" for folder in (Path.cwd(), CHECKOUT)]
     places.append(Path(sysconfig.get_path("data")) / INSTALLED)
     places.append(

@@ -55,13 +55,7 @@ class WeightColumn:
 
 
 def find_columns(graph: ShardedGraph) -> dict[str, WeightColumn]:
-    """Return the columns beside the shards of a graph, by name.
-
-    Raises
-    ------
-    InputError
-        If one of them is damaged or belongs to another graph.
-    """
+    """Return the columns beside the shards of a graph, by name."""
     folder = graph.path.parent / FOLDER
     if not folder.is_dir():
         return {}
@@ -77,21 +71,7 @@ def write_column(
 ) -> WeightColumn:
     """Write a column beside the shards of a graph, whole or not at all.
 
-    Parameters
-    ----------
-    name : str
-        Letters, digits and underscores, as expressions name columns.
-    weights : iterable of ndarray
-        In the order of edges, piece by piece.
-    overwrite : bool
-        Replace any ordinary file of the name, not only a column.
-
-    Raises
-    ------
-    ConfigError
-        If the name is none for a column.
-    OutputError
-        If it cannot be written, or would replace something else.
+    The weights come in the order of edges, piece by piece.
     """
     target = column_target(graph, name)
     with writing(target):
@@ -116,13 +96,7 @@ def write_column(
 
 
 def column_target(graph: ShardedGraph, name: str) -> Path:
-    """Return the file of a column.
-
-    Raises
-    ------
-    ConfigError
-        If the name is none for a column.
-    """
+    """Return the file of a column."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name == OWN:
         raise ConfigError(
             f"{name!r} cannot name a column. Give letters, digits and underscores, a "
@@ -137,11 +111,6 @@ def weights_of_same_edges(
     """Yield the weights of a graph that has the same edges, in the order of edges.
 
     Holds a piece of both graphs at a time.
-
-    Raises
-    ------
-    InputError
-        If the edges are not the same, naming the rows, or a file is damaged.
     """
     sizes = [(g.num_vertices, g.num_arcs // 2) for g in (graph, other)]
     if sizes[0] != sizes[1]:
