@@ -237,6 +237,23 @@ def read_attribute(item: h5py.Group, name: str) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
+def read_attributes(item: h5py.Group) -> dict[str, Any]:
+    """Return all attributes as plain values."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in item.attrs.items()
+    }
+
+
+def check_version(path: Path, file: h5py.File, version: int, remake: str) -> None:
+    """Refuse a file of another version of its format; `remake` is the remedy."""
+    if file.attrs["version"] != version:
+        raise InputError(
+            f"{path}: has version {file.attrs['version']} of the format, and version "
+            f"{version} can be read. {remake}."
+        )
+
+
 def ascends(numbers: np.ndarray) -> bool:
     """Return whether no number is smaller than the one before it."""
     return bool((numbers[1:] >= numbers[:-1]).all())

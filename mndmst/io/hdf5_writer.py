@@ -110,6 +110,18 @@ class _Disk(io.FileIO):
         return self.tell() if size is None else size
 
 
+CHUNK_ROWS = 1 << 16  # of datasets that are written at once
+
+
+def create_dataset(
+    group: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.dtype
+) -> h5py.Dataset:
+    """Create a dataset with checksums; HDF5 cannot chunk one without elements."""
+    chunks = (min(shape[0], CHUNK_ROWS), *shape[1:])
+    checked = {"chunks": chunks, "fletcher32": True} if shape[0] else {}
+    return group.create_dataset(name, shape, dtype, **checked)
+
+
 class ColumnWriter:
     """A checksummed dataset of at most `most` entries, written from beginning to end.
 

@@ -66,10 +66,8 @@ class EvenlyWeighed(NamedEdgeFile):
 
     def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
         self.file, self.rule, self.kind = file, rule, file.kind
-        self.name, self.length, self.seekable = file.name, file.length, file.seekable
-        self.num_entries, self.rereadable = file.num_entries, file.rereadable
+        self.describe_as(file)
         self.weight_dtype = _dtype(rule.weight, rule.weight)
-        self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the file and its weights."""
