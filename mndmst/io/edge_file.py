@@ -170,7 +170,7 @@ def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
     return weight.astype(target, copy=False)
 
 
-# What a piece is about as large as: entries, or text, which stays in a core's cache
+# The size of a piece, about: in entries, or bytes of text, which stay in a core's cache
 # from reading to parsing, and whose arrays the allocator keeps for reuse.
 PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
@@ -204,7 +204,7 @@ class EntryFile(ABC):
     """
 
     name: str  # names the file in messages
-    length: int  # what ranges divide: bytes, entries, or whatever the format counts in
+    length: int  # in bytes, entries, or the format's other units
     # How many entries the header promises; see `check_entries`
     num_entries: int | None = None
     # None for text: pieces of whole numbers are int64, those with a real number
@@ -213,7 +213,7 @@ class EntryFile(ABC):
     # Whether ranges other than (0, length) may be asked for; a compressed file is read
     # from its beginning to its end by one process
     seekable: bool = True
-    # Whether reading again is cheaper than keeping a copy of what was read
+    # Whether reading again is cheaper than keeping a copy of all pieces
     rereadable: bool = False
     # Lines that tell users how the file is read, such as the columns of a table
     notes: tuple[str, ...] = ()
@@ -282,7 +282,7 @@ class EdgeFile(EntryFile):
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
 
-        They are what `pieces` has yielded before, and are not checked again. The row
+        `pieces` has yielded them before, so they are not checked again. The row
         pointers (int64) start at 0; heads and weights are typed as in `Edges`.
         """
         return None

@@ -28,7 +28,7 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 
-# What distinguishes states of a file: its inode, bytes and time of change.
+# The state of a file: its inode, bytes and time of change.
 State = tuple[int, int, int]
 
 
@@ -114,7 +114,7 @@ def _changed(path: Path) -> InputError:
 
 
 HDF5_LAYOUT = "v110"
-# What HDF5 and NumPy raise on a file with wrong metadata or values.
+# Errors of HDF5 and NumPy on a file with wrong metadata or values.
 MALFORMED = (
     *(OSError, RuntimeError, LookupError, ValueError),
     *(TypeError, AttributeError, ArithmeticError),

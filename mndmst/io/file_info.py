@@ -42,7 +42,7 @@ PIECE_VERTICES, PIECE_ARCS = 1 << 22, 1 << 25
 def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     """Read every row, a bounded piece at a time, and check it.
 
-    Checksums, row pointers, ids, their order, weights that are no numbers, and whether
+    Checksums, row pointers, ids, their order, weights that are NaN, and whether
     every arc has its reverse of the same weight (by a sum of hashes; `solve` names such
     an arc). Returns `checked_arcs`, and `edges`: distinct ones without self-loops.
     """

@@ -2,7 +2,7 @@
 
 HDF5 that cannot flush a file when it closes it keeps the file open, tries again when
 the process ends, and crashes. Here it does not see a failed write: all its bytes go
-through an object that remembers the first error and drops what comes after. So every
+through an object that remembers the first error and drops all later bytes. So every
 file can be closed, and the error is raised then.
 """
 

@@ -217,7 +217,7 @@ class NamedTable(NamedEdgeFile):
         self.describe_as(table)
 
     def identity(self) -> dict[str, Any]:
-        """Return what distinguishes the table from others."""
+        """Return facts that identify the table."""
         return self.table.identity()
 
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:

@@ -31,7 +31,7 @@ from .file_access import MALFORMED, is_hdf5, open_hdf5, opened, read_attribute
 class Kind(NamedTuple):
     """A kind of outputs."""
 
-    name: str  # what an output is, for messages
+    name: str  # names an output in messages
     # Of the names that it may have; "" for a name without one. An empty tuple leaves
     # the names to the writer.
     endings: tuple[str, ...]

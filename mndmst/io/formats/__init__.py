@@ -111,8 +111,8 @@ def open_edges(
 ) -> EdgeFile | NamedEdgeFile:
     """Open a graph in any of the formats.
 
-    Weights keep their type; those in text are integers, or float64 if any of them is
-    no integer. Files may be compressed (`.gz`, `.xz`, `.zst`).
+    Weights keep their type; those in text are integers, or float64 if any of them
+    is not an integer. Files may be compressed (`.gz`, `.xz`, `.zst`).
 
     Parameters
     ----------

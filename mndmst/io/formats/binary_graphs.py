@@ -146,7 +146,7 @@ class Binary:
             )
 
 
-# What is read at once: arcs that stay in the caches of a core, and rows
+# Read at once: arcs, which stay in the caches of a core, and rows
 PIECE_ARCS = 1 << 17
 PIECE_ROWS = 1 << 16
 

@@ -91,7 +91,7 @@ class DelimitedFile(TextFile, NameableFile):
         self.notes = (note,) if note else ()
 
     def identity(self) -> dict[str, Any]:
-        """Return what distinguishes this list from others; its columns, too."""
+        """Return facts that identify this list; its columns, too."""
         return super().identity() | {"columns": self.layout.columns.text()}
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:

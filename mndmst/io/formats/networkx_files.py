@@ -26,7 +26,7 @@ from .networkx_json import attribute_weights, integers_if_all, number_nodes
 from .packed_files import read_bytes
 from .table_columns import ColumnNames
 
-# What NetworkX takes for each byte of a file, and for each node and edge.
+# Bytes that NetworkX takes for each byte of a file, and for each node and edge.
 COPIES = 48
 NODE_BYTES, EDGE_BYTES = 500, 900
 # The letters that names must not have in a kind of files, and why

@@ -24,13 +24,13 @@ from ..memory_limit import check_room
 from .binary_graphs import Binary, RowsFile, StoredArray
 from .packed_files import COMPRESSIONS, import_scipy, read_bytes
 
-# What NumPy, SciPy and zipfile raise on files that are damaged or something else
+# Errors of NumPy, SciPy and zipfile on files that are damaged or of another kind
 _DAMAGES = (
     ValueError, TypeError, OSError, EOFError, KeyError, IndexError, SyntaxError,
     NotImplementedError, RuntimeError, OverflowError, MemoryError,
     tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-# What arrays take to become edges; of diagonals of bytes, much more.
+# Copies of arrays that become edges; of diagonals of bytes, many more.
 COPIES, DIAGONAL_COPIES = 8, 32
 SMALL_BYTES = 1 << 12
 _LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
@@ -117,7 +117,7 @@ def _stored_rows(
 
 
 def _small(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Return an array that says what the others are."""
+    """Return an array that describes the others."""
     if archive.getinfo(name).file_size > SMALL_BYTES:
         raise ValueError(f"{name} is too large")
     with archive.open(name) as file:
@@ -136,7 +136,7 @@ def _member(file: Binary, member: zipfile.ZipInfo) -> StoredArray:
         raise ValueError(f"{member.filename} has a long header")
     shape, _, dtype = np.lib.format.read_array_header_1_0(array)
     if dtype.hasobject or len(shape) != 1:
-        raise ValueError(f"{member.filename} is no list of numbers")
+        raise ValueError(f"{member.filename} is not a list of numbers")
     file.at -= member.file_size - array.tell()
     return file.take(dtype, shape[0], member.filename)
 

@@ -102,7 +102,7 @@ class ParquetTable:
 
     @contextmanager
     def _source(self) -> Iterator[Any]:
-        """Give what PyArrow reads from: the file, or memory if it was unpacked."""
+        """Give the file to PyArrow, or the memory it was unpacked to."""
         arrow = import_extra("pyarrow")
         if self._unpacked is not None:
             yield arrow.BufferReader(self._unpacked)
@@ -112,7 +112,7 @@ class ParquetTable:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what PyArrow raises on a damaged file into an InputError."""
+        """Turn PyArrow's errors on a damaged file into an InputError."""
         arrow = import_extra("pyarrow")
         try:
             yield
@@ -261,7 +261,7 @@ class ParquetFile(NameableFile):
         self.weight_dtype = supported_weights(path, weight).dtype
 
     def identity(self) -> dict[str, Any]:
-        """Return what distinguishes this list from others; its columns, too."""
+        """Return facts that identify this list; its columns, too."""
         return super().identity() | {"columns": self.columns.text()}
 
     def _check_type(self, role: str, kind: Any) -> None:

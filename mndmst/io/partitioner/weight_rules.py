@@ -235,7 +235,7 @@ def _number(rule: str, word: str) -> int | float:
     except ValueError:
         number = float("nan")
     if not isfinite(number):
-        raise ConfigError(f"--weights {rule}: '{word}' is no number that fits.")
+        raise ConfigError(f"--weights {rule}: '{word}' is not a number that fits.")
     return number
 
 
@@ -243,5 +243,7 @@ def _seed(rule: str, words: list[str]) -> int:
     if not words:
         return 1
     if not words[0].isdecimal() or int(words[0]) >= _LIMIT:
-        raise ConfigError(f"--weights {rule}: '{words[0]}' is no seed from 0 to 2^63.")
+        raise ConfigError(
+            f"--weights {rule}: '{words[0]}' is not a seed from 0 to 2^63."
+        )
     return int(words[0])

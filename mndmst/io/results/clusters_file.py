@@ -19,7 +19,7 @@ One HDF5 file::
 The file of `predict` has the labels and probabilities of new points, whose labels may
 exceed their number.
 
-What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
+The file of `linkage` has the dendrogram alone. A file whose name ends in `.csv` has the
 ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
 `.nwk` has the dendrogram as Newick trees.
 
@@ -68,8 +68,8 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    `columns` are datasets by name, `attributes` follow the format's own. `names` are
-    those of vertices, for a table of text.
+    `columns` are datasets by name, `attributes` follow the format's own. `names` has
+    the names of vertices, for a table of text.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")

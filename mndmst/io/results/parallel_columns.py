@@ -73,7 +73,7 @@ def write_columns(
             if turn == hosts[comm.rank]:
                 write_chunks(temporary, chunks, threads)
     with ThreadPoolExecutor(1, "mndmst-flush") as flusher:
-        # The disk works beside what the attributes wait for
+        # The disk works while the attributes are computed
         flushing = flusher.submit(flush_to_disk, temporary) if comm.rank == 0 else None
         facts = attributes()
     with comm.raise_on_all(), writing(path):

@@ -84,7 +84,7 @@ class OriginalIds(NamedTuple):
     bound: int  # how many vertices the file had; above all ids
 
 
-# What vertices are called in the file a graph is made of
+# The vertices' names, or ids, in the file that a graph is made of
 VertexIds = OriginalIds | NameSource
 
 

@@ -1,8 +1,8 @@
 """The files of a sharded graph: headers, bounds of parts, row pointers, names.
 
 The files are described in `shard_layout`: each undirected edge stands twice,
-in the rows of both its ends, and the ids within a row ascend. What a header says
-is checked against the datasets before any memory is taken for it.
+in the rows of both its ends, and the ids within a row ascend. Headers
+are checked against the datasets before any memory is taken for it.
 
 Open a sharded graph and read its rows; shards and ranks are independent.
 
@@ -176,8 +176,8 @@ class ShardedGraph:
     def open(self, part: int) -> Iterator[h5py.File]:
         """Open a part, which is compared with the index the first time.
 
-        From then on it must stay as it is: what has been read of it before would not
-        fit what follows.
+        From then on it must stay as it is: its rows must fit the rows that were read
+        before.
         """
         path = self.parts[part]
         with reading(path), open_hdf5(path) as file:

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from processes import Run
-from test_external import digest
+from test_partition import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from processes import Run
-from test_external import digest
+from test_partition import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges, write_edges
