@@ -38,7 +38,6 @@ def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
 
     Parameters
     ----------
-    path : Path
     weight_dtype : dtype
         Of the graph. Whole numbers are read exactly: a float type that would round
         one is an error.

@@ -15,8 +15,6 @@ class RankPlacement(NamedTuple):
 
     Attributes
     ----------
-    rank : int
-    host : str
     local_rank, local_size : int
         Its number among the ranks of its machine, and their number.
     cores : frozenset of int
