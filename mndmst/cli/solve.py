@@ -264,23 +264,16 @@ def add_update(commands: Any) -> None:
 
 
 def _update(arguments: argparse.Namespace) -> int:
-    from ..comm.placement import locate
     from ..io.output_kinds import FOREST
-    from ..io.shards.sharded_graph import open_graph
-    from ..run.startup import compile_kernels
     from ..update import Files, update
     from .ranks import begin
 
     comm, config, progress = begin(arguments, [(arguments.output, FOREST)])
-    with comm.raise_on_all():
-        graph = open_graph(arguments.graph, check=False)
-    compile_kernels(comm, "update", graph.weight_dtype, progress.say)
     files = Files(
         arguments.graph, arguments.forest, arguments.changes, arguments.output,
         arguments.graph_out, arguments.overwrite,
     )  # fmt: skip
-    threads = config.threads or locate(comm).share
-    summary = update(comm, files, config.memory, threads, progress)
+    summary = update(comm, files, config.memory, config.threads, progress)
     if comm.rank == 0:
         print(summary.line(), flush=True)
     return 0
