@@ -16,7 +16,7 @@ from .options import (
 from .parser import on_disk
 
 if TYPE_CHECKING:
-    from ..io.results.graph_names import GraphNames
+    from ..io.names import NameSource
     from ..points.point_files import PointTable
     from ..report.forest_picture import PlacedForest
 
@@ -136,7 +136,7 @@ def _check_options(arguments: argparse.Namespace, is_map: bool) -> None:
         raise ConfigError("--columns and --key go with --points; give both")
 
 
-def _names(arguments: argparse.Namespace) -> "GraphNames | None":
+def _names(arguments: argparse.Namespace) -> "NameSource | None":
     """Return the names of the vertices, if the output or the points need them."""
     from ..io.results.graph_names import names_of_forest
 
@@ -146,11 +146,11 @@ def _names(arguments: argparse.Namespace) -> "GraphNames | None":
 
 
 def _placed(
-    arguments: argparse.Namespace, names: "GraphNames | None", is_map: bool
+    arguments: argparse.Namespace, names: "NameSource | None", is_map: bool
 ) -> "PlacedForest":
     """Read the forest, and place its vertices."""
     from ..api.forest import Forest
-    from ..cluster.tree_plots import in_the_plane
+    from ..cluster.plane_plots import in_the_plane
     from ..points.point_files import read_point_table
     from ..report.forest_geojson import check_geographic
     from ..report.forest_layout import layout
@@ -174,17 +174,21 @@ def _placed(
     points = table.points[_rows(arguments, table, forest.num_vertices, names)]
     if is_map:
         check_geographic(points, arguments.points)
-    return PlacedForest(forest, *in_the_plane(points))
+    names_of_axes = table.names or None
+    return PlacedForest(forest, *in_the_plane(points, names_of_axes))
 
 
 def _rows(
     arguments: argparse.Namespace,
     table: "PointTable",
     count: int,
-    names: "GraphNames | None",
+    names: "NameSource | None",
 ) -> Any:
     """Return the row of each vertex: that of its name or original id, or its number."""
     import numpy as np
+
+    from ..io.names import Names
+    from ..io.results.graph_names import GraphNames
 
     path = arguments.points
     if names is None:
@@ -198,7 +202,9 @@ def _rows(
     wanted = names.take(slice(None))
     if table.ids is not None:
         row_of = {str(name): row for row, name in enumerate(table.ids.tolist())}
-    elif names.graph.names is None:
+    elif isinstance(names, Names) and len(table.points) == count:
+        return slice(None)  # the points that the forest is of, without their ids
+    elif isinstance(names, GraphNames) and names.graph.names is None:
         row_of = {str(row): row for row in range(len(table.points))}
     else:
         raise InputError(

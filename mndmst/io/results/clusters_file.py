@@ -24,7 +24,7 @@ ids, labels and probabilities as text, or that dendrogram; a file whose name end
 `.nwk` has the dendrogram as Newick trees.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ from ..hdf5.checked_datasets import checked_dataset, read_dataset
 from ..hdf5.hdf5_writer import hdf5_file
 from ..memory_limit import check_room
 from ..names import NameSource
-from .newick import write_newick
+from .newick import leaf_names, write_newick
 from .text_tables import (
     Cells,
     name_cells,
@@ -53,6 +53,7 @@ from .text_tables import (
 
 FORMAT = CLUSTERS.format
 VERSION = 1
+REMAKE = "Cluster again"
 _CHUNK_ROWS = 1 << 16
 
 
@@ -83,7 +84,9 @@ def write_clusters(
             files.file(path, CLUSTERS) as temporary,
             temporary.open("w", encoding="utf-8") as text,
         ):
-            write_newick(text, columns["linkage"], _leaf_names(columns, names))
+            ids = None if names is None else names.take(slice(None)).texts()
+            name_of = leaf_names(columns.get("ids") if ids is None else ids)
+            write_newick(text, columns["linkage"], name_of)
         return
     header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
@@ -96,18 +99,6 @@ def write_clusters(
             chunked = {"chunks": (rows, *column.shape[1:]), "fletcher32": True}
             # HDF5 cannot chunk a dataset without elements, such as one point's linkage.
             file.create_dataset(name, data=column, **(chunked if rows else {}))
-
-
-def _leaf_names(
-    columns: dict[str, np.ndarray], names: NameSource | None
-) -> Callable[[int], str]:
-    """Return the function that names the leaves of a dendrogram."""
-    if names is not None:
-        return lambda vertex: names.take(np.array([vertex])).texts()[0]
-    if "ids" in columns:
-        ids = columns["ids"]
-        return lambda vertex: str(ids[vertex])
-    return str
 
 
 def _write_text(
@@ -149,7 +140,7 @@ def read_labels(path: str | Path) -> np.ndarray:
     with reading(path, "cluster again"), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT:
             raise InputError(f"{path}: has no clusters. Give what cluster has written.")
-        labels = checked_dataset(path, file, "labels", remake="Cluster again")
+        labels = checked_dataset(path, file, "labels", remake=REMAKE)
         check_room(path, 3 * labels.dtype.itemsize * len(labels), "the list of labels")
         found = read_dataset(path, labels)
         clusters = read_attribute(file, "num_clusters")
@@ -159,6 +150,77 @@ def read_labels(path: str | Path) -> np.ndarray:
     if found.dtype != np.int64 or (found >= limit).any():
         raise InputError(f"{path}: a label is out of range. Cluster again.")
     return found
+
+
+@dataclass(frozen=True)
+class StoredDendrogram:
+    """The dendrogram of a cluster file, and the names and labels of its points.
+
+    Attributes
+    ----------
+    linkage : ndarray of float64, shape (points - 1, 4)
+    labels, ids, persistence : ndarray, or None
+        As the file has them.
+    facts : dict
+        The attributes of the file.
+    """
+
+    linkage: np.ndarray
+    labels: np.ndarray | None
+    ids: np.ndarray | None
+    persistence: np.ndarray | None
+    facts: dict[str, Any]
+
+
+def read_dendrogram(path: Path) -> StoredDendrogram:
+    """Read the dendrogram of a cluster file.
+
+    Raises
+    ------
+    InputError
+        If the file is another or damaged, or its rows are not a dendrogram.
+    """
+    columns: dict[str, np.ndarray] = {}
+    with reading(path, "cluster again"), open_hdf5(path) as file:
+        if file.attrs.get("format") != FORMAT or "linkage" not in file:
+            raise InputError(
+                f"{path}: has no dendrogram. Give what hdbscan, linkage or cluster has "
+                "written."
+            )
+        facts = {name: _plain(value) for name, value in file.attrs.items()}
+        linkage = checked_dataset(path, file, "linkage", None, REMAKE, 2)
+        check_room(path, 4 * linkage.nbytes, "its dendrogram")
+        columns["linkage"] = linkage[:]
+        for name in ("labels", "ids", "persistence"):
+            if name in file:
+                column = checked_dataset(path, file, name, remake=REMAKE)
+                check_room(path, 4 * column.nbytes, f"its dataset {name}")
+                columns[name] = read_dataset(path, column)
+    linkage, ids = columns["linkage"], columns.get("ids")
+    if ids is not None and ids.dtype.kind == "S":
+        columns["ids"] = np.char.decode(ids, "utf-8", "replace")
+    count = len(linkage) + 1
+    if linkage.ndim != 2 or not _is_dendrogram(linkage):
+        raise InputError(f"{path}: its linkage is not a dendrogram. Cluster again.")
+    for name in ("labels", "ids"):
+        if name in columns and len(columns[name]) != count:
+            raise InputError(f"{path}: linkage and {name} differ. Cluster again.")
+    return StoredDendrogram(
+        linkage,
+        columns.get("labels"),
+        columns.get("ids"),
+        columns.get("persistence"),
+        facts,
+    )
+
+
+def _is_dendrogram(linkage: np.ndarray) -> bool:
+    """Return whether rows merge clusters of rows before, each once."""
+    if linkage.shape[1:] != (4,):
+        return False
+    ids, rows = linkage[:, :2], np.arange(len(linkage)) + len(linkage) + 1
+    fits = (ids >= 0) & (ids < rows[:, None]) & (ids == np.floor(ids))
+    return bool(fits.all()) and len(np.unique(ids)) == ids.size
 
 
 def describe_clusters(path: Path) -> dict[str, Any]:

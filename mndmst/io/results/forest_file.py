@@ -14,6 +14,8 @@ One HDF5 file::
             weight                   the graph's weight type
         labels                       int64 [vertices], optional: the smallest vertex
                                      of each vertex's tree
+        names                        of points whose table has unique ids: integers
+                                     [vertices], or text (UTF-8 bytes) and begins
 
 `total_weight` is exact for integer weights, in decimal digits where it does not fit
 an int64; for floats it is the float nearest to the exact sum. `digest` is the
@@ -37,6 +39,7 @@ from ...host.formatting import counted
 from ..file_errors import open_hdf5, read_attribute, reading
 from ..file_suffixes import FOREST
 from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from ..names import IntegerNames, NameKind, Names, TextNames
 from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
 
 FORMAT = FOREST.format
@@ -130,9 +133,31 @@ class ForestFile:
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             return self._dataset(file, "labels", begin, end)
 
-    def _dataset(self, file: h5py.File, name: str, begin: int, end: int) -> np.ndarray:
+    def _dataset(
+        self, file: h5py.File, name: str, begin: int = 0, end: int | None = None
+    ) -> np.ndarray:
         dataset = checked_dataset(self.path, file, name, remake="Solve again")
         return read_dataset(self.path, dataset, begin, end)
+
+    def read_names(self) -> Names | None:
+        """Return the names of the vertices that this file keeps itself, if any."""
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
+            if "names" not in file:
+                return None
+            if "names/integers" in file:
+                names: Names = IntegerNames(self._dataset(file, "names/integers"))
+            else:
+                text = self._dataset(file, "names/text")
+                begins = self._dataset(file, "names/begins")
+                ends = begins[[0, -1]].tolist() if len(begins) else []
+                if ends != [0, len(text)] or (np.diff(begins) < 0).any():
+                    raise InputError(
+                        f"{self.path}: its names are damaged. Solve again."
+                    )
+                names = TextNames(NameKind.TEXT, text, begins)
+        if len(names) != self.header.num_vertices:
+            raise InputError(f"{self.path}: a vertex has no name. Solve again.")
+        return names
 
     def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield src, dst and weight of all edges, a bounded piece at a time."""

@@ -14,6 +14,7 @@ from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
 from ..file_suffixes import FOREST, FOREST_OR_TABLE
 from ..hdf5.hdf5_writer import hdf5_file
+from ..names import Names
 from .forest_file import FORMAT, NAMES_PLACE, VERSION, ForestHeader, NamesPlace
 from .graph_names import GraphNames
 from .parallel_columns import create_dataset, write_columns
@@ -95,6 +96,7 @@ def write_forest_in(
     edges: tuple[np.ndarray, np.ndarray, np.ndarray],
     header: ForestHeader,
     labels: np.ndarray | None = None,
+    names: Names | None = None,
 ) -> None:
     """Write a forest in memory to a file that becomes `path` with other files.
 
@@ -103,9 +105,13 @@ def write_forest_in(
     edges : tuple of ndarray, shape (edges,)
         src and dst as int64, sorted, src < dst; and the weights.
     labels : ndarray of int64, shape (num_vertices,), optional
+    names : Names, optional
+        The names of all vertices, no two equal, for the file to keep itself.
     """
-    names = ("forest/src", "forest/dst", "forest/weight")
-    columns = dict(zip(names, edges, strict=True))
+    datasets = ("forest/src", "forest/dst", "forest/weight")
+    columns = dict(zip(datasets, edges, strict=True))
+    if names is not None:
+        columns |= {f"names/{name}": c for name, c in names.columns().items()}
     if labels is not None:
         columns["labels"] = labels
     with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:

@@ -136,7 +136,7 @@ def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
     return opened
 
 
-def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | None:
+def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | None:
     """Return the names of a forest's vertices; None where they are their numbers.
 
     Parameters
@@ -151,9 +151,10 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | Non
     """
     if graph is not None:
         return names_of_graph(graph_of_forest(forest, graph))
-    place = read_forest(forest).header.names
+    file = read_forest(forest)
+    place = file.header.names
     if place is None:
-        return None
+        return file.read_names()
     for found in (forest.parent / place.relative, Path(place.path)):
         with suppress(InputError):
             opened = open_graph(found, check=False)

@@ -1,6 +1,7 @@
 """Give edges of a graph the names, or the ids, their vertices had at first."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ..edges import Edges
 from ..memory_limit import check_room
-from ..names import NameKind, distinct_names
+from ..names import NameKind, Names, distinct_names
 from .sharded_graph import ShardedGraph
 
 # What a name takes while names are put in order, beside its letters
@@ -50,13 +51,23 @@ def _with_names(edges: Edges, graph: ShardedGraph) -> Edges:
     per_name = 24 if graph.names in (NameKind.INT64, NameKind.UINT64) else _NAME_BYTES
     nbytes = per_name * graph.num_vertices
     check_room(graph.path, nbytes, "the list of its vertices' names")
-    names = graph.read_names(0, graph.num_vertices)
+    return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)
+
+
+def with_names(edges: Edges, names: Names, path: Path) -> Edges:
+    """Return edges with names, numbered in the order of these.
+
+    Raises
+    ------
+    InputError
+        If two vertices have one name; it names the file.
+    """
     if names.ascend():
         return replace(edges, names=names)
     ordered, numbers = distinct_names(names)
     if len(ordered) < len(names):
         raise InputError(
-            f"{graph.path}: two vertices have the same name. Make the graph again."
+            f"{path}: two vertices have the same name. Make the graph again."
         )
     return replace(_renumbered(edges, numbers, len(names)), names=ordered)
 
