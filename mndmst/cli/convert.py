@@ -11,7 +11,7 @@ from .options import add_columns, add_overwrite, tell_notes, terminal_stages
 from .parser import size
 
 if TYPE_CHECKING:
-    from ..io.edges import Edges
+    from ..io.edge_file import Edges
 
 # Formats without a place for vertices that have no edge
 TABLES = (".csv",)
@@ -64,10 +64,10 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    from ..io.file_suffixes import EDGES
     from ..io.formats import check_writer, write_edges
     from ..io.memory_limit import allow
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import EDGES
 
     if arguments.out.suffix == ".nwk":
         return _convert_to_newick(arguments)
@@ -92,10 +92,10 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     from ..api.forest import Forest
     from ..cluster.linkage import single_linkage
     from ..io.atomic_output import AtomicOutput
-    from ..io.file_suffixes import CLUSTERS
     from ..io.formats import open_edges
-    from ..io.formats.own_files import is_forest
+    from ..io.formats.graph_files import is_forest
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import CLUSTERS
     from ..io.results.clusters_file import read_dendrogram
     from ..io.results.forest_file import read_forest
     from ..io.results.graph_names import names_of_forest
@@ -130,14 +130,15 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
 def _read(arguments: argparse.Namespace) -> "Edges":
     """Read the graph or the forest, with the names of its vertices if it has any."""
     from ..io.formats import open_edges
-    from ..io.formats.own_files import is_forest, read_numbered
+    from ..io.formats.graph_files import is_forest, read_numbered
     from ..io.names import Names
     from ..io.results.graph_names import (
         GraphNames,
         graph_of_forest,
         names_of_forest,
+        with_names,
+        with_vertex_ids,
     )
-    from ..io.shards.original_ids import with_names, with_vertex_ids
     from ..io.shards.sharded_graph import open_graph
 
     file, given = arguments.file, arguments.format in (None, "h5")

@@ -11,9 +11,8 @@ from ..cluster.cluster_pictures import KINDS, ClusterPictures
 from ..cluster.density import clusters_by_label
 from ..host.errors import optional
 from ..host.formatting import counted
-from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import PICTURE, check_ending
-from ..io.picture_file import write_picture_file
+from ..io.atomic_output import AtomicOutput, write_picture_file
+from ..io.output_kinds import PICTURE, check_ending
 from .page import figure_of, html_page, svg_of, table_of
 
 ALL = "all"

@@ -34,12 +34,12 @@ from h5py import string_dtype
 from ...host import __version__
 from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_errors import open_hdf5, read_attribute, reading
-from ..file_suffixes import CLUSTERS
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
-from ..hdf5.hdf5_writer import hdf5_file
+from ..file_access import open_hdf5, read_attribute, reading
+from ..hdf5_reader import checked_dataset, read_dataset
+from ..hdf5_writer import hdf5_file
 from ..memory_limit import check_room
 from ..names import NameSource
+from ..output_kinds import CLUSTERS
 from .newick import leaf_names, write_newick
 from .text_tables import (
     Cells,
@@ -66,14 +66,8 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    Parameters
-    ----------
-    attributes : dict
-        What the file says beside its format.
-    columns : dict
-        Datasets by name.
-    names : NameSource, optional
-        The names of vertices, for a table of text.
+    `columns` are datasets by name, `attributes` follow the format's own. `names` are
+    those of vertices, for a table of text.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...kernels.kruskal import component_labels
 from ...tree.rooted import NO_EDGE, Rooted, root_forest
-from ..edges import Edges
+from ..edge_file import Edges
 
 PIECES = 1 << 16  # pieces of text that are written together
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mndmst.cli.main import main
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
 from mndmst.io.results.newick import (
     leaf_names,
     quoted_label,
