@@ -295,9 +295,7 @@ def _draw_clusters(arguments: argparse.Namespace) -> int:
 
     path = arguments.runs[0]
     if len(arguments.runs) > 1 or arguments.trace or arguments.output is None:
-        raise ConfigError(
-            f"{path}: a cluster file takes -o alone; give both"
-        )
+        raise ConfigError(f"{path}: a cluster file takes -o alone; give both")
     stored = read_dendrogram(path)
     model = StoredModel.read(path) if "dimensions" in stored.facts else None
     pictures = ClusterPictures(

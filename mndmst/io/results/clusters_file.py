@@ -19,7 +19,7 @@ One HDF5 file::
 The file of `predict` has the labels and probabilities of new points, whose labels may
 exceed their number.
 
-What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
+The file of `linkage` has the dendrogram alone. A file whose name ends in `.csv` has the
 ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
 `.nwk` has the dendrogram as Newick trees.
 """
@@ -31,15 +31,14 @@ from typing import Any
 import numpy as np
 from h5py import string_dtype
 
-from ...host import __version__
 from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_access import open_hdf5, read_attribute, reading
+from ..file_access import open_hdf5, read_attribute, read_attributes, reading
 from ..hdf5_reader import checked_dataset, read_dataset
-from ..hdf5_writer import hdf5_file
+from ..hdf5_writer import create_dataset, hdf5_file
 from ..memory_limit import check_room
 from ..names import NameSource
-from ..output_kinds import CLUSTERS
+from ..output_kinds import CLUSTERS, hdf5_mark
 from .newick import leaf_names, write_newick
 from .text_tables import (
     Cells,
@@ -52,9 +51,7 @@ from .text_tables import (
 )
 
 FORMAT = CLUSTERS.format
-VERSION = 1
 REMAKE = "Cluster again"
-_CHUNK_ROWS = 1 << 16
 
 
 def write_clusters(
@@ -66,8 +63,8 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    `columns` are datasets by name, `attributes` follow the format's own. `names` are
-    those of vertices, for a table of text.
+    `columns` are datasets by name, `attributes` follow the format's own. `names` has
+    the names of vertices, for a table of text.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")
@@ -82,17 +79,13 @@ def write_clusters(
             name_of = leaf_names(columns.get("ids") if ids is None else ids)
             write_newick(text, columns["linkage"], name_of)
         return
-    header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
-        file.attrs.update(header | attributes)
+        file.attrs.update(hdf5_mark(FORMAT) | attributes)
         for name, column in columns.items():
             if column.dtype.kind == "U":
                 column = np.char.encode(column, "utf-8")
                 column = column.astype(string_dtype("utf-8", column.itemsize))
-            rows = min(_CHUNK_ROWS, len(column))
-            chunked = {"chunks": (rows, *column.shape[1:]), "fletcher32": True}
-            # HDF5 cannot chunk a dataset without elements, such as one point's linkage.
-            file.create_dataset(name, data=column, **(chunked if rows else {}))
+            create_dataset(file, name, column.shape, column.dtype)[...] = column
 
 
 def _write_text(
@@ -181,7 +174,7 @@ def read_dendrogram(path: Path) -> StoredDendrogram:
                 f"{path}: has no dendrogram. Give what hdbscan, linkage or cluster has "
                 "written."
             )
-        facts = {name: _plain(value) for name, value in file.attrs.items()}
+        facts = read_attributes(file)
         linkage = checked_dataset(path, file, "linkage", None, REMAKE, 2)
         check_room(path, 4 * linkage.nbytes, "its dendrogram")
         columns["linkage"] = linkage[:]
@@ -220,14 +213,10 @@ def _is_dendrogram(linkage: np.ndarray) -> bool:
 def describe_clusters(path: Path) -> dict[str, Any]:
     """Return the contents of a cluster file in readable form."""
     with reading(path, "cluster again"), open_hdf5(path) as file:
-        facts = {name: _plain(value) for name, value in file.attrs.items()}
+        facts = read_attributes(file)
         if "labels" not in file:  # a dendrogram alone
             return facts
     labels = read_labels(path)
     _, sizes = np.unique(labels[labels >= 0], return_counts=True)
     largest = int(sizes.max(initial=0))
     return facts | {"largest": largest, "noise": int((labels < 0).sum())}
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
