@@ -190,8 +190,8 @@ def plot_condensed_tree(
                 )
                 axes.add_patch(frame)
             if label_clusters:
-                at = x, below + 0.01 * total
-                axes.text(*at, str(label), ha="center", va="top", fontsize=8)
+                y = below + 0.01 * total
+                axes.text(x, y, str(label), ha="center", va="top", fontsize=8)
     axes.autoscale_view()
     axes.set_xticks([])
     axes.invert_yaxis()
