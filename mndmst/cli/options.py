@@ -1,7 +1,7 @@
 """Options that several commands have."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,6 @@ def add_output(parser: Parser, help: str, required: bool = False) -> None:
     """Add `--output`, the file that a command writes."""
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", required=required, help=help
-    )
-
-
-def add_plot(parser: Parser) -> None:
-    """Add `--plot`, a picture of clusters."""
-    parser.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="also draw the clusters: .png, .svg or .pdf",
     )
 
 
@@ -183,6 +173,21 @@ def add_point_columns(parser: Parser) -> None:
         "--key",
         metavar="NAME",
         help="array of an .npz file; also written as FILE.npz:NAME",
+    )
+
+
+def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
+    """Add `--plot` and `--picture`, with the kinds of pictures to choose from."""
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="also draw a picture: .png, .svg or .pdf; .html is a page of all pictures",
+    )
+    parser.add_argument(
+        "--picture",
+        choices=(*pictures, "all"),
+        help="picture that --plot draws (default: the first of these)",
     )
 
 
