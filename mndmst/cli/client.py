@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .cluster import number
+from ..host.option_types import number, whole
 from .options import add_overwrite
-from .parser import whole
 
 
 def add_client(commands: Any) -> None:
@@ -18,8 +17,7 @@ def add_client(commands: Any) -> None:
         "client",
         help="send requests to a service of mndmst serve",
         description="Send a request to a service. URL is the address that `mndmst "
-        "serve` "
-        "prints, or its --address-file, which also names the token.",
+        "serve` prints, or its --address-file, which also names the token.",
     )
     client.add_argument("url", metavar="URL", help="grpc+tcp://HOST:PORT, or a file")
     client.add_argument(
@@ -221,8 +219,8 @@ def _check_table(
     inputs: Iterable[Path | None], output: Path | None, overwrite: bool
 ) -> None:
     """Check, before any request, that the output table can be written."""
-    from ..io.file_suffixes import TABLE
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import TABLE
 
     check_outputs(inputs, [(output, TABLE)], overwrite=overwrite)
 

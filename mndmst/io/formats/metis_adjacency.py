@@ -2,8 +2,8 @@
 
 METIS [1], `.graph` and `.metis`: the neighbours of vertex i in line i. The first line
 has the number of vertices and of edges (each edge is in two lines), and up to three
-flags: sizes of vertices, weights of vertices, weights of edges. What belongs to
-vertices is passed over. Lines that begin with % are comments.
+flags: sizes of vertices, weights of vertices, weights of edges. Sizes
+and weights of vertices are passed over. Lines that begin with % are comments.
 
 PBBS [2], Ligra and GBBS, `.adj`: a word that tells the kind, `AdjacencyGraph` or
 `WeightedAdjacencyGraph`, the number of vertices and of arcs; where the row of each
@@ -25,10 +25,10 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
-from ..edges import Edges, checked_edges, narrow_integers
+from ..edge_file import Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
-from .files import read_bytes
-from .text import line_of
+from .edge_text import line_of
+from .packed_files import read_bytes
 
 # Arrays for each byte of a text with the shortest numbers
 METIS_COPIES = 8
@@ -146,8 +146,8 @@ def _integers(
         )
     if status != kernels.GOOD:
         raise InputError(
-            f"{path}: line {line_of(text, at)} has a word that is no whole number of "
-            f"up to {kernels.DIGITS} digits. Fix the line."
+            f"{path}: line {line_of(text, at)} has a word that is not a whole number "
+            f"of up to {kernels.DIGITS} digits. Fix the line."
         )
     return numbers, at
 
