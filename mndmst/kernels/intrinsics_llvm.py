@@ -11,7 +11,7 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from ..native.compiled_kernel import HEAD_WORDS, MOST_WORDS
+from ..native.compiled_kernel import DONE, DONE_WITH_NONE, HEAD_WORDS, MOST_WORDS
 
 
 def address_of(context, builder, signature, args):
@@ -226,7 +226,7 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 @intrinsic
 def make_call(typingctx, address):
-    """Make a `native.compiled_kernel.Call`, and note its status.
+    """Make the call of a row of `native.compiled_kernel.CallTable`; note its status.
 
     All words of a queued call are passed; the code reads the words it takes.
     """
@@ -241,6 +241,10 @@ def make_call(typingctx, address):
         status = builder.call(
             code, [builder.load(place) for place in places[HEAD_WORDS:]]
         )
+        none = builder.icmp_signed(
+            "==", status, ir.Constant(status.type, DONE_WITH_NONE)
+        )
+        status = builder.select(none, ir.Constant(status.type, DONE), status)
         builder.store(builder.sext(status, word), places[0])
         return context.get_dummy_value()
 

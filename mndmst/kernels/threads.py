@@ -14,7 +14,6 @@ from ..graph.tuning import Tuning
 from ..native.arguments import (
     PerCall,
     TypesDifferError,
-    calls_in,
     calls_of,
     columns_of,
     pack,
@@ -103,24 +102,19 @@ class Threads:
         MemoryError
             If there is no memory for the stack of a thread; no call has begun then.
         """
-        count, words = calls_in(arguments), list[Any]()
-        if not isinstance(kernel, Kernel):  # by MNDMST_JIT
-            return self._run_by_numba(kernel, arguments, count)
-        code = kernel.code(pack(arguments, words), arguments)
+        words: list[Any] = []
+        types = pack(arguments, words)
+        count = next(len(word) for word in words if isinstance(word, np.ndarray))
+        # With MNDMST_JIT a kernel is a dispatcher of Numba's.
+        code = kernel.code(types, arguments) if isinstance(kernel, Kernel) else None
         if not isinstance(code, CompiledKernel) or not code.can_be_queued:
-            return self._run_by_numba(kernel, arguments, count)
+            calls = calls_of(arguments, count)
+            with self._one_by_one:
+                return result_columns(list(self.pool.map(lambda c: kernel(*c), calls)))
         if count == 1:  # without a table, which takes longer than a call
             alone = [w.item() if isinstance(w, np.ndarray) else w for w in words]
             return result_columns([code(alone, arguments)])
         return code.columns(self._make_calls(code, words, count), arguments)
-
-    def _run_by_numba(
-        self, kernel: Callable[..., Any], arguments: tuple, count: int
-    ) -> Any:
-        """Do what `run` does by threads that need the GIL to call a kernel."""
-        calls = calls_of(arguments, count)
-        with self._one_by_one:
-            return result_columns(list(self.pool.map(lambda c: kernel(*c), calls)))
 
     def _make_calls(self, code: CompiledKernel, words: list, count: int) -> CallTable:
         """Make the calls of packed arguments on all threads."""

@@ -283,13 +283,6 @@ def columns_of(values: Sequence[Any]) -> Any:
     return PerCall(np.array(values, wide), kind)
 
 
-def calls_in(column: Any) -> int:
-    """Return the number of calls that an argument differs for; 0 if for none."""
-    if isinstance(column, tuple):
-        return max(map(calls_in, column), default=0)
-    return len(column) if isinstance(column, (PerCall, Pieces)) else 0
-
-
 def calls_of(column: Any, count: int) -> list[Any]:
     """Return the value of each call, given an argument that stands for all of them."""
     if isinstance(column, tuple):

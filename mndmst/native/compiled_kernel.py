@@ -109,11 +109,11 @@ def _value(kind: Type, item: Any, release: Release, kept: tuple) -> Any:
 
 _WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
 # Statuses of success: a result, and the result None.
-_DONE, _DONE_WITH_NONE = 0, -2
+DONE, DONE_WITH_NONE = 0, -2
 # Words of arguments in a queued call, the two pointers included; the words before them
-# are the status and the address of the code.
+# are the status, 0 for success, the address of the code, and that of an exception.
 MOST_WORDS = 192
-HEAD_WORDS = 2
+HEAD_WORDS, FAULT = 3, 2
 
 
 class CompiledKernel:
@@ -154,7 +154,7 @@ class CompiledKernel:
         begin = perf_counter()
         status = self._native(address_of(memory), ctypes.byref(fault), *words)
         CompiledKernel.seconds += perf_counter() - begin
-        if status not in (_DONE, _DONE_WITH_NONE):
+        if status not in (DONE, DONE_WITH_NONE):
             raise _error(fault.value, self._name)
         return _value(self._kind, memory.item(), self._release, arguments)
 
@@ -179,9 +179,8 @@ class CompiledKernel:
         ]
 
     def _raise_first(self, table: "CallTable") -> None:
-        status = table.rows[:, 0]
-        for failed in np.flatnonzero((status != _DONE) & (status != _DONE_WITH_NONE)):
-            raise _error(int(table.faults[failed]), self._name)
+        for failed in np.flatnonzero(table.rows[:, 0]):
+            raise _error(int(table.rows[failed, FAULT]), self._name)
 
 
 class CallTable:
@@ -192,34 +191,30 @@ class CallTable:
     Attributes
     ----------
     rows : ndarray of int64, shape (calls, words)
-        The status, the code's address, the pointers to the result and the exception,
-        and the arguments.
+        The status, the code's address, the address of the exception; then what the code
+        takes: pointers to the result and to the exception, and the arguments.
     memory : ndarray, shape (calls,)
         The results.
-    faults : ndarray of int64, shape (calls,)
-        The addresses of exceptions.
+    address : int
+        The address of the first row.
     """
 
     def __init__(self, address: int, layout: np.dtype, words: list, count: int) -> None:
         width = HEAD_WORDS + 2 + len(words)
-        self.memory, self.faults = np.zeros(count, layout), np.zeros(count, np.int64)
+        self.memory = np.zeros(count, layout)
         # `make_call` loads more words than the last row has.
         self._words = np.zeros(count * width + MOST_WORDS, np.int64)
-        self.rows = self._words[: count * width].reshape(count, width)
+        self.address = address_of(self._words)
+        self.rows = rows = self._words[: count * width].reshape(count, width)
         columns = [0 if isinstance(word, np.ndarray) else word for word in words]
-        head = 0, address, address_of(self.memory), address_of(self.faults)
-        self.rows[:] = (ctypes.c_int64 * width)(*head, *columns)
-        calls = np.arange(count)
-        self.rows[:, 2] += layout.itemsize * calls
-        self.rows[:, 3] += self.faults.itemsize * calls
+        head = 0, address, 0, address_of(self.memory), self.address + 8 * FAULT
+        rows[:] = (ctypes.c_int64 * width)(*head, *columns)
+        call = np.arange(count)
+        rows[:, 3] += layout.itemsize * call
+        rows[:, 4] += rows.strides[0] * call
         for place, word in enumerate(words, len(head)):
             if isinstance(word, np.ndarray):
-                self.rows[:, place] = word
-
-    @property
-    def address(self) -> int:
-        """The address of the first row."""
-        return address_of(self._words)
+                rows[:, place] = word
 
 
 class _LlvmLinker:
