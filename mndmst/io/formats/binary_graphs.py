@@ -68,6 +68,12 @@ from ..file_access import opened, state_of
 from ..kernels.partitioner import fill_tails
 from .packed_files import COMPRESSIONS, read_bytes, readable
 
+# Read at once: arcs, which stay in the caches of a core, and rows
+PIECE_ARCS = 1 << 17
+PIECE_ROWS = 1 << 16
+_WEIGHTED = np.dtype([("id", "<i4"), ("weight", "<i4")])
+_PARHIP_BITS = 6
+
 
 class StoredArray(NamedTuple):
     """Where an array lies in a file: its type, its first byte and its length."""
@@ -144,11 +150,6 @@ class Binary:
                 f"byte {self.at}. It is damaged, or of another format: copy it "
                 "again, or name its format."
             )
-
-
-# Read at once: arcs, which stay in the caches of a core, and rows
-PIECE_ARCS = 1 << 17
-PIECE_ROWS = 1 << 16
 
 
 class RowsFile(EdgeFile):
@@ -283,9 +284,6 @@ def _weight_dtype(
     return supported_weights(name, np.empty(0, dtype)).dtype
 
 
-_WEIGHTED = np.dtype([("id", "<i4"), ("weight", "<i4")])
-
-
 def open_gap(path: Path, weighted: bool = False) -> RowsFile:
     """Open a `.sg` file, whose weights are 1, or a `.wsg` file with int32."""
     neighbour = _WEIGHTED if weighted else np.dtype("<i4")
@@ -323,9 +321,6 @@ def open_ecl(path: Path) -> RowsFile:
         "the counts at its beginning has, with 32 or with 64 bits. It is damaged or "
         "cut short: copy it again."
     )
-
-
-_PARHIP_BITS = 6
 
 
 def open_parhip(path: Path) -> RowsFile:

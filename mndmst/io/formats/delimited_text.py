@@ -66,6 +66,10 @@ _WHAT = (
 # Longest name, in bytes, that is padded to the length of its neighbours.
 LONGEST_PADDED = 64
 
+_HEAD_BLANKS = b" \t\r"
+_PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
+_VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
+
 
 class DelimitedFile(TextFile, NameableFile):
     """A text of lines with separated columns, compressed or not."""
@@ -293,11 +297,6 @@ def _number_at(block: bytes, begin: int, mark: str) -> str:
     digits = rb"[+-]?\d*" + re.escape(mark.encode()) + rb"?\d*(?:[eE][+-]?\d+)?"
     found = re.compile(digits).match(block, begin)
     return (found[0] if found else b"").decode().replace(",", ".")
-
-
-_HEAD_BLANKS = b" \t\r"
-_PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
-_VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
 
 
 def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:

@@ -49,6 +49,8 @@ BATCH_ROWS = 1 << 20
 _ARROW = b"ARROW1"
 _BEFORE_STREAM = 8
 
+_NUM_VERTICES = b"num_vertices"
+
 
 class ParquetTable:
     """A table in row groups, `.parquet`. It holds no open file and can be pickled."""
@@ -230,9 +232,6 @@ def values_of(kind: Any) -> Any:
     """Return the type of values that a dictionary may hold."""
     types = import_extra("pyarrow.types").types
     return kind.value_type if types.is_dictionary(kind) else kind
-
-
-_NUM_VERTICES = b"num_vertices"
 
 
 class ParquetFile(NameableFile):

@@ -15,6 +15,9 @@ from ..file_access import fill, writing
 from ..kernels import partitioner as kernels
 from .bucket_plan import KEY_BYTES, Plan
 
+# Bytes of a batch: the edges as they are read, and their arcs in the order of buckets.
+SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
+
 
 class RunWriter:
     """Writes batches of arcs grouped by bucket, and an index of the groups.
@@ -73,10 +76,6 @@ def read_buckets(
                     fill(file, column[some])
                 begin += total * column.itemsize
             places[:] = ends
-
-
-# Bytes of a batch: the edges as they are read, and their arcs in the order of buckets.
-SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
 def run_file(work: Path, rank: int) -> Path:

@@ -33,6 +33,20 @@ from ..shards.graph_directory import Destination
 from ..shards.shard_layout import GRAPH_FORMAT, INDEX_NAME, MADE_FROM
 from .bucket_plan import Plan
 
+PLAN, NAMING = "plan.json", "naming.json"
+# The old number of each new one, and the other way
+ORDER, NEW_IDS = "order.npy", "new-id.npy"
+# Beginnings of the files of ids and of names, and the file of the names' kind
+VERTICES, NAMES, NAMES_KIND = "vertices", "names", "names.json"
+_MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
+_FILES = re.compile(
+    r"(plan|naming|names|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
+    r"|(order|new-id)\.npy|input(\.[a-z0-9-]+)+"
+    r"|(vertices|names)(-\d+-\d+)?-(integers|text|begins)\.bin"
+)
+# Additions to a name, before or behind, while a file is written
+_ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -77,21 +91,6 @@ class Options:
             raise ConfigError(
                 f"--num-vertices {self.num_vertices}: give a number from 0 to 2^48."
             )
-
-
-PLAN, NAMING = "plan.json", "naming.json"
-# The old number of each new one, and the other way
-ORDER, NEW_IDS = "order.npy", "new-id.npy"
-# Beginnings of the files of ids and of names, and the file of the names' kind
-VERTICES, NAMES, NAMES_KIND = "vertices", "names", "names.json"
-_MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
-_FILES = re.compile(
-    r"(plan|naming|names|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
-    r"|(order|new-id)\.npy|input(\.[a-z0-9-]+)+"
-    r"|(vertices|names)(-\d+-\d+)?-(integers|text|begins)\.bin"
-)
-# Additions to a name, before or behind, while a file is written
-_ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
 
 
 def part_note(work: Path, part: int) -> Path:

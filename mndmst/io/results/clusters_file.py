@@ -58,6 +58,8 @@ from .text_tables import (
 
 FORMAT = CLUSTERS.format
 
+PIECES = 1 << 16  # pieces of text that are written together
+
 
 def write_clusters(
     path: Path,
@@ -164,9 +166,6 @@ def describe_clusters(path: Path) -> dict[str, Any]:
     _, sizes = np.unique(labels[labels >= 0], return_counts=True)
     largest = int(sizes.max(initial=0))
     return facts | {"largest": largest, "noise": int((labels < 0).sum())}
-
-
-PIECES = 1 << 16  # pieces of text that are written together
 
 
 def write_newick(

@@ -28,6 +28,9 @@ from ..shards.shard_writer import OriginalIds, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
 from .forest_file import NamesPlace, read_forest
 
+# Bytes of a name, beside its letters, while names are put in order
+_NAME_BYTES = 200
+
 
 class GraphNames(NameSource):
     """The names that a graph keeps, or the original ids of its vertices.
@@ -148,10 +151,6 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | Non
         f"{place.path} is not that graph any more. Say where it is with --graph, or "
         "give --numbers for numbers."
     )
-
-
-# Bytes of a name, beside its letters, while names are put in order
-_NAME_BYTES = 200
 
 
 def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
