@@ -214,8 +214,8 @@ class EntryFile(ABC):
     # Lines that tell users how the file is read, such as the columns of a table
     notes: tuple[str, ...] = ()
 
-    def describe_as(self, file: "EntryFile") -> None:
-        """Take over the facts about a file that this one wraps."""
+    def copy_facts(self, file: "EntryFile") -> None:
+        """Copy the facts about a file that this one wraps."""
         self.name, self.length, self.notes = file.name, file.length, file.notes
         self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
         self.seekable, self.rereadable = file.seekable, file.rereadable
@@ -323,7 +323,7 @@ class EdgeFileOver(EdgeFile):
 
     def __init__(self, file: EdgeFile) -> None:
         self.file = file
-        self.describe_as(file)
+        self.copy_facts(file)
         self.num_vertices, self.names = file.num_vertices, file.names
         self.both_directions = file.both_directions
         self.vertices_asked = file.vertices_asked

@@ -211,7 +211,7 @@ class NamedTable(NamedEdgeFile):
 
     def __init__(self, table: NameableFile, kind: NameKind) -> None:
         self.table, self.kind = table, kind
-        self.describe_as(table)
+        self.copy_facts(table)
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the table."""

@@ -7,10 +7,8 @@ In `ParquetFile` and `ArrowFile` a row is an edge, whose columns are found by th
 names (`table_columns`). The schema's metadata may say `num_vertices`; otherwise there
 is one more than the largest id. Rows count from 0, as in data frames.
 
-The seam for vertices with names: `ParquetFile.pieces` yields edges between integers,
-which are ids, and `ParquetFile.named_pieces` the ends as the table has them, integers
-or text; `text_ends` says at once whether they are text. The twin for text is
-`delimited`.
+`ParquetFile.pieces` yields edges between integers, which are ids; `named_pieces` the
+ends as the table has them, integers or text (`NameableFile`).
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Intermediate files: arcs grouped by bucket, and spooled pieces of an input.
+"""Route arcs: every process writes each arc of its share to the bucket of its row.
 
-Second pass: write every arc to the bucket of its row.
+A run file has batches of arcs, each grouped by bucket, and an index of the groups.
 """
 
 from collections.abc import Iterator

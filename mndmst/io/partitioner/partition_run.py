@@ -1,16 +1,13 @@
-"""Options of `mndmst partition`.
+"""One run of `mndmst partition`: its options, its working directory, and its restart.
 
-The working directory beside a graph, and which run owns it.
+The working directory is beside the graph. It holds an empty file whose name is the
+token of the run that made it; a directory without one is not ours. Only files with the
+names we give are removed from it, so any other file stays, and the directory with it.
 
-It holds an empty file whose name is the token of the run that made it. A directory
-without one is not ours. Only files with the names we give are removed from it, so any
-other file stays, and the directory with it.
-
-Continue the partition of a killed run, or find a finished graph.
-
-The plan is in the working directory as soon as all arcs are in buckets; each part
-that is done has a note there. A run with `restart` also writes a record to the index
-of the graph, so that the same run finds it finished when it is started again.
+A restart continues a killed run, or finds a finished graph. The plan is in the working
+directory as soon as all arcs are in buckets; each part that is done has a note there. A
+run with `restart` also writes a record to the index of the graph, so that the same run
+finds it finished when it is started again.
 """
 
 import hashlib
@@ -57,7 +54,7 @@ class Options:
     memory: int = 1 << 30  # bytes that each process may hold
     # Accept a file of a format with both directions that lists edges in one only
     symmetrize: bool = False
-    reorder: str = "none"  # one of `renumber.ORDERS`
+    reorder: str = "none"  # one of `vertex_numbering.ORDERS`
     # As in `Destination` and `ShardWriter`
     overwrite: bool = False
     compress: bool = False

@@ -1,15 +1,8 @@
-"""Random graphs as edge files: edges by number, or made whole by KaGen [1].
+"""Random graphs as edge files, made from a seed while they are read.
 
-Weights are a hash of an edge's ends.
-
-[1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
-Communication-free massively distributed graph generation. JPDC 131, 2019.
-
-Random graphs, made from a seed.
-
-All processes make the four kinds of mndmst's own: `rmat`, `ssca2`,
-`gnm`, and `road`, a grid of streets some of which are missing. KaGen makes the others,
-in one process.
+All processes make the four kinds of mndmst's own by the numbers of edges: `rmat`,
+`ssca2`, `gnm`, and `road`, a grid of streets some of which are missing. KaGen [1] makes
+the others whole, in one process.
 
 Weights are a hash of the seed and the ends of an edge, so that a graph is the same
 however it is cut, and so that they need not be stored with the generator. They are
@@ -21,6 +14,9 @@ int64, uint64      1 to 2^40
 float32            odd multiples of 2^-24 between 0 and 1
 float64            odd multiples of 2^-53 between 0 and 1
 =================  ==========================================
+
+[1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
+    Communication-free massively distributed graph generation. JPDC 131, 2019.
 """
 
 import math

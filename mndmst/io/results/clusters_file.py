@@ -17,18 +17,14 @@ One HDF5 file::
                                  `points.prediction_file`
 
 The file of `predict` has the labels and probabilities of new points, whose labels may
-exceed their number.
+exceed their number. The file of `linkage` has the dendrogram alone.
 
-The file of `linkage` has the dendrogram alone. A file whose name ends in `.csv` has the
-ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
-`.nwk` has the dendrogram as Newick trees.
-
-Dendrograms as Newick trees, for programs of phylogeny.
-
-The leaves of a tree are the points. A branch is half as long as the distances of its
-ends differ, so the path between two leaves is as long as the distance at which the
-dendrogram merges them. A dendrogram of several trees (merged at infinite distances)
-becomes one line for each tree.
+A file whose name ends in `.csv` has the ids, labels and probabilities as text, or that
+dendrogram. A file whose name ends in `.nwk` has the dendrogram as Newick trees, for
+programs of phylogeny: the leaves of a tree are the points, and a branch is half as long
+as the distances of its ends differ, so the path between two leaves is as long as the
+distance at which the dendrogram merges them. A dendrogram of several trees (merged at
+infinite distances) becomes one line for each tree.
 """
 
 from collections.abc import Callable, Iterator

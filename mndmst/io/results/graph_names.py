@@ -1,6 +1,6 @@
-"""The names of a graph's vertices, read from its files, and graphs of forests.
+"""The names, or first ids, of a graph's vertices, and the graph that a forest is of.
 
-Give edges of a graph the names, or the ids, their vertices had at first.
+Names are read from the files of the graph, and given to edges or found in requests.
 """
 
 from collections.abc import Iterator

@@ -1,14 +1,8 @@
-"""The files of a sharded graph: headers, bounds of parts, row pointers, names.
+"""A sharded graph on disk: headers, bounds of parts, row pointers, names.
 
-The files are described in `shard_layout`: each undirected edge stands twice,
-in the rows of both its ends, and the ids within a row ascend. Headers
-are checked against the datasets before any memory is taken for it.
-
-Open a sharded graph and read its rows; shards and ranks are independent.
-
-`shard_layout` describes the files.
-
-The demo graph that is installed with the program.
+`shard_layout` describes the files: each undirected edge stands twice, in the rows of
+both its ends, and the ids within a row ascend. Headers are checked against the datasets
+before any memory is taken for them. `row_reading` reads the arcs.
 """
 
 import os
