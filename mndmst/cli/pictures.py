@@ -16,6 +16,7 @@ from .options import (
 from .parser import on_disk
 
 if TYPE_CHECKING:
+    from ..api.forest import Forest
     from ..io.results.graph_names import GraphNames
     from ..points.point_files import PointTable
     from ..report.forest_picture import PlacedForest
@@ -240,6 +241,13 @@ def add_report(commands: Any) -> None:
         help="page, .html, or picture, .png, .svg or .pdf",
     )
     report.add_argument(
+        "--forest",
+        type=Path,
+        metavar="FOREST",
+        help="forest file of the first run: the page also shows its weights, trees, "
+        "degrees and largest merges",
+    )
+    report.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
@@ -256,11 +264,15 @@ def _report(arguments: argparse.Namespace) -> int:
     from ..report.record import read_record
 
     outputs = (arguments.output, PAGE), (arguments.trace, TRACE)
-    check_outputs(arguments.runs, outputs, overwrite=arguments.overwrite)
+    inputs = (*arguments.runs, arguments.forest)
+    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     records = [read_record(path) for path in arguments.runs]
+    forest = None
+    if arguments.forest is not None:
+        forest = _forest_of_run(arguments.forest, arguments.output, records[0])
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
-            _draw_run(records, arguments.output, files)
+            _draw_run(records, arguments.output, files, forest)
         if arguments.trace is not None:
             from ..report.trace import write_trace
 
@@ -272,8 +284,36 @@ def _report(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _draw_run(records: list[Any], path: Path, files: Any) -> None:
+def _forest_of_run(path: Path, page: Path | None, record: Any) -> "Forest":
+    """Read the forest of a run for its page.
+
+    Raises
+    ------
+    ConfigError
+        If there is no page, or the forest is that of another run.
+    """
+    from ..api.forest import Forest
+
+    if page is None or page.suffix != ".html":
+        raise ConfigError("--forest goes with a page; give -o with a name in .html")
+    forest = Forest.read(path)
+    found = forest.digest, forest.total_weight
+    made = record.get("digest"), record.get("weight")
+    if found != made:
+        raise ConfigError(
+            f"{path}: has digest {found[0]} and weight {found[1]}, and the first run "
+            f"made a forest of digest {made[0]} and weight {made[1]}. Give the forest "
+            "of that run."
+        )
+    return forest
+
+
+def _draw_run(
+    records: list[Any], path: Path, files: Any, forest: "Forest | None"
+) -> None:
     from ..report.page import write_page, write_picture
 
-    write = write_page if path.suffix == ".html" else write_picture
-    write(records, path, files)
+    if path.suffix == ".html":
+        write_page(records, path, files, forest)
+    else:
+        write_picture(records, path, files)
