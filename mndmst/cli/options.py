@@ -1,7 +1,7 @@
 """Options that several commands have."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,21 @@ def add_point_columns(parser: Parser) -> None:
         "--key",
         metavar="NAME",
         help="array of an .npz file; also written as FILE.npz:NAME",
+    )
+
+
+def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
+    """Add `--plot` and `--picture`, with the kinds of pictures to choose from."""
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="also draw a picture: .png, .svg or .pdf; .html is a page of all pictures",
+    )
+    parser.add_argument(
+        "--picture",
+        choices=(*pictures, "all"),
+        help="picture that --plot draws (default: the first of these)",
     )
 
 

@@ -22,23 +22,25 @@ class Merges:
     weight : ndarray of float64, shape (edges,)
     smaller, larger : ndarray of int64, shape (edges,)
         Vertices of the two components that the edge joins.
+    num_vertices : int
     """
 
     weight: np.ndarray
     smaller: np.ndarray
     larger: np.ndarray
+    num_vertices: int
 
     @classmethod
     def of(cls, forest: Forest) -> "Merges":
         """Return the merges of a forest."""
         if not len(forest):
             none = np.zeros(0, np.int64)
-            return cls(none.astype(np.float64), none, none)
+            return cls(none.astype(np.float64), none, none, forest.num_vertices)
         rows = forest.linkage()[: len(forest)]  # further rows join trees
         sizes = np.ones(forest.num_vertices + len(rows), np.int64)
         sizes[forest.num_vertices :] = rows[:, 3]
         both = np.sort(sizes[rows[:, :2].astype(np.int64)], axis=1)
-        return cls(rows[:, 2], *both.T)
+        return cls(rows[:, 2], both[:, 0], both[:, 1], forest.num_vertices)
 
     def largest(self) -> np.ndarray:
         """Return the positions of the merges with the largest smaller component."""
@@ -73,10 +75,10 @@ def degrees(axes: Any, forest: Forest) -> None:
     axes.set(xlabel="edges of a vertex", ylabel="vertices", title="Degrees")
 
 
-def growth(axes: Any, forest: Forest, merges: Merges) -> None:
+def growth(axes: Any, merges: Merges) -> None:
     """Draw the components left, and the largest one, as edges are added by weight."""
     largest = np.maximum.accumulate(merges.smaller + merges.larger)
-    left = forest.num_vertices - 1 - np.arange(len(largest))
+    left = merges.num_vertices - 1 - np.arange(len(largest))
     finite = np.flatnonzero(np.isfinite(merges.weight))
     most = min(SHOWN_POINTS, len(finite))
     shown = finite[np.linspace(0, len(finite) - 1, most).astype(np.int64)]
