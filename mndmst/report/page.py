@@ -33,12 +33,13 @@ td:first-child { color: #666; white-space: nowrap } th { text-align: left }
 td.number, th.number { text-align: right; white-space: nowrap }
 svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; gap: 1em }
 .pair > div { flex: 1 1 340px; min-width: 0; max-width: 540px }
-h3 { font-size: 1em } .wide, .small, .stages { margin-top: 1em }
-.small { display: none } .merges td:first-child { color: inherit }
+h3 { font-size: 1em } .wide, .stages { overflow-x: auto; margin-top: 1em }
+.wide svg { min-width: 640px } .small-window { display: none }
+.merges td:first-child { color: inherit }
 .merges .number { white-space: normal }
 @media (max-width: 640px) {
   body { margin: 1em auto; padding: 0 .7em }
-  .wide { display: none } .small { display: block }
+  .large-window { display: none } .small-window { display: block }
   td, th { padding-right: .7em }
   .stages tr:first-child { display: none }
   .stages tr { display: block; padding: .5em 0; border-top: 1px solid #ddd }
@@ -195,9 +196,7 @@ def _forest(forest: Forest) -> str:
         svg_of(5.4, 3.2, lambda axes: forest_charts.degrees(axes, forest)),
     ]
     if len(forest):
-        growth = svg_of(
-            5.4, 3.2, lambda axes: forest_charts.growth(axes, forest, merges)
-        )
+        growth = svg_of(5.4, 3.2, lambda axes: forest_charts.growth(axes, merges))
         charts.append(growth)
     text = f"<h2>The forest</h2>{pair_of(*charts[:2])}{pair_of(*charts[2:])}"
     shown = merges.largest()
@@ -223,9 +222,11 @@ def _time_line(record: Record, begin: float, height: float) -> str:
     """Return a time line twice, of which the page shows what fits the window."""
     charts = {
         kind: svg_of(width, height, lambda axes: draw.timeline(axes, record, begin))
-        for kind, width in (("wide", 11), ("small", 5.4))
+        for kind, width in (("large", 11), ("small", 5.4))
     }
-    return "".join(f'<div class="{kind}">{svg}</div>' for kind, svg in charts.items())
+    return "".join(
+        f'<div class="{kind}-window">{svg}</div>' for kind, svg in charts.items()
+    )
 
 
 def table_of(facts: dict[str, Any]) -> str:
