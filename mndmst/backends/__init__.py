@@ -43,8 +43,11 @@ class Accelerator(Protocol):
     def device_ids(self) -> list[str]:
         """Return names that are unique on this machine."""
 
-    def start_driver(self) -> None:
-        """Begin to start the first visible device in a thread."""
+    def start_driver(self, local_rank: int) -> None:
+        """Begin to start a process's device in a thread, before MPI has started.
+
+        Devices are assigned round robin (`comm.placement`).
+        """
 
     def make_device(
         self,

@@ -95,12 +95,12 @@ def _add_thresholds(parser: Any) -> None:
 
 def _solve(arguments: argparse.Namespace) -> int:
     from ..backends import ACCELERATORS, accelerator
-    from ..host.launcher import launched_processes
+    from ..host.launcher import launched_local_rank
     from ..io.output_kinds import FOREST_OR_TABLE, REPORT
 
-    # Several ranks may get other devices than the first one
-    if arguments.backend in ACCELERATORS and launched_processes() == 1:
-        accelerator(arguments.backend).start_driver()
+    local_rank = launched_local_rank()
+    if arguments.backend in ACCELERATORS and local_rank is not None:
+        accelerator(arguments.backend).start_driver(local_rank)
     from .ranks import begin
 
     outputs = (arguments.output, FOREST_OR_TABLE), (arguments.report, REPORT)

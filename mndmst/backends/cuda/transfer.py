@@ -5,12 +5,13 @@ by several threads while the ones before are on their way keeps it busy.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import cupy
 import numpy as np
 
+from ...graph.model import ArcPiece
 from ...host.cores import core_count
 
 PIECE_BYTES = 8 << 20
@@ -29,13 +30,16 @@ class Transfer:
     """
 
     def __init__(self) -> None:
-        # cupyx.empty_pinned does the same, but cupyx takes long to import.
-        memory = cupy.cuda.alloc_pinned_memory(PIECES * PIECE_BYTES)
-        pieces = np.frombuffer(memory, np.uint8, PIECES * PIECE_BYTES)
-        self._pieces = np.split(pieces, PIECES)
-        cores = core_count()
-        threads = min(PIECES, max(1, int(FILLING * cores)))
-        self._threads = ThreadPoolExecutor(threads, "mndmst-transfer")
+        self._pieces: list[np.ndarray | None] = [None] * PIECES
+        self._count = min(PIECES, max(1, int(FILLING * core_count())))
+        self._threads = ThreadPoolExecutor(self._count, "mndmst-transfer")
+
+    def _piece(self, slot: int) -> np.ndarray:
+        """Return a pinned piece; memory is pinned at 2 GB/s, so on first use."""
+        piece = self._pieces[slot]
+        if piece is None:
+            piece = self._pieces[slot] = _pinned(PIECE_BYTES)
+        return piece
 
     def to_device(self, host: np.ndarray) -> cupy.ndarray:
         """Return a copy on the device of a contiguous host array."""
@@ -55,7 +59,7 @@ class Transfer:
 
         def fill_piece(slot: int, fill: Fill, low: int, high: int) -> np.ndarray:
             copied[slot].synchronize()  # at once, if it was never recorded
-            piece = self._pieces[slot][: high - low]
+            piece = self._piece(slot)[: high - low]
             fill(piece, low)
             return piece
 
@@ -69,6 +73,42 @@ class Transfer:
             filling.append(self._threads.submit(fill_piece, slot, *job))
         while filling:
             yield filling.popleft().result()
+
+    def read(
+        self, pieces: Sequence[ArcPiece], ends: cupy.ndarray, keys: cupy.ndarray
+    ) -> None:
+        """Fill arrays on the device with pieces of arcs.
+
+        Each thread reads piece after piece from the file into pinned memory of its own,
+        and copies one on a stream of its own while it reads the next.
+        """
+        device, arc_bytes = cupy.cuda.Device(), ends.itemsize + keys.itemsize
+        most = max((piece.high - piece.low for piece in pieces), default=0)
+        nbytes = max(most * arc_bytes, PIECE_BYTES)
+        left = iter(pieces)
+
+        def read_pieces() -> None:
+            buffers = [PinnedBuffer(nbytes) for _ in range(2)]
+            with device, cupy.cuda.Stream(non_blocking=True) as stream:
+                for turn, piece in enumerate(left):
+                    buffer, low = buffers[turn % 2], piece.low
+                    memory = buffer.free_memory()
+                    middle = (piece.high - low) * ends.itemsize
+                    ids = memory[:middle].view(ends.dtype)
+                    weights = memory[middle:][: len(ids) * keys.itemsize]
+                    weights = weights.view(keys.dtype)
+                    piece.read(ids, weights)
+                    for column, array in ((ids, ends), (weights, keys)):
+                        array[low:].data.copy_from_host_async(
+                            column.ctypes.data, column.nbytes, stream
+                        )
+                    buffer.copied.record(stream)
+                stream.synchronize()
+
+        cupy.cuda.get_current_stream().synchronize()
+        threads = min(self._count, len(pieces))
+        for done in [self._threads.submit(read_pieces) for _ in range(threads)]:
+            done.result()
 
     def to_host(self, device: cupy.ndarray) -> np.ndarray:
         """Return a copy in host memory of a contiguous device array."""
@@ -84,7 +124,7 @@ class Transfer:
         for number, (low, high) in enumerate(_bounds(len(source))):
             if number >= PIECES:
                 emptying[number - PIECES].result()
-            piece = self._pieces[number % PIECES][: high - low]
+            piece = self._piece(number % PIECES)[: high - low]
             source[low:high].data.copy_to_host_async(
                 piece.ctypes.data, high - low, stream
             )
@@ -92,6 +132,33 @@ class Transfer:
         for future in emptying:
             future.result()
         return result
+
+
+class PinnedBuffer:
+    """Pinned memory, taken on first use, that one copy at a time leaves.
+
+    Attributes
+    ----------
+    copied : cupy.cuda.Event
+        To be recorded behind the copies.
+    """
+
+    def __init__(self, nbytes: int) -> None:
+        self._nbytes = nbytes
+        self._memory: np.ndarray | None = None
+        self.copied = cupy.cuda.Event(disable_timing=True)
+
+    def free_memory(self) -> np.ndarray:
+        """Return the memory once the copies before are done."""
+        if self._memory is None:
+            self._memory = _pinned(self._nbytes)
+        self.copied.synchronize()
+        return self._memory
+
+
+def _pinned(nbytes: int) -> np.ndarray:
+    """Return pinned memory; cupyx.empty_pinned does the same, but imports slowly."""
+    return np.frombuffer(cupy.cuda.alloc_pinned_memory(nbytes), np.uint8, nbytes)
 
 
 def copy_next(filled: Iterator[np.ndarray], device: cupy.ndarray) -> None:
