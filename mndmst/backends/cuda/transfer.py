@@ -88,8 +88,8 @@ class Transfer:
         left = iter(pieces)
 
         def read_pieces() -> None:
-            buffers = [PinnedBuffer(nbytes) for _ in range(2)]
             with device, cupy.cuda.Stream(non_blocking=True) as stream:
+                buffers = [PinnedBuffer(nbytes) for _ in range(2)]
                 for turn, piece in enumerate(left):
                     buffer, low = buffers[turn % 2], piece.low
                     memory = buffer.free_memory()

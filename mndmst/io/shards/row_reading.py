@@ -268,13 +268,18 @@ class ReadInProgress:
     @contextmanager
     def opened(self) -> Iterator[Sequence[ArcPiece]]:
         """See `ArcFiles.opened`."""
-        with ExitStack() as files:
-            yield [
+        with ExitStack() as opening:
+            pieces = [
                 StoredPiece(arcs, low, high, self)
                 for part, first, last in self.graph.overlap(self.begin, self.end)
-                for arcs in self._open(files, part, first, last)
+                for arcs in self._open(opening, part, first, last)
                 for low, high in arcs.pieces()
             ]
+            files = opening.pop_all()
+        try:  # an error of the device is no damage of a file
+            yield pieces
+        finally:
+            files.close()
 
     def rows_in_files(self) -> Rows:
         """Return the rows for a device that reads the arcs itself."""
