@@ -43,6 +43,11 @@ def launched_local_rank() -> int | None:
     return None if found < 0 else found
 
 
+def launched_local_size() -> int:
+    """Return how many processes the launcher has started on this host, at least 1."""
+    return _first_integer(_LOCAL_SIZE, 1)
+
+
 def prepare_environment() -> None:
     """Set the variables that the MPI library and Numba need on this machine.
 

@@ -36,7 +36,7 @@ BUCKETS = 4096
 # What may be kept of freed memory, of that which the rows leave a rank.
 KEPT_SHARE = 4
 # More than devices take of the host once they are started.
-DEVICE_BYTES = 128 << 20
+DEVICE_BYTES = 384 << 20
 
 
 def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:

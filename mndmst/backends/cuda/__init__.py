@@ -99,8 +99,10 @@ def to_host(array: Any) -> Any:
 def start_driver(local_rank: int) -> None:
     """Begin to start a process's device and to import CuPy, in a thread.
 
-    Without a driver do nothing: `unavailable` says so where the device is used.
+    Without CuPy or a driver do nothing: `unavailable` says so where the device is used.
     """
+    if find_spec("cupy") is None:
+        return
     Thread(target=_start, args=(local_rank,), name="mndmst-driver").start()
 
 

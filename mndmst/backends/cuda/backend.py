@@ -88,6 +88,7 @@ class CudaBackend(Backend):
         self.device = cupy.cuda.Device(device)
         self._kernels: dict[np.dtype, Kernels] = {}
         self._steps = RLock()
+        self._transfer = Transfer()
 
     # Made by the first step: to start the device takes time, which another thread may
     # have for it.
@@ -96,11 +97,6 @@ class CudaBackend(Backend):
     def _stream(self) -> cupy.cuda.Stream:
         with self.device:
             return cupy.cuda.Stream(non_blocking=True)
-
-    @cached_property
-    def _transfer(self) -> Transfer:
-        with self.device:
-            return Transfer()
 
     @contextmanager
     def _current(self) -> Iterator[None]:
@@ -137,10 +133,12 @@ class CudaBackend(Backend):
         return f"{name.decode()} ({self.device.id})"
 
     def start(self, keys: np.dtype) -> None:
-        """See `Backend.start`: load our kernels, and CuPy's sort by a tiny use of it.
+        """See `Backend.start`: pin memory, load our kernels, and CuPy's sort.
 
-        The sort runs on a stream of its own: another thread may be copying rows.
+        A tiny sort runs on a stream of its own: another thread may be copying rows.
         """
+        with self.device:
+            self._transfer.pin()
         self._kernels_for(np.dtype(keys)).load(self.device)
         with self.device, cupy.cuda.Stream(non_blocking=True) as stream:
             cupy.argsort(cupy.zeros(64, np.uint64))

@@ -82,6 +82,7 @@ class Kernels:
             with device:
                 self._load(file)
 
+        directory_name()  # once, before threads want it
         with ThreadPoolExecutor(len(FILES)) as pool:
             list(pool.map(load_file, FILES))
 
