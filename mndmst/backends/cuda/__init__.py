@@ -72,6 +72,14 @@ def make_device(
     return CudaBackend(device, host, limit, sharers, tuning)
 
 
+def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
+    """Compile all kernels; see `Accelerator.compile_kernels`."""
+    optional("cupy", "cuda")
+    from .kernels import compile_all
+
+    return compile_all(into, jobs)
+
+
 def make_point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
     """Return points on a CUDA device; see `Accelerator.make_point_products`."""
     from .point_products import CudaPointProducts
